@@ -1,0 +1,64 @@
+# Needs only make and Python >= 3.11; everything else goes into .venv (and .venv-peers for the benchmarks).
+BIN := .venv/bin
+PEERS := .venv-peers/bin
+# The first interpreter that runs and is new enough: a shim may exist with no version behind it.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
+export UV_SYSTEM_CERTS := 1
+INSTALL = $(BIN)/uv pip install --quiet --compile-bytecode
+BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
+
+.PHONY: help demo test check format lint types layers bench lock clean
+help:      ## what can be done here
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1 \t/' | expand -t 20
+
+demo: .venv/run      ## set up everything and show what lapwing does
+	@$(BIN)/lapwing demo
+
+test: .venv/dev      ## run every test, doctests of the README and docstrings included
+	$(BIN)/python -m pytest
+
+check: lint types layers test      ## what must be green before a commit
+
+format: .venv/dev      ## put every file into its final shape
+	$(BIN)/ruff check --quiet --fix --unsafe-fixes . ; $(BIN)/ruff format --quiet .
+
+lint: .venv/dev      ## style and mistakes
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: .venv/dev      ## mypy, strict
+	$(BIN)/mypy
+
+layers: .venv/dev      ## imports point down
+	$(BIN)/lint-imports
+
+bench: $(BENCHES)      ## every benchmark beside its peers; make bench-noise etc. for one
+
+$(BENCHES): bench-%: .venv-peers/ready
+	$(PEERS)/python benchmarks/$*.py
+
+lock: .venv/run      ## choose new versions of what lapwing stands on
+	$(BIN)/uv pip compile --quiet --universal --upgrade --no-header --no-annotate --group dev pyproject.toml -o constraints.txt
+
+clean:      ## forget both environments
+	rm -rf .venv .venv-peers
+
+.venv/run: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo 'Python 3.11 or newer not found. Install it, or say: make PYTHON=/path/to/python'; exit 1; }
+	@echo 'Setting up .venv (once)'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
+	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e .
+	@touch $@
+
+.venv/dev: .venv/run
+	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e . --group dev
+	@touch $@
+
+# Peers are yardsticks: they never share an environment with the product.
+.venv-peers/ready: .venv/run benchmarks/peers.txt
+	@echo 'Setting up .venv-peers (once)'
+	@$(PYTHON) -m venv .venv-peers
+	@$(INSTALL) --python $(PEERS)/python -e . -r benchmarks/peers.txt
+	@touch $@

@@ -1,0 +1,171 @@
+"""Parameters are exact: what a person writes is turned into one rational number, once, here.
+
+`"0.1"` is one tenth. The float `0.1` is taken for exactly what it is, 3602879701896397/36028797018963968, because
+rounding it would be a guess about what was meant. Every number that is refused is refused with a reason.
+"""
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from lapwing.vocabulary.errors import ParameterError
+
+
+@runtime_checkable
+class _HasRatio(Protocol):
+    """Floats of every width, NumPy's included, say themselves which fraction they are."""
+
+    def as_integer_ratio(self) -> tuple[int, int]: ...
+
+
+Exact: TypeAlias = str | int | float | Decimal | Fraction
+"""What may be written where a number is wanted."""
+
+LARGEST = Fraction(10) ** 100
+SMALLEST = 1 / LARGEST
+_MOST_BITS = 1100  # every float has fewer; more is an attempt to exhaust memory
+_NUMBER = re.compile(r"[+-]?\d{1,400}(\.\d{0,400})?([eE][+-]?\d{1,3})?|[+-]?\.\d{1,400}([eE][+-]?\d{1,3})?")
+_RATIO = re.compile(r"[+-]?\d{1,400}\s*/\s*\d{1,400}")
+
+
+def exact(name: str, given: object) -> Fraction:
+    """Return the rational number that `given` is; refuse what is no number.
+
+    Parameters
+    ----------
+    name : what to call the parameter in a refusal
+    given : a decimal or ratio as text ("0.1", "1e-6", "1/3"), an int, a float, a Decimal or a Fraction
+
+    Examples
+    --------
+    >>> exact("epsilon", "0.1")
+    Fraction(1, 10)
+    >>> exact("epsilon", 0.5), exact("epsilon", "1/3"), exact("epsilon", 2)
+    (Fraction(1, 2), Fraction(1, 3), Fraction(2, 1))
+    >>> exact("epsilon", float("nan"))
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: epsilon = nan is not a number; write a finite number such as "0.1"
+    """
+    if isinstance(given, bool) or type(given).__name__ in {"bool", "bool_"}:
+        raise ParameterError(name, given, reason="is a truth value", remedy='write a number such as "0.1"')
+    number = _from_text(name, given) if isinstance(given, str) else _from_number(name, given)
+    if abs(number) > LARGEST:
+        raise ParameterError(name, given, reason="is absurdly large", remedy="stay below 1e100")
+    if number and abs(number) < SMALLEST:
+        raise ParameterError(name, given, reason="is absurdly small", remedy="stay above 1e-100")
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS:
+        raise ParameterError(
+            name,
+            given,
+            reason="has absurdly many digits",
+            remedy=f"use a fraction of at most {_MOST_BITS} bits",
+        )
+    return number
+
+
+def positive(name: str, given: object) -> Fraction:
+    """Return `given` as an exact number above zero.
+
+    Examples
+    --------
+    >>> positive("epsilon", "0.1")
+    Fraction(1, 10)
+    >>> positive("epsilon", 0)
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: epsilon = 0 is zero; write a number above zero, such as "0.1"
+    """
+    number = exact(name, given)
+    if number <= 0:
+        reason = "is negative" if number else "is zero"
+        raise ParameterError(name, given, reason=reason, remedy='write a number above zero, such as "0.1"')
+    return number
+
+
+def probability(name: str, given: object) -> Fraction:
+    """Return `given` as an exact number strictly between zero and one.
+
+    Examples
+    --------
+    >>> probability("delta", "1e-6")
+    Fraction(1, 1000000)
+    >>> probability("confidence", 95)
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: confidence = 95 is not strictly between 0 and 1; write for example "0.95"
+    """
+    number = exact(name, given)
+    if not 0 < number < 1:
+        remedy = 'write for example "0.95"' if name == "confidence" else 'write for example "1e-6"'
+        raise ParameterError(name, given, reason="is not strictly between 0 and 1", remedy=remedy)
+    return number
+
+
+def whole(name: str, given: object, *, least: int = 1, most: int | None = None) -> int:
+    """Return `given` as a whole number in a range.
+
+    Examples
+    --------
+    >>> whole("yeses", 5)
+    5
+    >>> whole("yeses", "2.5")
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: yeses = '2.5' is not a whole number; write one, at least 1
+    """
+    number = exact(name, given)
+    bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+    if number.denominator != 1:
+        raise ParameterError(name, given, reason="is not a whole number", remedy=f"write one, {bounds}")
+    if number < least or (most is not None and number > most):
+        raise ParameterError(name, given, reason="is out of range", remedy=f"write a whole number, {bounds}")
+    return int(number)
+
+
+def _from_text(name: str, given: str) -> Fraction:
+    text = given.strip()
+    if text.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
+        return _from_number(name, float(text))
+    if not (_NUMBER.fullmatch(text) or _RATIO.fullmatch(text)) or not text.isascii():
+        raise ParameterError(
+            name,
+            given,
+            reason="is no number",
+            remedy='write a decimal such as "0.1" or a ratio such as "1/3"',
+        )
+    try:
+        return Fraction(text.replace(" ", ""))
+    except ZeroDivisionError:
+        raise ParameterError(name, given, reason="divides by zero", remedy="write a finite number") from None
+
+
+def _from_number(name: str, given: object) -> Fraction:
+    finite = 'write a finite number such as "0.1"'
+    if isinstance(given, Rational):
+        return Fraction(int(given.numerator), int(given.denominator))
+    if not isinstance(given, _HasRatio):
+        raise ParameterError(
+            name,
+            given,
+            reason=f"is a {type(given).__name__}, no number",
+            remedy='write a number such as "0.1"',
+        )
+    try:
+        return Fraction(*given.as_integer_ratio())
+    except ValueError:
+        raise ParameterError(name, given, reason="is not a number", remedy=finite) from None
+    except OverflowError:
+        raise ParameterError(name, given, reason="is infinite", remedy=finite) from None
+
+
+def ceil_to_grid(number: Fraction, grid: Fraction) -> Fraction:
+    """Return the smallest multiple of `grid` that is at least `number`.
+
+    >>> ceil_to_grid(Fraction(5, 2), Fraction(1))
+    Fraction(3, 1)
+    """
+    return math.ceil(number / grid) * grid

@@ -1,0 +1,37 @@
+"""What can be promised: the four currencies in which budgets are set and claims are made and audited."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PureDP:
+    """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E)."""
+
+    epsilon: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproximateDP:
+    """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E) + delta."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcentratedDP:
+    """Zero-concentrated: the Renyi divergence of every order alpha > 1 is at most rho * alpha."""
+
+    rho: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianDP:
+    """Telling neighbours apart is no easier than telling N(0, 1) from N(mu, 1), with mu^2 = `mu_squared`."""
+
+    mu_squared: Fraction
+
+
+Guarantee: TypeAlias = PureDP | ApproximateDP | ConcentratedDP | GaussianDP
