@@ -10,12 +10,13 @@ Rows without a person key belong to no one and never count.
 """
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from lapwing.queries import term as terms
-from lapwing.queries.predicate import Predicate
-from lapwing.queries.spans import Line, Span
+from lapwing.queries.predicate import InSpans, InTexts, IsMissing, IsPresent, Predicate, atom, every, some
+from lapwing.queries.spans import INTEGERS, TRUTHS, Line, Span
 from lapwing.queries.term import Term
 
 Label: TypeAlias = str | int | bool | Span | None
@@ -57,9 +58,13 @@ class GridKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenKey:
-    """One cell for each value that the data holds. The values are as secret as the counts are."""
+    """One cell for each value that the data holds, and one for missing values if `missing`.
+
+    The values are as secret as the counts are.
+    """
 
     column: str
+    missing: bool
 
 
 Key: TypeAlias = DeclaredKey | BinnedKey | GridKey | OpenKey
@@ -133,7 +138,27 @@ class Aggregate:
                 return ((),)
             case _:
                 labels = [_labels(key) for key in self.keys]
-                return None if None in labels else tuple(itertools.product(*(ls for ls in labels if ls is not None)))
+                return None if None in labels else tuple(itertools.product(*(known for known in labels if known)))
+
+    @property
+    def cell_count(self) -> int | None:
+        """How many cells the keys have, or None where only the data knows."""
+        sizes = [_labels(key) for key in self.keys]
+        return None if None in sizes else math.prod(len(labels) for labels in sizes if labels is not None)
+
+    @property
+    def counted(self) -> Predicate:
+        """The rows that count: `where` is true, they are in a cell, and nothing that is added up is missing."""
+        values: set[str] = set()
+        match self.bounding:
+            case ClippedTotals(term=term):
+                values = set(terms.columns(term))
+            case PickedRows(terms=picked):
+                values = {column for term in picked for column in terms.columns(term)}
+            case _:
+                pass
+        present = (IsPresent(column=column) for column in sorted(values))
+        return every([self.where, *(_in_a_cell(key) for key in self.keys), *present])
 
     @property
     def terms(self) -> int:
@@ -151,3 +176,25 @@ def _labels(key: Key) -> tuple[Label, ...] | None:
             return tuple(range(key.cells))
         case OpenKey():
             return None
+
+
+def _in_a_cell(key: Key) -> Predicate:
+    match key:
+        case DeclaredKey(column=column, values=values):
+            listed = _holds_one_of(column, values)
+        case BinnedKey(column=column, line=line, bins=bins):
+            listed = atom(InSpans(column=column, line=line, spans=line.spans(bins)))
+        case OpenKey(column=column):
+            listed = IsPresent(column=column)
+        case GridKey(term=term):
+            return every(IsPresent(column=column) for column in terms.columns(term))
+    return some([listed, IsMissing(column=column)]) if key.missing else listed
+
+
+def _holds_one_of(column: str, values: tuple[str, ...] | tuple[int, ...] | tuple[bool, ...]) -> Predicate:
+    texts = tuple(value for value in values if isinstance(value, str))
+    if texts:
+        return atom(InTexts(column=column, texts=texts))
+    line = TRUTHS if isinstance(values[0], bool) else INTEGERS
+    numbers = [int(value) for value in values]
+    return atom(InSpans(column=column, line=line, spans=line.spans((number, number) for number in numbers)))

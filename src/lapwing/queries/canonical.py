@@ -14,8 +14,8 @@ from typing import Any
 def spelling(noun: object) -> str:
     r"""Return the JSON text of a frozen dataclass, a number, a text, or a tuple of those.
 
-    >>> spelling((Fraction(1, 2), None, "é"))
-    '["1/2",null,"\\\\u00e9"]'
+    >>> spelling((Fraction(1, 2), None, ("a", 3)))
+    '["1/2",null,["a",3]]'
     """
     return json.dumps(_lists(noun), ensure_ascii=True, separators=(",", ":"))
 

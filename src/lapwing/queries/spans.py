@@ -85,6 +85,16 @@ def day(number: int) -> date:
     return EPOCH + timedelta(days=number)
 
 
+def ymd(number: int) -> int:
+    """Return year * 10000 + month * 100 + day of a day number; whole years are differences of 10000, rounded down.
+
+    >>> ymd(day_number(date(2001, 2, 28))) - ymd(day_number(date(2000, 2, 29))), 9999 // 10000
+    (9999, 0)
+    """
+    then = day(number)
+    return then.year * 10_000 + then.month * 100 + then.day
+
+
 def double_rank(number: float) -> int:
     """Return the rank of a double: 0 for both zeros, 1 for the smallest above, -1 for the largest below.
 
