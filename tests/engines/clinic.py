@@ -12,7 +12,21 @@ from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 HOSTILE = ("", "a", "A", "a ", "é", "e\u0301", "\u200b", "';--", 'x"y', "%s $1 ?", "\\", "\U0001f426", "ab", "abc")
-NASTY_REALS = (0.0, -0.0, 0.5, 1.5, 27.25, -3.0, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan, 0.49999999999999994)
+NASTY_REALS = (
+    0.0,
+    -0.0,
+    0.5,
+    1.5,
+    27.25,
+    -3.0,
+    1e308,
+    -1e308,
+    5e-324,
+    math.inf,
+    -math.inf,
+    math.nan,
+    0.49999999999999994,
+)
 NASTY_INTEGERS = (0, 1, 2, 3, 17, 30, 65, 119, 120, -1, 2**31, -(2**31), 2**63 - 1, -(2**63))
 NASTY_DAYS = (
     date(2000, 2, 29),
@@ -130,7 +144,9 @@ def arrow_tables(population, tables):
     made = {}
     for table in population.tables:
         rows, key = tables[table.name], population.person_key(table)
-        columns = {key: pa.array([r[key] for r in rows], pa.int64() if table.key_type is KeyType.INTEGER else pa.string())}
+        columns = {
+            key: pa.array([r[key] for r in rows], pa.int64() if table.key_type is KeyType.INTEGER else pa.string())
+        }
         for column in table.columns:
             values = [r[column.name] for r in rows]
             columns[column.name] = _array(values, column.type)

@@ -86,7 +86,9 @@ class RowsInMemory:
         bounding = aggregate.bounding
         if isinstance(bounding, Furthest):
             return {(max(self.passed(bounding, table, row) for row in rows),): [1]}
-        terms = {ClippedTotals: lambda: (bounding.term,), PickedRows: lambda: bounding.terms}.get(type(bounding), tuple)()
+        terms = {ClippedTotals: lambda: (bounding.term,), PickedRows: lambda: bounding.terms}.get(
+            type(bounding), tuple
+        )()
         known = []
         for row in rows:
             cell = tuple(self.label(key, table, row) for key in aggregate.keys)
@@ -101,11 +103,13 @@ class RowsInMemory:
         limit = bounding.max_cells
         if limit is not None:
             keys = aggregate.keys
-            order = sorted(cells, key=lambda cell: (rank(aggregate.salt, numbers(person, keys, cell)), ordered(keys, cell)))
+            order = sorted(
+                cells, key=lambda cell: (rank(aggregate.salt, numbers(person, keys, cell)), ordered(keys, cell))
+            )
             cells = {cell: cells[cell] for cell in order[:limit]}
         match bounding:
             case Once() | DistinctCells():
-                return dict.fromkeys(cells, [1])
+                return {key: [1] for key in cells}
             case ClippedTotals(low=low, high=high):
                 return {cell: [min(max(sum(v for (v,) in rows), low), high)] for cell, rows in cells.items()}
             case PickedRows():

@@ -70,7 +70,8 @@ def _of_one_person(aggregate: Aggregate, cells: int | None, adjacency: Adjacency
             return _in_cells(touched, cells, (low, high), adjacency, reason)
         case PickedRows():
             return _of_rows(aggregate.bounding, cells, adjacency)
-        case DistinctCells(max_cells=limit):
+        case DistinctCells(max_cells=most):
+            limit = _at_most(most, aggregate.cell_count)
             reason = f"a person can be the only one in at most {limit} cells"
             return Sensitivity(
                 l1=limit, l2_squared=limit**2, linf=limit, monotone=not replaced, reason=_why(reason, adjacency)
