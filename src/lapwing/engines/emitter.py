@@ -9,7 +9,7 @@ The steps are always the same, each a common table expression, and the bounding 
 5. the sum over people.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lapwing.engines.dialect import Dialect
@@ -64,26 +64,26 @@ class _Select:
         match bounding:
             case Once():
                 self.count([])
-                self.part([], bounding.max_cells)
+                self.part(list, bounding.max_cells)
                 total = self.total(["COUNT(*)"])
             case DistinctCells():
                 self.count([])
-                self.part([], bounding.max_cells)
+                self.part(list, bounding.max_cells)
                 total = f"SELECT COUNT(*) FROM (SELECT DISTINCT {', '.join(self.keys)} FROM {self.last}) AS cells"
             case Furthest():
                 self.furthest(bounding)
                 total = "SELECT passed, COUNT(*) FROM parts GROUP BY passed"
             case ClippedTotals():
                 self.count([bounding.term])
-                self.part([self.clipped_total(bounding)], bounding.max_cells)
+                self.part(lambda: [self.clipped_total(bounding)], bounding.max_cells)
                 total = self.total([self.sum("v0")])
             case PickedRows():
                 self.count(bounding.terms)
                 self.pick(bounding)
-                sums = [self.whole(self.sum(f"v{i}")) for i in range(len(bounding.terms))]
+                sums = [self.sum(f"v{i}") for i in range(len(bounding.terms))]
                 if bounding.max_cells is not None:
-                    self.part(sums, bounding.max_cells)
-                total = self.total([self.sum(f"v{i}") for i in range(len(bounding.terms))])
+                    self.part(lambda: [self.whole(number) for number in sums], bounding.max_cells)
+                total = self.total(sums)
         steps = ", ".join(f"{name} AS ({text})" for name, text in self.steps.items())
         return f"WITH {steps} {total}"
 
@@ -126,14 +126,14 @@ class _Select:
         order = [rank("t"), *(cell.order for cell in self.cells), *values, "o"]
         self.steps["picked"] = self.lowest(folded, among, order, bounding.max_rows)
 
-    def part(self, numbers: Sequence[str], limit: int | None) -> None:
+    def part(self, numbers: Callable[[], Sequence[str]], limit: int | None) -> None:
         """Add one row for each person and cell, with the person's part; then keep `limit` cells of each person."""
         if self.one_row:
             return  # one row is one cell, and no single row exceeds the clip
         cells = self.aggregate.cell_count
         few = limit is not None and (cells is None or limit < cells)
         person = ["p", *(["n"] if few and self.row.table.key_type is KeyType.TEXT else [])]
-        select = ", ".join([*person, *self.keys, *(f"{number} AS v{i}" for i, number in enumerate(numbers))])
+        select = ", ".join([*person, *self.keys, *(f"{number} AS v{i}" for i, number in enumerate(numbers()))])
         group = ", ".join([*person, *self.keys])
         self.steps["parts"] = f"SELECT {select} FROM {self.last} GROUP BY {group}"
         if few and limit is not None:

@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from lapwing.queries.aggregate import Aggregate, BinnedKey, DeclaredKey, Furthest, GridKey, Key, Label, OpenKey
+from lapwing.queries.aggregate import (
+    Aggregate,
+    BinnedKey,
+    DeclaredKey,
+    DistinctCells,
+    Furthest,
+    GridKey,
+    Key,
+    Label,
+    OpenKey,
+)
 from lapwing.vocabulary.errors import EngineError
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -67,7 +77,7 @@ def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, 
         key, numbers = tuple(row[: -aggregate.terms]), tuple(row[-aggregate.terms :])
         if any(type(number) is not int for number in numbers):
             raise TypeError("a number that is not whole")
-        cell = key if isinstance(aggregate.bounding, Furthest) else _labels(aggregate.keys, key)
+        cell = key if isinstance(aggregate.bounding, Furthest | DistinctCells) else _labels(aggregate.keys, key)
         if cell in cells:
             raise ValueError("a cell that came twice")
         cells[cell] = numbers

@@ -23,7 +23,7 @@ from lapwing.queries.questions import (
 from lapwing.queries.sql_conditions import read_condition, read_value
 from lapwing.queries.written import EVERYONE, Condition, Has, Literal, Name, Value, Year, col, condition, value
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, probability, whole
+from lapwing.vocabulary.exact import Exact, exact, probability, whole
 
 Where: TypeAlias = str | Condition | Value | None
 What: TypeAlias = str | Value
@@ -220,7 +220,9 @@ def by_year(column: str | Name) -> By:
 
 
 def _edge(given: Exact | date) -> Literal:
-    edge = value(given)
+    # A text is a decimal, as everywhere; where it is none, it may be a day.
+    is_day = isinstance(given, date) or (isinstance(given, str) and given.count("-") == len("--"))
+    edge = value(given) if is_day else value(exact("edge", given))
     if not isinstance(edge, Literal):
         raise BadQuestionError("the edges of bins are constants; write numbers or days")
     return edge
