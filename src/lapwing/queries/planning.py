@@ -11,6 +11,7 @@ from lapwing.queries.aggregate import (
     Aggregate,
     Bounding,
     ClippedTotals,
+    DeclaredKey,
     DistinctCells,
     Furthest,
     GridKey,
@@ -148,7 +149,7 @@ class _Planner:
         column = self.scope.column(question.column)
         if not isinstance(column.type, Category):
             raise BadQuestionError(f"{column.name!r} declares no categories to choose from; count by it instead")
-        self.keys = (bind_key(By(column=question.column), self.scope),)
+        self.keys = (DeclaredKey(column=column.name, values=column.type.values, missing=False),)
         k = whole("k", question.k, most=len(column.type.values))
         return self.made(Once(max_cells=None), Top(k=k), Family.SELECTION)
 

@@ -269,7 +269,8 @@ def value(given: object) -> Value:
         case str() | bool() | int() | date() | None:
             return Literal(given)
         case _:
-            return Literal(exact("value", given))
+            number = exact("value", given)
+            return Literal(int(number) if number.denominator == 1 else number)
 
 
 def condition(given: object) -> Condition:
