@@ -71,7 +71,7 @@ def clinic(key=KeyType.INTEGER, adjacency=Adjacency.ADD_REMOVE, groups_of=1, sal
         tables=(
             Table(name="patients", columns=PATIENTS, key_type=key),
             Table(name="visits", columns=VISITS, max_rows=2, **many),
-            Table(name="codes", columns=CODES, person_key="patient", **many),
+            Table(name="codes", columns=CODES, person_key="patient", row_key="code", **many),
         ),
         now=date(2024, 3, 1),
         salt=salt,

@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from datetime import date
 
+from lapwing.engines.engine import check_keyed, check_number, check_vector
 from lapwing.queries.aggregate import (
     BinnedKey,
     ClippedTotals,
@@ -43,17 +44,32 @@ from lapwing.vocabulary.sensitive import Sensitive
 class RowsInMemory:
     """An engine on `tables`: a list of dicts for each table name."""
 
-    def __init__(self, population, tables):
-        self.population, self.tables = population, tables
+    examples = 40  # it is quick
+
+    def __init__(self, population, tables=None):
+        self.population, self.tables = population, tables or {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def load(self, tables):
+        self.tables = tables
+        return self
 
     def number(self, aggregate):
+        check_number(aggregate)
         (number,) = self.numbers(aggregate)
         return Sensitive(number)
 
     def vector(self, aggregate):
+        check_vector(aggregate)
         return Sensitive(self.numbers(aggregate))
 
     def keyed(self, aggregate):
+        check_keyed(aggregate)
         return Sensitive(self.cells(aggregate))
 
     def cancel(self):
@@ -94,11 +110,11 @@ class RowsInMemory:
             cell = tuple(self.label(key, table, row) for key in aggregate.keys)
             values = tuple(self.value(term, table, row) for term in terms)
             if "nowhere" not in cell and None not in values:
-                known.append((cell, values))
+                known.append((cell, values, None if table.row_key is None else row[table.row_key]))
         if isinstance(bounding, PickedRows):
-            known = self.picked(aggregate, person, known)
+            known = self.picked(aggregate, person, known, by_key=table.row_key is not None)
         cells = defaultdict(list)
-        for cell, values in known:
+        for cell, values, _ in known:
             cells[cell].append(values)
         limit = bounding.max_cells
         if limit is not None:
@@ -115,17 +131,18 @@ class RowsInMemory:
             case PickedRows():
                 return {cell: [sum(column) for column in zip(*rows, strict=True)] for cell, rows in cells.items()}
 
-    def picked(self, aggregate, person, known):
+    def picked(self, aggregate, person, known, *, by_key):
         bounding, seen, told = aggregate.bounding, defaultdict(int), []
-        for cell, values in known:
+        for row in known:
+            cell, values, key = row
             seen[cell, values] += 1
-            apart = [*numbers(person, aggregate.keys, cell), *values, seen[cell, values]]
-            order = (rank(aggregate.salt, apart), ordered(aggregate.keys, cell), values, seen[cell, values])
-            told.append((order, cell, values))
+            one = (-1 if key is None else number(key)) if by_key else seen[cell, values]
+            apart = [*numbers(person, aggregate.keys, cell), *values, one]
+            told.append(((rank(aggregate.salt, apart), ordered(aggregate.keys, cell), values, one), row))
         groups = defaultdict(list)
-        for _, cell, values in sorted(told, key=lambda entry: entry[0]):
-            groups[None if bounding.max_cells is None else cell].append((cell, values))
-        return [pair for group in groups.values() for pair in group[: bounding.max_rows]]
+        for _, row in sorted(told, key=lambda entry: entry[0]):
+            groups[None if bounding.max_cells is None else row[0]].append(row)
+        return [row for group in groups.values() for row in group[: bounding.max_rows]]
 
     def passed(self, bounding, table, row):
         for i, step in enumerate(bounding.steps):
@@ -229,7 +246,11 @@ def elapsed(until, since, unit):
 def numbers(person, keys, cell):
     """What ranks a person's cell."""
     parts = [-1 if part is None else place(key, part) for key, part in zip(keys, cell, strict=True)]
-    return [text_number(part) if isinstance(part, str) else int(part) for part in (person, *parts)]
+    return [number(part) for part in (person, *parts)]
+
+
+def number(part):
+    return text_number(part) if isinstance(part, str) else int(part)
 
 
 def ordered(keys, cell):

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from engines.clinic import HOSTILE, NASTY_INTEGERS, clinic
 from lapwing.queries import asking as ask
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.queries.plan import Moment
 from lapwing.queries.written import (
     Age,
     And,
@@ -203,8 +202,13 @@ KINDS = {
         by=st.sampled_from([(), "code"]),
         max_groups=st.integers(1, 2),
     ),
+    "rows, codes": st.builds(
+        lambda put, where, rows: put("codes", "clip(code, 0, 100)", where, max_rows=rows),
+        st.sampled_from([ask.mean, ask.total, ask.median]),
+        _where(CODES),
+        st.integers(1, 3),
+    ),
     "rows, patients": _row_questions("patients"),
     "rows, visits": _row_questions("visits"),
 }
 QUESTIONS = st.one_of(*KINDS.values())
-assert Moment  # every moment is asked above

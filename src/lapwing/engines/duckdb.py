@@ -15,7 +15,17 @@ import duckdb
 from lapwing.engines.dialect import DUCKDB
 from lapwing.engines.duckdb_registry import Registry, Source, literal
 from lapwing.engines.emitter import Statement, emit
-from lapwing.engines.engine import CellKey, Row, all_numbers, numbers_by_cell, one_number, unless_it_fails
+from lapwing.engines.engine import (
+    CellKey,
+    Row,
+    all_numbers,
+    check_keyed,
+    check_number,
+    check_vector,
+    numbers_by_cell,
+    one_number,
+    unless_it_fails,
+)
 from lapwing.queries.aggregate import Aggregate
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.exact import whole
@@ -80,14 +90,17 @@ class DuckDB:
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
         """Return the one number of an aggregate that has one public cell and one term."""
+        check_number(aggregate)
         return self._run(aggregate, one_number)
 
     def vector(self, aggregate: Aggregate) -> Sensitive[tuple[int, ...]]:
         """Return all numbers of an aggregate with public cells: cell after cell, the terms of a cell together."""
+        check_vector(aggregate)
         return self._run(aggregate, all_numbers)
 
     def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, tuple[int, ...]]]:
         """Return the numbers of an aggregate whose cells only the data knows, by cell."""
+        check_keyed(aggregate)
         return self._run(aggregate, numbers_by_cell)
 
     def cancel(self) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from lapwing.engines.dialect import Dialect
 from lapwing.engines.predicates import condition
-from lapwing.engines.terms import cell_columns, clipped, fold, rank, term_sql
+from lapwing.engines.terms import cell_columns, clipped, fold, rank, row_number, term_sql
 from lapwing.engines.writer import RowOf, Value, Writer
 from lapwing.queries.aggregate import Aggregate, ClippedTotals, DistinctCells, Furthest, Once, PickedRows
 from lapwing.queries.catalogue import KeyType, Population
@@ -99,6 +99,8 @@ class _Select:
         if row.table.key_type is KeyType.TEXT and self.ranks:
             select.append(f"{writer.dialect.text_number.format(person)} AS n")
         select += [f"{term_sql(writer, row, term)} AS v{i}" for i, term in enumerate(terms)]
+        if row.table.row_key is not None and isinstance(self.aggregate.bounding, PickedRows):
+            select.append(f"{row_number(writer, row, row.table.row_key)} AS o")
         select += passed
         where = f"{person} IS NOT NULL AND {condition(writer, row, self.aggregate.counted)}"
         self.steps["counted"] = f"SELECT {', '.join(select)} FROM {writer.relation(row)} WHERE {where}"
@@ -117,9 +119,11 @@ class _Select:
         if self.one_row:
             return
         values = [f"v{i}" for i in range(len(bounding.terms))]
-        same = ", ".join(["p", *self.keys, *values])
-        # Rows that agree in all of this are interchangeable; numbering them gives each a rank of its own.
-        numbered = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {same} ORDER BY p) AS o FROM counted"
+        numbered = "SELECT * FROM counted"
+        if self.row.table.row_key is None:
+            # Rows that agree in all of this are interchangeable; numbering them gives each a rank of its own.
+            same = ", ".join(["p", *self.keys, *values])
+            numbered = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {same} ORDER BY p) AS o FROM counted"
         told = [self.person_number, *(cell.number for cell in self.cells), *values, "o"]
         folded = f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM ({numbered}) AS numbered"
         among = ["p"] if bounding.max_cells is None else ["p", *self.keys]

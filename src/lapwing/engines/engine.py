@@ -50,6 +50,24 @@ class Engine(Protocol):
         """Let go of the database."""
 
 
+def check_number(aggregate: Aggregate) -> None:
+    """Refuse an aggregate that has more than one number."""
+    if aggregate.cells is None or len(aggregate.cells) * aggregate.terms != 1:
+        raise ValueError("this aggregate has not one number; ask for its vector or its keyed numbers")
+
+
+def check_vector(aggregate: Aggregate) -> None:
+    """Refuse an aggregate whose cells only the data knows."""
+    if aggregate.cells is None:
+        raise ValueError("this aggregate has no public cells; ask for its keyed numbers")
+
+
+def check_keyed(aggregate: Aggregate) -> None:
+    """Refuse an aggregate whose cells are public: its zeros would be missing."""
+    if aggregate.cells is not None:
+        raise ValueError("keyed numbers are for cells that only the data knows; ask for the vector")
+
+
 def one_number(aggregate: Aggregate, rows: Iterable[Row]) -> int:
     """Return the single number of `rows`, after checking that it is what was asked for."""
     (number,) = all_numbers(aggregate, rows)

@@ -84,7 +84,6 @@ def cell_columns(writer: Writer, row: RowOf, keys: Sequence[Key]) -> list[CellCo
 
 
 def _cell_column(writer: Writer, row: RowOf, key: Key, name: str) -> CellColumn:
-    dialect, none = writer.dialect, f"CASE WHEN {name} IS NULL THEN 0 ELSE 1 END"
     match key:
         case GridKey(term=term, width=width):
             low, _ = terms.bounds(term)
@@ -95,21 +94,36 @@ def _cell_column(writer: Writer, row: RowOf, key: Key, name: str) -> CellColumn:
                 f"WHEN {condition(writer, row, InSpans(column=column, line=line, spans=(span,)))} THEN {i}"
                 for i, span in enumerate(bins)
             )
-            return CellColumn(name, f"CASE {cases} END", f"COALESCE({name}, -1)", f"{none}, {name}")
+            select, number, order = f"CASE {cases} END", name, name
         case DeclaredKey(column=column) | OpenKey(column=column):
-            select = writer.column(row, column)
-            match writer.type_of(row, column):
-                case Text():
-                    number, order = dialect.text_number.format(name), dialect.text_order.format(name)
-                case Category(values=values) if isinstance(values[0], str):
-                    number, order = dialect.text_number.format(name), dialect.text_order.format(name)
-                case Boolean():
-                    number = order = f"CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 END"
-                case Date():
-                    select, number, order = writer.day_number(row, column), name, name
-                case _:
-                    number = order = name
-            return CellColumn(name, select, f"COALESCE({number}, -1)", f"{none}, {order}")
+            select, number, order = _value_column(writer, row, column, name)
+    if key.missing:
+        number, order = f"COALESCE({number}, -1)", f"CASE WHEN {name} IS NULL THEN 0 ELSE 1 END, {order}"
+    return CellColumn(name, select, number, order)
+
+
+def _value_column(writer: Writer, row: RowOf, column: str, name: str) -> tuple[str, str, str]:
+    """Return how to select a column as `name`, a whole number for it, and how to order it."""
+    select, dialect = writer.column(row, column), writer.dialect
+    match writer.type_of(row, column):
+        case Text():
+            return select, dialect.text_number.format(name), dialect.text_order.format(name)
+        case Category(values=values) if isinstance(values[0], str):
+            return select, dialect.text_number.format(name), dialect.text_order.format(name)
+        case Boolean():
+            number = f"CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 END"
+            return select, number, number
+        case Date():
+            return writer.day_number(row, column), name, name
+        case _:
+            return select, name, name
+
+
+def row_number(writer: Writer, row: RowOf, column: str) -> str:
+    """Return a whole number that tells a row of a person from their others; -1 where the column is missing."""
+    name = writer.column(row, column)
+    text = isinstance(writer.type_of(row, column), Text)
+    return f"COALESCE({writer.dialect.text_number.format(name) if text else name}, -1)"
 
 
 def fold(writer: Writer, salt: int, numbers: Sequence[str]) -> str:

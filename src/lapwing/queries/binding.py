@@ -181,7 +181,7 @@ def _has(has: WrittenHas, scope: Scope, *, wanted: bool) -> Predicate:
         case Link.IN_WHERE:
             where = _without_tie(where, inner, scope)
         case (Name() as one, Name() as other):
-            if not _ties(one, other, inner, scope):
+            if not (_is_key_of(one, inner, inner) and _is_key_of(other, scope, scope)):
                 raise _untied(inner, scope)
         case Link.IMPLIED:
             pass
@@ -209,17 +209,15 @@ def _conjuncts(condition: Condition) -> Iterable[Condition]:
 def _is_tie(part: Condition, inner: Scope, outer: Scope) -> bool:
     match part:
         case Compare("=", Name() as one, Name() as other):
-            return _ties(one, other, inner, outer) or _ties(other, one, inner, outer)
+            pairs = ((one, other), (other, one))
+            return any(_is_key_of(a, inner, inner) and _is_key_of(b, inner, outer) for a, b in pairs)
         case _:
             return False
 
 
-def _ties(mine: Name, other: Name, inner: Scope, outer: Scope) -> bool:
-    return (
-        inner.is_person_key(mine)
-        and outer.is_person_key(other)
-        and (mine.table, mine.name) != (other.table, other.name)
-    )
+def _is_key_of(name: Name, read_in: Scope, owner: Scope) -> bool:
+    """Say whether `name`, read in one scope, means the person key of another."""
+    return read_in.find(name)[1] is owner and owner.is_person_key(name)
 
 
 def _untied(inner: Scope, outer: Scope) -> BadQuestionError:

@@ -11,7 +11,7 @@ from datetime import date
 from enum import Enum
 from typing import TypeVar
 
-from lapwing.queries.column import Column, check_text
+from lapwing.queries.column import Column, Integer, Text, check_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import whole
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -88,8 +88,13 @@ class Table:
             )
         if self.max_rows is not None:
             object.__setattr__(self, "max_rows", whole("max_rows", self.max_rows, most=2**20))
-        if self.row_key is not None:
-            self.column(self.row_key)
+        if self.row_key is not None and not isinstance(self.column(self.row_key).type, Integer | Text):
+            raise ParameterError(
+                f"row_key of {self.name}",
+                self.row_key,
+                reason="holds neither integers nor text",
+                remedy="name a column that does, or none",
+            )
 
     def column(self, name: str) -> Column:
         """Return the column called `name`, whatever its case, or refuse and say which columns there are."""

@@ -50,7 +50,7 @@ from lapwing.queries.spans import DAYS, DOUBLES, TRUTHS, Line, Span, day, double
 _RELEASED = {
     Family.NOISE: "It is released with whole-number noise on every number: discrete Laplace or Gaussian.",
     Family.SELECTION: "It is released by a noisy choice among public candidates: the exponential mechanism or its kin.",
-    Family.THRESHOLD: "Its groups are not public: they are released with noise, above a threshold only; it charges a delta.",
+    Family.THRESHOLD: "Its groups are not public: they come with noise, and only above a threshold, for a delta.",
     Family.SPARSE_VECTOR: "It is answered yes or no by a sparse vector, in a stream; a no is paid for by the stream.",
 }
 
