@@ -40,7 +40,7 @@ def population(request):
 
 @pytest.fixture(scope="module", params=ENGINES)
 def workbench(request, population):
-    with ENGINES[request.param](population) as workbench:
+    with ENGINES[request.param](population, request) as workbench:
         yield workbench
 
 

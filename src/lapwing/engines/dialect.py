@@ -63,3 +63,19 @@ DUCKDB = Dialect(
     text_order="{}",
     starts_with="starts_with({}, {})",
 )
+
+POSTGRES = Dialect(
+    quote='"',
+    mark=lambda n: f"${n + 1}",
+    integer="BIGINT",
+    real="DOUBLE PRECISION",
+    text="TEXT",
+    day="DATE",
+    truth="BOOLEAN",
+    total="SUM({})",
+    day_number="({} - DATE '1970-01-01')",
+    ymd="CAST(date_part('year', {0}) * 10000 + date_part('month', {0}) * 100 + date_part('day', {0}) AS BIGINT)",
+    text_number="CAST(CAST('x' || substr(md5({}), 1, 15) AS BIT(60)) AS BIGINT)",
+    text_order='{} COLLATE "C"',
+    starts_with="starts_with({}, {})",
+)

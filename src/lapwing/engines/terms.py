@@ -43,6 +43,10 @@ def _on_grid(writer: Writer, row: RowOf, term: OnGrid) -> str:
     if isinstance(writer.type_of(row, term.column), Real):
         step = 2.0**-term.bits
         number = clipped(writer, column, term.low * step, term.high * step)
+        if term.bits < 0:
+            # PostgreSQL refuses to halve the smallest doubles; whatever is this near to zero lands on zero anyway.
+            near = f"{number} BETWEEN {writer.value(-0.5)} AND {writer.value(0.5)}"
+            number = f"CASE WHEN {near} THEN {writer.value(0.0)} ELSE {number} END"
     elif term.bits == 0:
         return clipped(writer, column, term.low, term.high)
     else:
