@@ -309,13 +309,17 @@ class Reader:
         if group is None and having is None:
             return 1
         if group is None or having is None:
-            raise BadQuestionError("to ask for several rows of a person, write group by person having count(*) >= 2")
+            raise BadQuestionError(
+                "HAVING is for several rows of a person only; write group by person having count(*) >= 2"
+            )
         only(group, "expressions")
         only(having, "this")
         grouped = [name_of(column) for column in group.expressions if isinstance(column, exp.Column)]
         test = having.this
         if len(grouped) != 1 or grouped[0].name != key.name or not isinstance(test, exp.GTE) or not is_count(test.this):
-            raise BadQuestionError("to ask for several rows of a person, write group by person having count(*) >= 2")
+            raise BadQuestionError(
+                "HAVING is for several rows of a person only; write group by person having count(*) >= 2"
+            )
         return _times(self.value(test.expression))
 
     def _counted(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
