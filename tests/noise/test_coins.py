@@ -93,7 +93,7 @@ def test_ten_million_tosses_have_their_bias_and_no_other(name) -> None:
     draw, p = MANY[name]
     heads = draw(10**7).astype(np.int64)
     assert fits(integer_p_value(heads, 0, np.array([1 - p, p])))
-    off = p * (1.03 if p > 0.01 else 1.2)
+    off = p * (1.03 if p > 0.1 else 1.2)
     assert not fits(integer_p_value(heads, 0, np.array([1 - off, off])))
 
 

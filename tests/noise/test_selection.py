@@ -33,10 +33,10 @@ def test_the_low_bits_of_the_lattice_are_fair() -> None:
 @pytest.mark.parametrize(
     ("offsets", "lie"),
     [
-        ([0, -UNIT, -2 * UNIT, -UNIT // 2], 1.2),
-        ([7 * UNIT, 6 * UNIT], 1.2),
-        ([-100 * UNIT, -101 * UNIT, -(2**63)], 1.2),
-        ([-UNIT] * 5 + [0], 1.2),
+        ([0, -UNIT, -2 * UNIT, -UNIT // 2], 1.5),
+        ([7 * UNIT, 6 * UNIT], 1.5),
+        ([-100 * UNIT, -101 * UNIT, -(2**63)], 1.5),
+        ([-UNIT] * 5 + [0], 1.5),
     ],
     ids=["four", "above zero", "far below zero", "ties"],
 )
@@ -62,7 +62,7 @@ def test_the_weights_are_upper_bounds_and_tight_where_it_matters(gaps) -> None:
 
 
 def test_the_weights_of_many_candidates_add_up_within_63_bits() -> None:
-    for count in (1, 1 << 10, (1 << 22) - 1, 1 << 22, 1 << 23):
+    for count in (1, 1 << 10, (1 << 21) - 1, 1 << 21, 1 << 22):
         weights, _ = selection._upper_weights(np.zeros(count, np.uint64))
         assert int(weights[0]) * count < 1 << 63
 
@@ -95,8 +95,8 @@ def test_a_choice_from_a_source_is_a_function_of_its_bytes() -> None:
 
 @pytest.mark.parametrize(
     "offsets",
-    [[], [0.5], [[0, 1]], ["a"], [2**63], [0, None], [True]],
-    ids=["none", "float", "matrix", "text", "65 bits", "missing", "truth value"],
+    [[], [0.5], [[0, 1]], ["a"], [2**63], [0, None], np.zeros(3), np.zeros((2, 2), int), np.uint64([2**63])],
+    ids=["none", "float", "list", "text", "65 bits", "missing", "array of floats", "matrix", "array of 65 bits"],
 )
 def test_scores_off_the_lattice_are_refused(offsets) -> None:
     with pytest.raises(ParameterError, match="offsets"):
