@@ -30,7 +30,9 @@ _SAME = 1e-12
 _MOST_POINTS = 20_000_000
 
 
-def log_integral(log_f: LogFunction, landmarks: list[float], unit: float) -> float:
+def log_integral(
+    log_f: LogFunction, landmarks: list[float], unit: float, *, log_times: LogFunction | None = None
+) -> float:
     """Return ln of the integral over the line of e^log_f.
 
     Parameters
@@ -38,6 +40,7 @@ def log_integral(log_f: LogFunction, landmarks: list[float], unit: float) -> flo
     log_f : a concave function, minus infinity outside an interval
     landmarks : all points at which it is not analytic, the ends of that interval among them
     unit : the shortest length on which it changes
+    log_times : the logarithm of a further factor of the integrand, bounded on both sides and as smooth, if there is one
 
     Examples
     --------
@@ -49,10 +52,28 @@ def log_integral(log_f: LogFunction, landmarks: list[float], unit: float) -> flo
         return -math.inf
     low, high = window
     inner = edges[(edges > low) & (edges < high)]
-    return log_integral_between(log_f, np.concatenate(([low], inner, [high])))
+    return _log_integral_between(_product(log_f, log_times), np.concatenate(([low], inner, [high])))
 
 
-def log_integral_between(log_f: LogFunction, edges: Reals) -> float:
+def log_sum(
+    log_f: LogFunction, landmarks: list[float], step: Fraction, *, log_times: LogFunction | None = None
+) -> float:
+    """Return ln of the sum of e^log_f over all multiples of `step`. The parameters are those of `log_integral`.
+
+    >>> round(log_sum(lambda z: -np.abs(z), [0.0], Fraction(1)) + math.log(math.tanh(0.5)), 13)
+    0.0
+    """
+    unit = float(step)
+    _, window = _window(log_f, [math.floor(mark / unit) * unit for mark in landmarks], unit, _themselves)
+    if window is None:
+        return -math.inf
+    first, last = round(window[0] / unit), round(window[1] / unit)
+    if last - first > _MOST_POINTS:
+        raise ArithmeticError(f"{last - first} lattice points carry mass; coarsen the lattice or use a continuous law")
+    return float(logsumexp(_product(log_f, log_times)(np.arange(first, last + 1, dtype=np.float64) * unit)))
+
+
+def _log_integral_between(log_f: LogFunction, edges: Reals) -> float:
     """Return ln of the integral of e^log_f over panels with these `edges`, on each of which log_f is analytic."""
     low, high = edges[:-1], edges[1:]
     coarse, top = _gauss(log_f, low, high)
@@ -79,20 +100,8 @@ def log_integral_between(log_f: LogFunction, edges: Reals) -> float:
     raise ArithmeticError(f"the integral did not settle after {_MOST_HALVINGS} halvings of its panels")
 
 
-def log_sum(log_f: LogFunction, landmarks: list[float], step: Fraction) -> float:
-    """Return ln of the sum of e^log_f over all multiples of `step`; log_f is concave and says how where it bends.
-
-    >>> round(log_sum(lambda z: -np.abs(z), [0.0], Fraction(1)) + math.log(math.tanh(0.5)), 13)
-    0.0
-    """
-    unit = float(step)
-    _, window = _window(log_f, [math.floor(mark / unit) * unit for mark in landmarks], unit, _themselves)
-    if window is None:
-        return -math.inf
-    first, last = round(window[0] / unit), round(window[1] / unit)
-    if last - first > _MOST_POINTS:
-        raise ArithmeticError(f"{last - first} lattice points carry mass; coarsen the lattice or use a continuous law")
-    return float(logsumexp(log_f(np.arange(first, last + 1, dtype=np.float64) * unit)))
+def _product(log_f: LogFunction, log_times: LogFunction | None) -> LogFunction:
+    return log_f if log_times is None else lambda z: log_f(z) + log_times(z)
 
 
 def _midpoints(edges: Reals) -> Reals:

@@ -366,8 +366,8 @@ def _log_one_minus_exp(t: ArrayLike) -> Reals:
     """Return ln(1 - e^-t), minus infinity for t <= 0."""
     t = np.asarray(t, np.float64)
     inside = np.where(t > 0, t, 1.0)
-    near = np.log(-np.expm1(-np.minimum(inside, 1.0)))
-    return np.where(t > 0, np.where(inside < 1.0, near, np.log1p(-np.exp(-inside))), -np.inf)
+    near, far = np.log(-np.expm1(-np.minimum(inside, 1.0))), np.log1p(-np.exp(-np.maximum(inside, 1.0)))
+    return np.where(t > 0, np.where(inside < 1.0, near, far), -np.inf)
 
 
 @lru_cache(maxsize=16)

@@ -12,11 +12,16 @@ from enum import Enum, Flag, auto
 from fractions import Fraction
 from typing import NoReturn
 
-import numpy as np
-
-from lapwing.auditor.answer_factors import Factor, answers, misses, passes, passes_with_gap, passes_with_value
-from lapwing.auditor.log_concave import log_integral, log_sum
-from lapwing.auditor.noise_laws import NoiseLaw, NoNoise, Offset, Reals, just_above
+from lapwing.auditor.answer_factors import (
+    Factor,
+    answers,
+    log_expectation,
+    misses,
+    passes,
+    passes_with_gap,
+    passes_with_value,
+)
+from lapwing.auditor.noise_laws import NoiseLaw, NoNoise, Offset, just_above
 from lapwing.auditor.transcripts import (
     CLEAR_YES,
     YES,
@@ -212,7 +217,7 @@ class SparseVectorVariant:
         """
         self._check(transcript)
         values = values_asked(questions, transcript)
-        return math.fsum(self._log_of_one_threshold(part) for part in self._parts(values, transcript))
+        return math.fsum(self._log_of_part(part) for part in self._parts(values, transcript))
 
     def probability(self, questions: Questions, transcript: Transcript) -> float:
         """Return the probability (for told numbers: the density) of `transcript`."""
@@ -295,23 +300,12 @@ class SparseVectorVariant:
                 parts.append(Counter())
         return [part for part in parts if part]
 
-    def _log_of_one_threshold(self, part: Counter[tuple[Number, Outcome]]) -> float:
-        factors = [(n, factor) for (value, outcome), n in part.items() for factor in self._factors(value, outcome)]
-        landmarks = [*self.threshold.landmarks, *(mark for _, factor in factors for mark in factor.landmarks)]
+    def _log_of_part(self, part: Counter[tuple[Number, Outcome]]) -> float:
+        factors = [(n, factor) for (value, outcome), n in part.items() for factor in self.factors(value, outcome)]
+        return log_expectation(self.threshold, factors)
 
-        def log_f(z: Reals) -> Reals:
-            total = self.threshold.log_density(z)
-            for n, factor in factors:
-                total = total + n * factor.log(z)
-            return total
-
-        if isinstance(self.threshold, NoNoise):
-            return float(log_f(np.zeros(1))[0])
-        if self.threshold.step is not None:
-            return log_sum(log_f, landmarks, self.threshold.step)
-        return log_integral(log_f, landmarks, min(law.scale for law in self._comparing_laws))
-
-    def _factors(self, value: Number, outcome: Outcome) -> list[Factor]:
+    def factors(self, value: Number, outcome: Outcome) -> list[Factor]:
+        """Return what this outcome of a question with this true value contributes, given the threshold noise."""
         g = exact("value", value)
         not_clear = [] if self.clear is None else [misses(self.clear.query, self._least(self.clear.margin, g))]
         match outcome:
