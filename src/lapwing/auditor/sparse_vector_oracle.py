@@ -221,7 +221,8 @@ class SparseVectorVariant:
         """
         self._check(transcript)
         values = values_asked(questions, transcript)
-        return math.fsum(self._log_of_part(part) for part in self._parts(values, transcript))
+        parts = Counter(frozenset(part.items()) for part in self._parts(values, transcript))
+        return math.fsum(times * self._log_of_part(part) for part, times in parts.items())
 
     def probability(self, questions: Questions, transcript: Transcript) -> float:
         """Return the probability (for told numbers: the density) of `transcript`."""
@@ -304,8 +305,8 @@ class SparseVectorVariant:
                 parts.append(Counter())
         return [part for part in parts if part]
 
-    def _log_of_part(self, part: Counter[tuple[Number, Outcome]]) -> float:
-        factors = [(n, factor) for (value, outcome), n in part.items() for factor in self.factors(value, outcome)]
+    def _log_of_part(self, part: frozenset[tuple[tuple[Number, Outcome], int]]) -> float:
+        factors = [(n, factor) for (value, outcome), n in part for factor in self.factors(value, outcome)]
         return log_expectation(self.threshold, factors)
 
     def factors(self, value: Number, outcome: Outcome) -> list[Factor]:
