@@ -15,6 +15,7 @@ from lapwing.auditor.noise_laws import (
     Laplace,
     Mirrored,
     NoNoise,
+    RoundedGaussian,
     Shifted,
     just_above,
     log_between,
@@ -55,6 +56,7 @@ LATTICE = {
         mp.e ** (-n / B) / (1 + mp.e ** (-1 / B)) if n >= 1 else 1 - mp.e ** ((n - 1) / B) / (1 + mp.e ** (-1 / B))
     ),
     DiscreteGaussian(3): discrete_gaussian_at_least,
+    RoundedGaussian(3): lambda n: mp.erfc((n - mp.mpf(1) / 2) / B / mp.sqrt(2)) / 2,
 }
 
 

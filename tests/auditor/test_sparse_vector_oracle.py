@@ -1,4 +1,4 @@
-"""The oracle against integrals written out by hand in thirty digits, closed forms, and the rules of probability."""
+"""The oracle against integrals written out by hand in 25 digits, closed forms, and the rules of probability."""
 
 import itertools
 import math
@@ -22,7 +22,7 @@ from lapwing.auditor.transcript_laws import transcript_probabilities
 from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, YES, Level, Within, Yes, gap_bins
 from lapwing.vocabulary.errors import ParameterError
 
-mp.mp.dps = 30
+mp.mp.dps = 25
 ACCURACY = 1e-12
 
 

@@ -160,7 +160,7 @@ def supremum(variant, movement, noes):
 
     Between neighbours, noes rise by 1 and yeses fall by 1 (or, for counts, one of the two groups moves). Moving the
     threshold along with the noes pays 1/b_rho once and for every yes; along with the yeses, 1/b_rho and for every no;
-    not at all, for everything. Proof: proofs/sparse_vector_exact_loss.md
+    not at all, for everything. Proof: proofs/sparse_vector_oracle.md
     """
     restarts = variant.threshold_noise is ThresholdNoise.REDRAWN_AFTER_YES
     yeses = {Halting.ONE_YES_LATE: variant.yeses + 1, Halting.NEVER: noes}.get(variant.halting, variant.yeses)

@@ -258,6 +258,27 @@ class DiscreteGaussian(_OnALattice):
         return self._upper(-n)
 
 
+class RoundedGaussian(_OnALattice):
+    """The normal law with standard deviation `scale`, rounded to the nearest multiple of `step`.
+
+    >>> round(float(np.exp(RoundedGaussian(1).log_density(0))), 6)
+    0.382925
+    """
+
+    def _mass(self, n: Reals) -> Reals:
+        return log_between(self._before_rounding, (n, -0.5), (n, 0.5))
+
+    def _upper(self, n: Reals) -> Reals:
+        return self._before_rounding.log_at_least(n, -0.5)
+
+    def _lower(self, n: Reals) -> Reals:
+        return self._before_rounding.log_below(n, 0.5)
+
+    @property
+    def _before_rounding(self) -> Gaussian:
+        return Gaussian(1 / self._rate)
+
+
 @dataclass(frozen=True)
 class _Moved:
     """sign * noise + by."""

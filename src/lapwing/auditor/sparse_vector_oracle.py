@@ -3,6 +3,8 @@
 Given the noise on the threshold, the answers are independent. So the probability of a transcript is one integral (on a
 lattice: one sum) over the threshold noise, of a product of one factor per question. The factors here are written from
 the definition of each variant and share nothing with the code that runs it.
+
+Proof: proofs/sparse_vector_oracle.md
 """
 
 import math
