@@ -144,8 +144,9 @@ def test_just_above_is_the_next_lattice_point() -> None:
         (lambda: Geometric(2, step=Fraction(1, 3)), "step"),
         (lambda: Shifted(Geometric(2), by=0.5), "by"),
         (lambda: Geometric(2).log_at_least(0.5), "z"),
+        (lambda: Mirrored(NoNoise()), "law"),
     ],
-    ids=["zero", "nan", "negative", "no dyadic step", "off the lattice", "between lattice points"],
+    ids=["zero", "nan", "negative", "no dyadic step", "off the lattice", "between lattice points", "nothing to move"],
 )
 def test_what_is_no_law_is_refused(make, name) -> None:
     with pytest.raises(ParameterError) as refusal:

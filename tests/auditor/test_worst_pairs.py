@@ -30,6 +30,7 @@ from lapwing.auditor.sparse_vector_oracle import (
 )
 from lapwing.auditor.worst_pairs import Movement, worst_loss
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
 
 TOGETHER, EITHER_WAY = Movement.TOGETHER, Movement.EITHER_WAY
 EXACTLY = 1e-6
@@ -301,3 +302,16 @@ def test_larger_sensitivity_loses_more() -> None:
 def test_gaussian_noise_makes_no_pure_claim(law) -> None:
     variant = SparseVectorVariant(threshold=law(2), query=law(4), yeses=1)
     assert worst_loss(variant, noes=10).loss > 50
+
+
+def test_a_yes_without_a_no_costs_only_the_yes() -> None:
+    variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1)
+    assert worst_loss(variant, noes=0).loss == pytest.approx(1 / 4, abs=EXACTLY)
+
+
+def test_a_transcript_of_nothing_and_one_that_cannot_be_are_refused() -> None:
+    variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1)
+    with pytest.raises(ParameterError, match="no transcript"):
+        worst_loss(variant, noes=0, yeses=0)
+    with pytest.raises(ParameterError, match="goes on after the variant halted"):
+        worst_loss(variant, yeses=2)

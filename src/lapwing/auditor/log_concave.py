@@ -25,7 +25,6 @@ DEPTH = 60.0
 PRECISION = 2e-15
 """What the panels of one integral may disagree by, relative to the integral, after halving."""
 
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _LOG_WEIGHTS = np.log(_WEIGHTS)
 _MOST_HALVINGS = 40

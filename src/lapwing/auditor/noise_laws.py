@@ -289,6 +289,8 @@ class _Moved:
     sign: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        if isinstance(self.law, NoNoise):
+            raise ParameterError("law", self.law, reason="is no noise to move", remedy="move the values instead")
         by = exact("by", self.by)
         if self.law.step is not None and (by / self.law.step).denominator != 1:
             raise ParameterError(

@@ -16,6 +16,7 @@ from lapwing.auditor.privacy_loss import NeighbouringPair, Witness, witness_of
 from lapwing.auditor.sparse_vector_oracle import Halting, Reveals, SparseVectorVariant, ThresholdNoise
 from lapwing.auditor.transcripts import ABORT, CLEAR_YES, NO, YES, Abort, Level, Number, Outcome, Transcript, Yes
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive, whole
 
 
@@ -68,8 +69,14 @@ def worst_loss(
     >>> round(worst_loss(SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1)).loss, 6)
     1.0
     """
-    noes, clear_yeses = whole("noes", noes, least=0), whole("clear_yeses", clear_yeses, least=0)
-    template = _template(variant, noes=noes, yeses=yeses, clear_yeses=clear_yeses)
+    template = _template(
+        variant,
+        noes=whole("noes", noes, least=0),
+        yeses=None if yeses is None else whole("yeses", yeses, least=0),
+        clear_yeses=whole("clear_yeses", clear_yeses, least=0),
+    )
+    if not template:
+        raise ParameterError("noes", noes, reason="and no yes are no transcript", remedy="ask at least one question")
     search = _Search(variant, positive("sensitivity", sensitivity), template)
     starts = sorted(search.starts(movement), key=lambda start: search.loss(*start))
     return search.witness(*max((search.climb(*start) for start in starts[-2:]), key=lambda end: search.loss(*end)))
