@@ -103,6 +103,7 @@ def test_an_accuracy_buys_the_smallest_epsilon_of_six_digits() -> None:
 def test_one_candidate_is_chosen_without_fail() -> None:
     alone = ExponentialMechanism(sensitivity=1, candidates=1, epsilon=1)
     assert (alone.release([5]), alone.margin("0.99")) == (0, 0)
+    assert alone.confidence(0) == pytest.approx(1)
 
 
 def test_a_promise_below_the_floor_of_scores_is_refused() -> None:

@@ -88,9 +88,11 @@ def test_the_margin_is_attained_by_the_worst_scores(candidates, confidence) -> N
     margin = Fraction(mechanism.margin(confidence))
     failure = 1 - number(confidence)
     assert worst_chance(candidates, margin, 2) <= failure
-    assert worst_chance(candidates, margin * (1 - Fraction(1, 10**6)), 2) > failure * (1 - mp.mpf("1e-5")) or not margin
+    assert worst_chance(candidates, margin * (1 - Fraction(1, 10**6)), 2) > failure * (1 - mp.mpf("1e-5"))
     assert mechanism.confidence(margin) <= 1 - worst_chance(candidates, margin, 2)
-    assert mechanism.confidence(margin) == pytest.approx(float(Fraction(confidence)), abs=1e-6) or not margin
+    assert mechanism.confidence(margin) == pytest.approx(float(Fraction(confidence)), abs=1e-6)
+    assert mechanism.confidence(0) == pytest.approx(1 / candidates)
+    assert mechanism.confidence(-1) == 0
 
 
 def test_an_accuracy_buys_the_smallest_epsilon_of_six_digits() -> None:
