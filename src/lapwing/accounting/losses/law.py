@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.rounding import ROUND_OFF
+from lapwing.accounting.rounding import ROUND_OFF, UNIT
 
 Orders: TypeAlias = NDArray[Any]
 """Orders at which cumulants are asked: real for moments, complex for Fourier transforms."""
@@ -37,7 +37,7 @@ class Lattice:
     @property
     def losses(self) -> Floats:
         """The losses at which the masses sit."""
-        return self.lowest + self.step * np.arange(len(self.masses))
+        return self.lowest + self.step * np.arange(len(self.masses), dtype=np.float64)
 
     @property
     def highest(self) -> float:
@@ -49,11 +49,21 @@ class Lattice:
         met = self.masses > 0
         powers = order * self.losses[met]
         top = float(powers.max())
-        return top + math.log(float(np.exp(powers - top) @ self.masses[met]))
+        return top + math.log(float((np.exp(powers - top) * self.masses[met]).sum()))
+
+    @property
+    def reach(self) -> float:
+        """The largest absolute loss."""
+        return max(abs(self.lowest), abs(self.highest))
+
+    @property
+    def margin(self) -> float:
+        """How far the losses may be too low: the tails at a loss x are those of a number this close to x."""
+        return UNIT * (64 + 16 * self.reach)
 
     def pair(self) -> DominatingPair:
         """Return the masses as a dominating pair."""
-        return DominatingPair.of_total_one(self.losses, self.masses, self.infinite_mass)
+        return DominatingPair.of_total_one(self.losses + self.margin, self.masses, self.infinite_mass)
 
 
 class LossLaw(Protocol):
@@ -117,7 +127,7 @@ def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, 
     grid is lifted to its lowest point, what lies above goes to infinity.
     """
     cells = max(1, math.ceil((high - low) / step))
-    x = high - step * np.arange(cells, -1, -1)
+    x = high - step * np.arange(cells, -1, -1, dtype=np.float64)
     p_below, p_above, q_below, q_above = tails(x)
     p, p_error = _cells(p_below, p_above)
     q, q_error = _cells(q_below, q_above)
