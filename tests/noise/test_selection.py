@@ -24,6 +24,13 @@ def test_the_lattice_has_the_tail_of_the_exponential_law_and_no_other() -> None:
     assert not fits(integer_p_value(twentieths, 0, -np.diff(np.exp(-cells / 1.03))))
 
 
+@pytest.mark.parametrize("count", [0, 1, 255, 256, 70_000])
+def test_there_are_as_many_points_as_asked_for_in_an_array_of_their_own(count) -> None:
+    points = exponential_lattice(count)
+    assert points.shape == (count,)
+    assert points.flags.owndata
+
+
 def test_the_low_bits_of_the_lattice_are_fair() -> None:
     low = (exponential_lattice(10**6) & np.uint64(255)).astype(np.int64)
     assert fits(integer_p_value(low, 0, np.full(256, 1 / 256)))
@@ -60,10 +67,11 @@ def test_the_weights_are_upper_bounds_and_tight_where_it_matters(gaps) -> None:
             assert truth <= weight <= truth * mp.mpf("1.005") + (1 << 10)
 
 
-def test_the_weights_of_many_candidates_add_up_within_63_bits() -> None:
-    for count in (1, 1 << 10, (1 << 21) - 1, 1 << 21, 1 << 22):
-        weights, _ = selection._upper_weights(np.zeros(count, np.uint64))
-        assert int(weights[0]) * count < 1 << 63
+@pytest.mark.parametrize("candidates", [1, 2, 2**21, 2**22 - 1, 2**22, 2**23, 2**30 + 1])
+def test_the_weights_of_many_candidates_add_up_within_63_bits(candidates) -> None:
+    largest = (1 << selection._weight_bits(candidates)) + 1
+    assert candidates * largest < 1 << 63
+    assert selection._upper_weights(np.zeros(1, np.uint64))[0].tolist() == [2**40 + 1]
 
 
 def test_noise_on_scores_is_permute_and_flip() -> None:

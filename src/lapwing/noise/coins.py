@@ -37,13 +37,14 @@ class Coin:
     def __init__(self, p: Bounds) -> None:
         self._p = p
         self._heads_below, self._tails_from = p(_BITS)
+        self._undecided = range(self._heads_below, self._tails_from)
 
     def toss(self, source: RandomSource) -> bool:
         """Return one toss."""
         uniform = int.from_bytes(source.take(_BITS >> 3), "little")
-        if uniform < self._heads_below:
-            return True
-        return uniform < self._tails_from and is_below(self._p, source, uniform, _BITS)
+        if uniform in self._undecided:
+            return is_below(self._p, source, uniform, _BITS)
+        return uniform < self._heads_below  # the same work for heads and for tails: their times tell nothing
 
     def toss_many(self, count: int, source: RandomSource) -> NDArray[np.bool_]:
         """Return `count` independent tosses."""
@@ -114,12 +115,12 @@ def bernoulli_logistic(x: Exact, *, source: RandomSource = SYSTEM) -> bool:
     >>> bernoulli_logistic(0) in {True, False}
     True
     """
-    return _logistic_coin(exact("x", x)).toss(source)
+    return _logistic_coin(_number("x", x)).toss(source)
 
 
 def bernoulli_logistic_many(x: Exact, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.bool_]:
     """Return `count` independent `bernoulli_logistic(x)`."""
-    return _logistic_coin(exact("x", x)).toss_many(whole("count", count, least=0), source)
+    return _logistic_coin(_number("x", x)).toss_many(whole("count", count, least=0), source)
 
 
 def uniform_below(n: int, *, source: RandomSource = SYSTEM) -> int:
@@ -175,15 +176,19 @@ def choose_many(weights: Sequence[Exact], count: int, *, source: RandomSource = 
     return np.array([bisect_right(ends, uniform_below(ends[-1], source=source)) for _ in range(count)], np.int64)
 
 
+def _number(name: str, given: Exact) -> Fraction:
+    return given if type(given) is Fraction else exact(name, given)  # the usual case is not worth the microseconds
+
+
 def _probability(p: Exact) -> Fraction:
-    number = exact("p", p)
+    number = _number("p", p)
     if not 0 <= number <= 1:
         raise ParameterError("p", p, reason="is no probability", remedy="write a number from 0 to 1")
     return number
 
 
 def _exponent(x: Exact) -> Fraction:
-    number = exact("x", x)
+    number = _number("x", x)
     if number < 0:
         raise ParameterError("x", x, reason="is negative", remedy="write an exponent of at least 0")
     return number

@@ -16,6 +16,7 @@ from lapwing.noise.coins import uniform_below
 from lapwing.noise.exact_exponential import exponential_bounds, is_below
 from lapwing.noise.guide_table import CHUNK
 from lapwing.noise.lattice import UNIT_BITS, standard_exponential
+from lapwing.noise.pools import VEIL
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
@@ -41,11 +42,11 @@ def exponential_lattice(count: int, *, source: RandomSource = SYSTEM) -> NDArray
     Proof: proofs/lattice.md
     """
     count = whole("count", count, least=0)
-    draws = np.empty(count, np.uint64)
-    for start in range(0, count, CHUNK):
+    draws = np.empty(max(count, VEIL), np.uint64)
+    for start in range(0, draws.size, CHUNK):
         chunk = draws[start : start + CHUNK]
         chunk[:], _ = standard_exponential().draw(chunk.size, source)
-    return draws
+    return draws[:count].copy() if count < VEIL else draws
 
 
 def choose_exponential(offsets: Sequence[int] | NDArray[np.integer], *, source: RandomSource = SYSTEM) -> int:
@@ -86,11 +87,16 @@ def _integers(offsets: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]
 def _upper_weights(gaps: NDArray[np.uint64]) -> tuple[NDArray[np.int64], int]:
     """Return whole numbers w and `bits` with w >= 2^bits e^(-gap 2^-56), hardly more where e^(-gap) matters."""
     whole_part, fine_part = _decay_tables()
-    bits = min(_WEIGHT_BITS, 62 - gaps.size.bit_length())  # so that their sum fits into 63 bits
+    bits = _weight_bits(gaps.size)
     coarse = np.minimum(gaps >> np.uint64(UNIT_BITS - _FINE_BITS), np.uint64((_FARTHEST << _FINE_BITS) - 1))
     place = coarse.astype(np.int64)
     product = whole_part[place >> _FINE_BITS] * fine_part[place & ((1 << _FINE_BITS) - 1)]
     return (product >> (2 * _TABLE_BITS - bits)) + 1, bits
+
+
+def _weight_bits(candidates: int) -> int:
+    """Return how many bits a weight may have so that the sum of all of them fits into 63."""
+    return min(_WEIGHT_BITS, 62 - candidates.bit_length())
 
 
 @cache
