@@ -7,6 +7,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+    from lapwing.mechanisms.exponential import ExponentialMechanism
+    from lapwing.mechanisms.gaussian import GaussianMechanism
+    from lapwing.mechanisms.geometric import GeometricMechanism
+    from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
+    from lapwing.mechanisms.laplace import LaplaceMechanism
+    from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
+    from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
+    from lapwing.mechanisms.randomized_response import RandomizedResponse
     from lapwing.queries.asking import (
         at_least,
         bins,
@@ -39,11 +48,19 @@ _HOME = {
     "Category": "lapwing.queries.column",
     "Column": "lapwing.queries.column",
     "Date": "lapwing.queries.column",
+    "DiscreteGaussianMechanism": "lapwing.mechanisms.discrete_gaussian",
+    "ExponentialMechanism": "lapwing.mechanisms.exponential",
+    "GaussianMechanism": "lapwing.mechanisms.gaussian",
+    "GeometricMechanism": "lapwing.mechanisms.geometric",
     "Integer": "lapwing.queries.column",
     "KeyType": "lapwing.queries.catalogue",
+    "LaplaceMechanism": "lapwing.mechanisms.laplace",
     "LapwingError": "lapwing.vocabulary.errors",
+    "NoisyMaxWithGap": "lapwing.mechanisms.noisy_max",
+    "PermuteAndFlip": "lapwing.mechanisms.permute_and_flip",
     "Population": "lapwing.queries.catalogue",
     "PrivacyUnit": "lapwing.vocabulary.privacy_unit",
+    "RandomizedResponse": "lapwing.mechanisms.randomized_response",
     "Real": "lapwing.queries.column",
     "Rows": "lapwing.queries.catalogue",
     "Sensitive": "lapwing.vocabulary.sensitive",
@@ -60,6 +77,8 @@ _HOME = {
     "count_rows": "lapwing.queries.asking",
     "covariance": "lapwing.queries.asking",
     "funnel": "lapwing.queries.asking",
+    "gaussian_histogram": "lapwing.mechanisms.histogram",
+    "geometric_histogram": "lapwing.mechanisms.histogram",
     "has": "lapwing.queries.asking",
     "mean": "lapwing.queries.asking",
     "median": "lapwing.queries.asking",
@@ -75,11 +94,19 @@ __all__ = [
     "Category",
     "Column",
     "Date",
+    "DiscreteGaussianMechanism",
+    "ExponentialMechanism",
+    "GaussianMechanism",
+    "GeometricMechanism",
     "Integer",
     "KeyType",
+    "LaplaceMechanism",
     "LapwingError",
+    "NoisyMaxWithGap",
+    "PermuteAndFlip",
     "Population",
     "PrivacyUnit",
+    "RandomizedResponse",
     "Real",
     "Rows",
     "Sensitive",
@@ -96,6 +123,8 @@ __all__ = [
     "count_rows",
     "covariance",
     "funnel",
+    "gaussian_histogram",
+    "geometric_histogram",
     "has",
     "mean",
     "median",
