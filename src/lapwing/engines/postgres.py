@@ -18,7 +18,7 @@ from lapwing.engines.dialect import POSTGRES
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
 from lapwing.engines.postgres_registry import PostgresTable, register, shape_of
-from lapwing.engines.sql_engine import SQLEngine
+from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import whole
@@ -46,6 +46,7 @@ class PostgreSQL(SQLEngine):
         read the tables and not change them
     time_limit : seconds after which the server gives up on a question
     work_memory : what one sort or hash table of a question may take on the server before it goes to disk
+    bitmap_memory : how many bytes the bitmaps of a table may take in this process, for questions that come in thousands
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
 
     It may be asked from several threads; each question has a connection of its own.
@@ -61,9 +62,10 @@ class PostgreSQL(SQLEngine):
         *,
         time_limit: int = 600,
         work_memory: str = "256MB",
+        bitmap_memory: int = BITMAP_MEMORY,
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
-        self._population, self._sources, self._conninfo, self._on_failure = population, sources, conninfo, on_failure
+        self._sources, self._conninfo = sources, conninfo
         limit = f"{whole('time_limit', time_limit, most=86_400)}s"
         self._settings = _PINNED | {"statement_timeout": limit, "work_mem": work_memory}
         self._lock = Lock()
@@ -88,7 +90,13 @@ class PostgreSQL(SQLEngine):
         except BaseException:
             self.close()
             raise
-        self._relations, self._one_row = registry.relations, registry.one_row_a_person
+        super().__init__(
+            population,
+            registry.relations,
+            one_row_a_person=registry.one_row_a_person,
+            bitmap_memory=bitmap_memory,
+            on_failure=on_failure,
+        )
 
     def cancel(self) -> None:
         """Stop what is running, from any thread."""
