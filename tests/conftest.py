@@ -2,7 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from pyspark.sql import SparkSession
 
+import spark_session
 from postgres_server import PostgresServer, running
 
 settings.register_profile("lapwing", deadline=None)
@@ -21,3 +23,18 @@ def database(postgres: PostgresServer) -> Iterator[str]:
     """The connection string of an empty database, for one test."""
     with postgres.database() as dsn:
         yield dsn
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One Spark session for the whole run. Tables are tiny: interpreting a plan is quicker than compiling it."""
+    with spark_session.running(
+        {
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        }
+    ) as session:
+        yield session

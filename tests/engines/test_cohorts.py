@@ -54,8 +54,8 @@ def test_many_cohorts_are_the_numbers_of_each(name, population, request) -> None
     question = st.sampled_from(tables).flatmap(lambda table: st.builds(ask.count, st.just(table), wheres[table]))
     with ENGINES[name](population, request) as bench:
 
-        @settings(max_examples=2 * bench.examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-        @given(rows_of_anyone(population), st.booleans(), st.lists(question, min_size=5, max_size=20))
+        @settings(max_examples=3 * bench.examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        @given(rows_of_anyone(population), st.booleans(), st.lists(question, min_size=10, max_size=20))
         def agree(rows, apart, questions) -> None:
             nonlocal version, asked
             version, asked = version + 1, asked + len(questions)

@@ -1,7 +1,7 @@
 """Every engine, on a bench where its tables can be exchanged: building a fresh one for each example takes too long.
 
 A new engine adds one line to `ENGINES` and one class with `load(tables)`; the contract suite and the test of one person
-then run on it.
+then run on it. `examples` and `corpus` are how many populations are tried for one kind of question and for all kinds.
 """
 
 from contextlib import ExitStack
@@ -15,13 +15,14 @@ from lapwing.engines.dialect import DUCKDB
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.postgres import PostgreSQL
 from lapwing.engines.postgres_registry import PostgresTable
+from lapwing.engines.spark import Spark
 from lapwing.queries.catalogue import KeyType, Rows
 
 
 class DuckDBBench(DuckDB):
     """Everything but loading is the engine's own."""
 
-    examples = 12
+    examples, corpus = 12, 50
 
     def __init__(self, population, *, threads=1, **options):
         empty = {table.name: [] for table in population.tables}
@@ -40,7 +41,7 @@ class DuckDBBench(DuckDB):
 class PostgresBench(PostgreSQL):
     """The tables of a database of its own, read by a role that may do nothing else."""
 
-    examples = 8
+    examples, corpus = 8, 50
 
     def __init__(self, population, server, **options):
         self.open = ExitStack()
@@ -74,6 +75,25 @@ class PostgresBench(PostgreSQL):
     def close(self):
         super().close()
         self.open.close()
+
+
+class SparkBench(Spark):
+    """Data frames of the session of the test run."""
+
+    examples, corpus = 2, 30  # a tenth of a second for every question
+
+    def __init__(self, population, session, **options):
+        self.given = session
+        empty = {table.name: [] for table in population.tables}
+        super().__init__(population, self.frames(population, empty), session, **options)
+
+    def frames(self, population, tables):
+        return {name: self.given.createDataFrame(arrow) for name, arrow in arrow_tables(population, tables).items()}
+
+    def load(self, tables):
+        for name, frame in self.frames(self._population, tables).items():
+            frame.createOrReplaceGlobalTempView(self._views[name])
+        return self
 
 
 def as_reader(admin, dsn):
@@ -112,5 +132,6 @@ ENGINES = {
     "rows": lambda population, _: RowsInMemory(population),
     "duckdb": lambda population, _: DuckDBBench(population),
     "postgres": lambda population, request: PostgresBench(population, request.getfixturevalue("postgres")),
+    "spark": lambda population, request: SparkBench(population, request.getfixturevalue("spark")),
 }
 """How to set up each engine; `request` is what pytest knows of the servers that run beside the tests."""

@@ -79,3 +79,19 @@ POSTGRES = Dialect(
     text_order='{} COLLATE "C"',
     starts_with="starts_with({}, {})",
 )
+
+SPARK = Dialect(
+    quote="`",
+    mark=lambda n: f":p{n}",
+    integer="BIGINT",
+    real="DOUBLE",
+    text="STRING",
+    day="DATE",
+    truth="BOOLEAN",
+    total="SUM(CAST({} AS DECIMAL(38, 0)))",
+    day_number="datediff({}, DATE '1970-01-01')",
+    ymd="CAST(year({0}) * 10000 + month({0}) * 100 + day({0}) AS BIGINT)",
+    text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
+    text_order="{}",
+    starts_with="startswith({}, {})",
+)
