@@ -63,6 +63,7 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import whole
 
 MOST_CELLS = 100_000
+_MOST_BITS = 63
 _MOST_STEPS = 2**28
 """One person moves a total or a moment by at most so many grid steps: noise a thousand times as large can be drawn."""
 
@@ -146,10 +147,11 @@ class _Planner:
 
         What is rounded away is far below the noise, which is at least as many steps as one person moves.
         """
-        for cells in (None, *(2**bits for bits in range(_MOST_STEPS.bit_length(), 1, -1))):
-            measures = [measure(value, self.scope, most_cells=cells) for value in values]
-            if most(measures) <= _MOST_STEPS:
-                return measures
+        measures = [measure(value, self.scope) for value in values]
+        for bits in range(_MOST_BITS, 1, -1):
+            coarser = [value.coarser(max(0, _size(value).bit_length() - bits)) for value in measures]
+            if most(coarser) <= _MOST_STEPS:
+                return coarser
         raise BadQuestionError(
             f"one person could move this by more than {_MOST_STEPS} steps of the coarsest grid; clip tighter, or count "
             "fewer rows and groups of a person"
@@ -249,6 +251,11 @@ class _Planner:
 
 _DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.CORRELATION: 2}
 """The degree of the polynomials whose sums give a moment."""
+
+
+def _size(value: Measure) -> int:
+    low, high = bounds(value.term)
+    return max(abs(low), abs(high), high - low)
 
 
 def _scale(value: Measure) -> Scale:
