@@ -20,6 +20,7 @@ from lapwing.queries.aggregate import (
     Once,
     OpenKey,
     PickedRows,
+    cell_count,
 )
 from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import Population, Rows
@@ -235,7 +236,9 @@ class _Planner:
                 f"a person may be in any number of groups of {self.scope.table.name}; say in how many they count: "
                 "max_groups=2"
             )
-        return whole("max_groups", self.question.max_groups, most=2**20)
+        limit = whole("max_groups", self.question.max_groups, most=2**20)
+        count = cell_count(self.keys)
+        return limit if count is None else min(limit, count)
 
     def ungrouped(self) -> None:
         if self.keys:
