@@ -43,7 +43,7 @@ def replacements(population):
 def cells(engine, aggregate):
     """The numbers of an aggregate by cell, zeros left out."""
     if aggregate.cells is None:
-        found = {cell: (number,) for cell, number in engine.keyed(aggregate).open_for_release().items()}
+        found = engine.keyed(aggregate).open_for_release()
     else:
         numbers, terms = engine.vector(aggregate).open_for_release(), aggregate.terms
         found = {cell: numbers[i * terms : (i + 1) * terms] for i, cell in enumerate(aggregate.cells)}

@@ -22,7 +22,7 @@ from lapwing.engines.engine import (
     check_keyed,
     check_number,
     check_vector,
-    keyed_counts,
+    numbers_by_cell,
     one_number,
     unless_it_fails,
 )
@@ -98,10 +98,10 @@ class DuckDB:
         check_vector(aggregate)
         return self._run(aggregate, all_numbers)
 
-    def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, int]]:
-        """Return the counts of an aggregate whose cells only the data knows, by cell."""
+    def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, tuple[int, ...]]]:
+        """Return the numbers of an aggregate whose cells only the data knows, by cell."""
         check_keyed(aggregate)
-        return self._run(aggregate, keyed_counts)
+        return self._run(aggregate, numbers_by_cell)
 
     def cancel(self) -> None:
         """Stop what is running, from any thread."""

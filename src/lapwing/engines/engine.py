@@ -40,8 +40,8 @@ class Engine(Protocol):
     def vector(self, aggregate: Aggregate) -> Sensitive[tuple[int, ...]]:
         """Return all numbers of an aggregate with public cells: cell after cell, the terms of a cell together."""
 
-    def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, int]]:
-        """Return the counts of an aggregate whose cells only the data knows; the keys are as secret as the counts."""
+    def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, tuple[int, ...]]]:
+        """Return the numbers of an aggregate whose cells only the data knows; the keys are as secret as the counts."""
 
     def cancel(self) -> None:
         """Stop what is running, from any thread; it fails like any other failure."""
@@ -53,19 +53,19 @@ class Engine(Protocol):
 def check_number(aggregate: Aggregate) -> None:
     """Refuse an aggregate that has more than one number."""
     if aggregate.cells is None or len(aggregate.cells) * aggregate.terms != 1:
-        raise ValueError("this aggregate has not one number; ask for its vector or its keyed counts")
+        raise ValueError("this aggregate has not one number; ask for its vector or its keyed numbers")
 
 
 def check_vector(aggregate: Aggregate) -> None:
     """Refuse an aggregate whose cells only the data knows."""
     if aggregate.cells is None:
-        raise ValueError("this aggregate has no public cells; ask for its keyed counts")
+        raise ValueError("this aggregate has no public cells; ask for its keyed numbers")
 
 
 def check_keyed(aggregate: Aggregate) -> None:
     """Refuse an aggregate whose cells are public: its zeros would be missing."""
-    if aggregate.cells is not None or aggregate.terms != 1:
-        raise ValueError("keyed counts are for cells that only the data knows; ask for the vector")
+    if aggregate.cells is not None:
+        raise ValueError("keyed numbers are for cells that only the data knows; ask for the vector")
 
 
 def one_number(aggregate: Aggregate, rows: Iterable[Row]) -> int:
@@ -83,11 +83,6 @@ def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
     if sent:
         raise ValueError("a cell that was not asked for")
     return numbers
-
-
-def keyed_counts(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, int]:
-    """Return the one number of each cell that the data holds."""
-    return {cell: number for cell, (number,) in numbers_by_cell(aggregate, rows).items()}
 
 
 def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, tuple[int, ...]]:
