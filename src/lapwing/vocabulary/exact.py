@@ -74,7 +74,6 @@ def _check_size(name: str, given: object, number: Fraction) -> None:
             reason="has absurdly many digits",
             remedy=f"use a fraction of at most {_MOST_BITS} bits",
         )
-    return number
 
 
 def positive(name: str, given: object) -> Fraction:
