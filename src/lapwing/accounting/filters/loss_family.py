@@ -36,9 +36,11 @@ class Atoms(Protocol):
 class LossFamily:
     """Members as rows of `losses` and `masses` (short rows end in masses of zero), and the worst infinite mass.
 
-    `power` and `size` are the members' best tests: P(loss >= l) and Q(loss >= l) for each loss l. `range_` is zero for a
-    family that is complete as it stands; for a bounded-range family it is the length of the range, and the rows are the
-    members at t = 0, range_/32, 2 range_/32, ..., range_.
+    `power` and `size` are the members' best tests: P(loss >= l) and Q(loss >= l) for each loss l; where an entry stands
+    for a whole interval of members, their sizes reach down from `size` to `least_size`, and their powers, over their
+    sizes, are at most `power` over `size`. `range_` is zero for a family that is complete as it stands; for a
+    bounded-range family it is the length of the range, and the rows are the members at t = 0, range_/32, 2 range_/32,
+    ..., range_.
     """
 
     losses: Array
@@ -46,6 +48,7 @@ class LossFamily:
     infinite_mass: float
     power: Array
     size: Array
+    least_size: Array
     total_variation: float
     range_: float = 0.0
 
@@ -58,12 +61,14 @@ class LossFamily:
             largest_first = np.argsort(order.losses)[::-1]
             losses[row, : order.losses.size] = order.losses[largest_first]
             masses[row, : order.losses.size] = order.masses[largest_first]
+        size = np.cumsum(masses * np.exp(np.minimum(-losses, _LARGEST_EXPONENT)), axis=1)
         return LossFamily(
             losses=losses,
             masses=masses,
             infinite_mass=max(order.infinite_mass for order in orders),
             power=np.cumsum(masses, axis=1),
-            size=np.cumsum(masses * np.exp(np.minimum(-losses, _LARGEST_EXPONENT)), axis=1),
+            size=size,
+            least_size=size,
             total_variation=float((masses * -np.expm1(-np.maximum(losses, 0.0))).sum(axis=1).max()),
         )
 
@@ -81,12 +86,14 @@ class LossFamily:
             return np.expm1(t - length) / math.expm1(-length)
 
         t, fine = (np.linspace(0.0, length, steps + 1) for steps in (_STEPS_OF_RANGE, _STEPS_OF_LAST_TEST))
+        size = upper(fine) * np.exp(-fine)
         return LossFamily(
             losses=np.column_stack([t, t - length]),
             masses=np.column_stack([upper(t), 1 - upper(t)]),
             infinite_mass=0.0,
-            power=upper(fine[:-1]),  # p(t) and p(t)e^-t fall with t: these bound all members of each step
-            size=upper(fine[1:]) * np.exp(-fine[1:]),
+            power=size[:-1] * np.exp(fine[1:]),  # the size falls with t, and power is size times e^t
+            size=size[:-1],
+            least_size=size[1:],
             total_variation=math.tanh(length / 4),  # at t = epsilon/2
             range_=length,
         )
@@ -112,4 +119,4 @@ class LossFamily:
         density = np.exp(-0.5 * nearest_to_zero**2) / math.sqrt(2 * math.pi)
         share = self.range_ / -math.expm1(-self.range_)
         bend: Array = (share + 1) * math.exp(span) * parts.lower + 2 * share * density / mu
-        return width**2 / 8 * bend
+        return width**2 / 7.99 * bend

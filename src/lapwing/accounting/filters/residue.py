@@ -19,13 +19,15 @@ from lapwing.accounting.filters.loss_family import LossFamily
 
 _LONGEST_STEP = 0.16  # of a cell, in units of min(mu, 1); what it leaves in doubt shrinks with its sixth power
 _SMALLEST_SHARE = 1 / 256  # a residue below this share of s would need too fine a grid: it is given up
+_SMALLEST_CHARGE = 1e-12  # of s
 _PRECISION = 1e-5  # of a charge: how close to the smallest one the search must come
 _ROUNDS = 40
+_NOTHING = 1e-60  # a residue with which nothing can be asked, and which must not underflow
 _TINY = 1e-150
 
 
 def residue_after(s: float, family: LossFamily, slack: float) -> float | None:
-    """Return the residue that is left of `s` > 0 after a charge, rounded down; `None` if the charge does not fit.
+    """Return the residue that is left of `s` after a charge, rounded down; `None` if the charge does not fit.
 
     Parameters
     ----------
@@ -35,12 +37,13 @@ def residue_after(s: float, family: LossFamily, slack: float) -> float | None:
 
     Proof: proofs/residue_certificate.md
     """
-    if not fits_last(s, family, slack):
+    if s < _NOTHING or not fits_last(s, family, slack):
         return None
     charge = family.second_moment * (1 + family.second_moment / (6 * s))
     best = 0.0
     grid: _Grid | None = None
     for _ in range(_ROUNDS):
+        charge = max(charge, _SMALLEST_CHARGE * s)
         after = s - charge
         if after <= s * _SMALLEST_SHARE:
             break
@@ -49,7 +52,7 @@ def residue_after(s: float, family: LossFamily, slack: float) -> float | None:
         missing = grid.missing(after, family)
         if missing <= 0:
             best = max(best, after)
-            if missing >= -_PRECISION * charge:
+            if missing >= -_PRECISION * charge or charge <= _SMALLEST_CHARGE * s:
                 break
         charge += missing + _PRECISION * charge / 3
     return best
@@ -62,8 +65,8 @@ def fits_last(s: float, family: LossFamily, slack: float) -> bool:
     """
     mu = math.sqrt(s)
     allowed = ndtr(ndtri(np.minimum(family.size, 0.5)) + mu) * (1 - ROUNDING) + slack
-    touches_below_zero = family.size > ndtr(-mu / 2) * (1 + ROUNDING)
-    at_zero = (2 * ndtr(mu / 2) - 1) * (1 - ROUNDING) + slack
+    touches_below_zero = family.least_size > ndtr(-mu / 2) * (1 + ROUNDING)
+    at_zero = math.erf(mu / math.sqrt(8)) * (1 - ROUNDING) + slack
     return bool(np.all((family.power <= allowed) | touches_below_zero)) and family.total_variation <= at_zero
 
 
@@ -71,7 +74,7 @@ class _Grid:
     """Cells of equal length from level 0 to one beyond which both sides are below the slack."""
 
     def __init__(self, s: float, mu: float, slack: float, step: float) -> None:
-        self.mu, self.slack = mu, slack
+        self.mu, self.slack = mu, slack * (1 - ROUNDING)
         before = math.sqrt(s)
         top = before * (before / 2 - float(ndtri(slack / 4)))
         self.r = np.linspace(0.0, top, math.ceil(top / (step * min(mu, 1.0))) + 1)
@@ -90,7 +93,7 @@ class _Grid:
         bow *= self.step**2 / 20
         forward = np.maximum(excess, np.maximum(excess + tilt, excess + 2 * tilt + bow))
         backward = np.maximum(excess, np.maximum(excess - tilt, excess - 2 * tilt + bow))
-        doubt = self.step**6 / 46080 * math.exp(self.step + (self.step / mu) ** 2 / 8) * (left.sixth + self.right.sixth)
+        doubt = self.step**6 / 46000 * math.exp(self.step + (self.step / mu) ** 2 / 8) * (left.sixth + self.right.sixth)
         doubt += 2 * ROUNDING * (left.size + self.right.size)
         on_cell = np.maximum(forward[:-1], backward[1:]) + doubt[:-1] + doubt[1:]
         gain = np.maximum(left.density, _TINY) / (2 * mu)
