@@ -1,4 +1,4 @@
-"""Whatever is asked in whatever order: nothing beyond the cap, no change by a refusal, replays alike to the last bit."""
+"""Whatever is asked in whatever order: nothing beyond the cap, no change by a refusal, replays alike to the bit."""
 
 import itertools
 import json
@@ -13,8 +13,8 @@ from accounting.filters.atoms import gaussian_profile
 from lapwing.accounting.filters.account import (
     EVERYONE,
     Admission,
-    change_cap,
     open_account,
+    raise_cap,
     replay,
 )
 from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, Yes
@@ -223,7 +223,7 @@ class TestPartitions:
             )
 
 
-class TestChangingTheCap:
+class TestRaisingTheCap:
     LARGER = ApproximateDP(epsilon=Fraction(2), delta=Fraction(1, 10**6))
 
     @settings(max_examples=25)
@@ -233,32 +233,39 @@ class TestChangingTheCap:
         book, account = [], opening
         for line, account in carry_out(opening, wishes):  # noqa: B007
             book.append(line)
-        assert change_cap(account, BUDGETS["approximate"], book).account == account
-        change = change_cap(account, self.LARGER, book)
+        assert raise_cap(account, BUDGETS["approximate"], book).account == account
+        change = raise_cap(account, self.LARGER, book)
         raised = account.book(change)
         assert raised.streams == account.streams
         assert within_the_cap(raised)
         for cell, filter_ in account.filters.items():
             assert (raised.filters[cell].residue or 0) >= (filter_.residue or 0)
         assert replay(opening, [*book, from_record(json.loads(json.dumps(to_record(change))))]) == raised
-        assert change_cap(raised, self.LARGER, [*book, change]).account == raised
+        assert raise_cap(raised, self.LARGER, [*book, change]).account == raised
 
-    def test_adding_the_difference_to_what_is_left_is_not_the_same(self) -> None:
+    def test_charging_anew_leaves_more_than_adding_the_difference(self) -> None:
         account = open_account(BUDGETS["approximate"])
         book = [account.quote(tell("0.15"))]
         account = account.book(book[0])
-        raised = account.book(change_cap(account, self.LARGER, book))
+        raised = account.book(raise_cap(account, self.LARGER, book))
         gain = (
             open_account(self.LARGER).filters[EVERYONE].residue
             - open_account(BUDGETS["approximate"]).filters[EVERYONE].residue
         )
         assert raised.filters[EVERYONE].residue > account.filters[EVERYONE].residue + gain
 
-    def test_a_cap_below_the_history_is_refused(self) -> None:
-        account = open_account(BUDGETS["pure"])
-        book = [account.quote(tell("1/2"))]
-        with pytest.raises(ParameterError, match="does not cover"):
-            change_cap(account.book(book[0]), PureDP(epsilon=Fraction(1, 3)), book)
+    @pytest.mark.parametrize(
+        "budget",
+        [
+            ApproximateDP(epsilon=Fraction(2), delta=Fraction(1, 10**7)),
+            ApproximateDP(epsilon=Fraction(1, 2), delta=Fraction(1, 10**5)),
+            PureDP(epsilon=Fraction(5)),
+        ],
+        ids=["less delta", "less epsilon", "another currency"],
+    )
+    def test_a_promise_is_not_lowered(self, budget) -> None:
+        with pytest.raises(ParameterError, match="is not above"):
+            raise_cap(open_account(BUDGETS["approximate"]), budget, [])
 
 
 class TestBadInput:

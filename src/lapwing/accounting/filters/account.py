@@ -6,7 +6,7 @@ returned and replays it through `book`, so that a replay is the same, bit for bi
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import reduce
 from types import MappingProxyType
@@ -152,7 +152,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapChange:
-    """A new cap, written down as the whole account that `change_cap` found under it."""
+    """A higher cap, written down as the whole account that `raise_cap` found under it."""
 
     account: Account
 
@@ -198,12 +198,12 @@ def replay(opening: Account, bookings: Iterable[Booking]) -> Account:
     return reduce(Account.book, bookings, opening)
 
 
-def change_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) -> CapChange:
+def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) -> CapChange:
     """Return the account as it would stand if it had been opened with `budget`, its whole history charged anew.
 
-    The promise becomes the largest budget that was ever set, *for everything since the opening*. Adding the difference
-    to what is left would be wrong: what a charge costs in the residue arm depends on what was left when it was made. A
-    budget that does not cover the history is refused.
+    The promise becomes the larger budget *for everything since the opening*, and cannot be lowered again. What a charge
+    costs in the residue arm depends on what was left when it was made, so that charging anew leaves more than adding
+    the difference of the two budgets would.
 
     Parameters
     ----------
@@ -213,6 +213,15 @@ def change_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking])
 
     Proof: proofs/two_arms.md, section "Raising the cap"
     """
+    if type(budget) is not type(account.budget) or any(
+        getattr(budget, field.name) < getattr(account.budget, field.name) for field in fields(account.budget)
+    ):
+        raise ParameterError(
+            "budget",
+            budget,
+            reason=f"is not above {account.budget} in every number",
+            remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards",
+        )
     current = open_account(budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
     for booking in bookings:
         match booking:
