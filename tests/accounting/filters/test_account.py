@@ -17,7 +17,7 @@ from lapwing.accounting.filters.account import (
     raise_cap,
     replay,
 )
-from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, Yes
+from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.two_arms import DeltaShares
@@ -58,6 +58,7 @@ events = st.one_of(
 )
 requests = st.one_of(
     st.builds(OneShot, event=events, cells=scopes),
+    st.builds(WholeBudget, event=events, cells=scopes),
     st.builds(
         Reservation,
         stream=st.sampled_from("abc"),
@@ -74,7 +75,7 @@ requests = st.one_of(
 def carry_out(account, wishes):
     """Do what can be done of `wishes`; yield each line of the book with the account after it."""
     for wish in wishes:
-        if isinstance(wish, OneShot | Reservation):
+        if isinstance(wish, OneShot | WholeBudget | Reservation):
             if isinstance(wish, Reservation) and wish.stream in account.streams:
                 continue
             line = account.quote(wish)
@@ -208,7 +209,8 @@ class TestPartitions:
                 e, d = float(epsilon), float(delta)
                 pure_there_gaussian_here = float(gaussian_profile(apart.residue, e - float(apart.pure.epsilon)))
                 both_gaussian = float(gaussian_profile(2 * apart.residue, e))
-                assert 2 * pure_there_gaussian_here + both_gaussian + 4 * float(apart.slack) <= d
+                whole_budgets = 2 * float(apart.delta)
+                assert 2 * pure_there_gaussian_here + both_gaussian + 4 * float(apart.slack) + whole_budgets <= d
 
     def test_halving_a_residue_would_not_do_under_replace(self) -> None:
         """One cell spends its half purely, the other its half as a Gaussian release: far beyond delta."""

@@ -267,7 +267,7 @@ def _for_each_of_two(budget: PureDP | ConcentratedDP | ApproximateDP) -> PureDP 
         case ConcentratedDP(rho=rho):
             return ConcentratedDP(rho=rho / 2)
         case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateDP(epsilon=epsilon / 2, delta=delta / 4)
+            return ApproximateDP(epsilon=epsilon / 2, delta=delta / 6)
 
 
 def _fresh(budget: PureDP | ConcentratedDP | ApproximateDP, shares: DeltaShares) -> CellFilter:

@@ -28,6 +28,23 @@ class OneShot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WholeBudget:
+    """A plan that wants an (epsilon, delta) budget for itself: the first charge, and the only one there will be.
+
+    It is admitted if its total, composed as a plan, is within the budget, and it takes all of it. A `OneShot` of the
+    same event leaves something for others, and must fit into what a Gaussian release promises at *every* epsilon. To a
+    budget that is a sum it is a `OneShot`.
+
+    Parameters
+    ----------
+    event, cells : as of a `OneShot`
+    """
+
+    event: Event
+    cells: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """A stream of questions that pays for its yeses: `opening` at once, `price` for each of at most `yeses` yeses.
 
@@ -86,4 +103,4 @@ class Closing:
     stream: str
 
 
-Charge: TypeAlias = OneShot | Reservation
+Charge: TypeAlias = OneShot | WholeBudget | Reservation

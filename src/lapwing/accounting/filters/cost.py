@@ -1,10 +1,10 @@
 """What a charge costs in every currency, before any filter has looked at it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
-from lapwing.accounting.filters.charge import Charge, OneShot, Reservation
+from lapwing.accounting.filters.charge import Charge, OneShot, Reservation, WholeBudget
 from lapwing.accounting.filters.loss_family import LossFamily
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, ExponentialSelection, Repeated
@@ -20,12 +20,14 @@ class Cost:
     reserved : what it holds in reserve besides
     delta : the probability that the release fails to keep `epsilon`
     rho : what a sum of zero-concentrated losses spends
+    takes_everything : whether it wants to be the only charge of an (epsilon, delta) budget
     """
 
     epsilon: Fraction | None
     reserved: Fraction
     delta: Fraction
     rho: Fraction | None
+    takes_everything: bool = False
 
     @property
     def held(self) -> Fraction | None:
@@ -62,13 +64,10 @@ def cost_of(charge: Charge) -> Cost:
     match charge:
         case OneShot():
             return whole
+        case WholeBudget():
+            return replace(whole, takes_everything=True)
         case Reservation():
-            return Cost(
-                epsilon=charge.opening,
-                reserved=charge.whole - charge.opening,
-                delta=whole.delta,
-                rho=whole.rho,
-            )
+            return replace(whole, epsilon=charge.opening, reserved=charge.whole - charge.opening)
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange, OpenStream
-from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, Yes
+from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
 from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
@@ -31,7 +31,7 @@ _NOUNS: dict[str, type[Any]] = {
     for noun in (
         *get_args(Event),
         *get_args(Guarantee),
-        *(OneShot, Reservation, Yes, Closing, Cost, Step),
+        *(OneShot, WholeBudget, Reservation, Yes, Closing, Cost, Step),
         *(Account, Admission, CapChange, OpenStream, PureSum, ConcentratedSum, TwoArms, DeltaShares),
     )
 }

@@ -27,7 +27,7 @@ class PureSum:
     >>> from lapwing.accounting.filters.cost import cost_of_event
     >>> tenth = PureRelease(epsilon=Fraction(1, 10))
     >>> PureSum(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
-    Step(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1))
+    Step(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1), epsilon=None)
     >>> PureSum(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
     Shortage(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
     """
@@ -52,9 +52,9 @@ class PureSum:
 
     def book(self, cost: Cost, step: Step) -> "PureSum":
         """Add an admitted cost."""
-        del step
-        assert cost.epsilon is not None  # noqa: S101 - nothing else is admitted
-        return replace(self, realised=self.realised + cost.epsilon, reserved=self.reserved + cost.reserved)
+        epsilon = cost.epsilon if step.epsilon is None else step.epsilon
+        assert epsilon is not None  # noqa: S101 - nothing else is admitted
+        return replace(self, realised=self.realised + epsilon, reserved=self.reserved + cost.reserved)
 
     def settle(self, amount: Fraction) -> "PureSum":
         """Turn a reserved amount into a spent one."""
