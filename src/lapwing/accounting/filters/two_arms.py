@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from lapwing.accounting.filters.cost import Cost, GaussianLoss, loss_of
-from lapwing.accounting.filters.gaussian_curve import largest_mu_squared, round_down
+from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.filters.residue import residue_after
 from lapwing.accounting.filters.sums import PureSum
 from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
 from lapwing.accounting.pricing import price
+from lapwing.accounting.rounding import float_below
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import exact, probability
 
-_CHARGES_PER_HALVING = 2**14  # the slack for one certificate is this part of what is left: it never runs out
+_SLACKS = (Fraction(1, 2**14), Fraction(1, 2**3))
+"""What a certificate may take of the slack that is left, so that it never runs out: little, or more for heavy tails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,7 @@ class TwoArms:
         --------
         >>> fresh = TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
         >>> round(fresh.residue, 6)  # a Gaussian release with sigma = 4.2 sensitivities fits
-        0.056025
+        0.056024
         """
         slack, failures = delta * shares.numerical, delta * shares.failures
         return TwoArms(
@@ -131,7 +133,7 @@ class TwoArms:
     def _step_of_the_whole(self, event: Event) -> Step | None:
         if self.pure is None or not self.untouched:
             return None
-        if price(event).delta(round_down(self.pure.epsilon)) > self.delta:
+        if price(event).delta(float_below(self.pure.epsilon)) > self.delta:
             return None
         return Step(residue=None, slack=self.slack, failure=self.failures, epsilon=self.pure.epsilon)
 
@@ -140,15 +142,15 @@ class TwoArms:
             return None
         loss = loss_of(event)
         if isinstance(loss, GaussianLoss):
-            after = Fraction(self.residue) - loss.mu_squared
-            return Step(residue=round_down(after)) if after >= 0 else None
-        slack = power_of_two_below(self.slack) / _CHARGES_PER_HALVING
+            left = Fraction(self.residue) - loss.mu_squared
+            return Step(residue=float_below(left)) if left >= 0 else None
         unseen = Fraction(loss.infinite_mass)
-        spent, failure = (slack + unseen, cost.delta) if unseen <= slack else (slack, max(cost.delta, unseen))
-        if failure > self.failures:
-            return None
-        residue = residue_after(self.residue, loss, float(slack))
-        return None if residue is None else Step(residue=residue, slack=spent, failure=failure)
+        for share in _SLACKS:
+            slack = share * power_of_two_below(self.slack)
+            spent, failure = (slack + unseen, cost.delta) if unseen <= slack else (slack, max(cost.delta, unseen))
+            if failure <= self.failures and (after := residue_after(self.residue, loss, float(slack))) is not None:
+                return Step(residue=after, slack=spent, failure=failure)
+        return None
 
     def _shortage(self, event: Event, cost: Cost) -> Shortage:
         loss = loss_of(event)
