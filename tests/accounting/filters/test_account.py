@@ -294,11 +294,16 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "record",
         [
-            {"is": "Nothing"},
+            {"kind": "nothing"},
             {},
-            {"is": "Yes"},
-            {"is": "PureRelease", "epsilon": "1/0"},
-            {"is": "Step", "residue": "zero", "slack": "0", "failure": "0"},
+            {"kind": "yes"},
+            {"kind": "yes", "stream": 3},
+            {"kind": "yes", "stream": "s", "more": "s"},
+            {"kind": "pure-dp", "epsilon": "1/0"},
+            {"kind": "pure-dp", "epsilon": "2/4"},
+            {"kind": "step", "residue": "zero"},
+            {"kind": "step", "residue": "nan"},
+            {"kind": "open-stream", "reservation": {"kind": "yes", "stream": "s"}, "given": True},
         ],
         ids=repr,
     )

@@ -1,7 +1,7 @@
 """What everything so far would have cost if it had been planned: a reading to look at, never to admit by.
 
-The reading composes all charges of a cell as one plan, by privacy-loss distributions. That is the cost of a list that was
-fixed in advance. For a list that was chosen on the way it is no guarantee: an adversary who stops by such a reading
+The reading composes all charges of a cell as one plan, by privacy-loss distributions. That is the cost of a list that
+was fixed in advance. For a list that was chosen on the way it is no guarantee: an adversary who stops by such a reading
 passes it several times over (docs/decisions/admission.md). The guarantee is the account's budget.
 """
 
@@ -25,7 +25,9 @@ class Reading:
     delta: Fraction
 
     def __str__(self) -> str:
-        return f"epsilon {self.epsilon:.4g} at delta {float(self.delta):.4g}, if the parameters had been fixed in advance"
+        return (
+            f"epsilon {self.epsilon:.4g} at delta {float(self.delta):.4g}, if the parameters had been fixed in advance"
+        )
 
 
 def odometer(bookings: Iterable[Booking], *, delta: Fraction, cell: str = EVERYONE) -> Reading:
@@ -40,7 +42,7 @@ def odometer(bookings: Iterable[Booking], *, delta: Fraction, cell: str = EVERYO
     >>> account = open_account(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
     >>> noise = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
     >>> print(odometer([account.quote(OneShot(event=noise))], delta=Fraction(1, 10**6)))
-    epsilon 0.3932 at delta 1e-06, if the parameters had been fixed in advance
+    epsilon 0.3969 at delta 1e-06, if the parameters had been fixed in advance
     """
     wanted = probability("delta", delta)
     events = Counter(line.charge.event for line in bookings if isinstance(line, Admission) and cell in line.steps)
