@@ -10,14 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.filters.atoms import gaussian_profile
-from lapwing.accounting.filters.account import (
-    EVERYONE,
-    Admission,
-    open_account,
-    raise_cap,
-    replay,
-)
+from lapwing.accounting.filters.account import EVERYONE, Admission, replay
 from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.odometer import odometer
+from lapwing.accounting.filters.opening import open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.two_arms import DeltaShares
@@ -25,11 +21,15 @@ from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
+    Composed,
     ExponentialSelection,
     GaussianNoise,
     LaplaceNoise,
+    PoissonSampled,
     PureRelease,
     RandomizedResponse,
+    Repeated,
+    SampledWithoutReplacement,
 )
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
 
@@ -179,6 +179,25 @@ class TestExactTotals:
         noise = sum(float(e.l2_sensitivity_squared) for e in admitted if isinstance(e, GaussianNoise))
         assert self.exact_delta(1.0, told, noise) <= 1e-6 * (1 + 1e-9)
 
+    @settings(max_examples=12)
+    @given(st.lists(st.floats(0.01, 0.4), min_size=1, max_size=8), st.floats(0.001, 0.2))
+    def test_the_reading_lies_between_the_promise_and_the_exact_total(self, tells, mu) -> None:
+        noise = GaussianNoise(l2_sensitivity_squared=Fraction(mu) ** 2, sigma_squared=Fraction(1))
+        wishes = [tell(tells[0]), OneShot(event=noise), *(tell(e) for e in tells[1:])]
+        book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"]), wishes)]
+        admitted = [line.charge.event for line in book]
+        reading = odometer(book, delta=Fraction(1, 10**6)).epsilon
+        assert reading <= 1 + 1e-4
+        told = [float(e.epsilon) for e in admitted if isinstance(e, RandomizedResponse)]
+        assert self.exact_delta(reading, told, mu * mu if noise in admitted else 0.0) <= 1e-6 * (1 + 1e-9)
+
+    @settings(max_examples=12)
+    @given(st.lists(requests.filter(lambda wish: not isinstance(wish, Closing)), max_size=20))
+    def test_whatever_was_admitted_was_within_the_promise_had_it_been_fixed_in_advance(self, wishes) -> None:
+        book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"], cells=CELLS), wishes)]
+        for cell in CELLS:
+            assert odometer(book, delta=Fraction(1, 10**6), cell=cell).epsilon <= 1 + 1e-4
+
 
 class TestPartitions:
     def test_disjoint_cells_pay_side_by_side(self) -> None:
@@ -271,6 +290,44 @@ class TestRaisingTheCap:
 
 
 class TestBadInput:
+    @pytest.mark.parametrize(
+        "event",
+        [
+            PureRelease(epsilon=Fraction(-1)),
+            GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(0)),
+            Repeated(part=PureRelease(epsilon=Fraction(1)), times=-3),
+            Composed(
+                parts=(PureRelease(epsilon=Fraction(1)), LaplaceNoise(l1_sensitivity=Fraction(-1), scale=Fraction(1)))
+            ),
+            Composed(parts=()),
+        ],
+        ids=["negative", "noiseless", "less than once", "inside", "nothing"],
+    )
+    def test_an_event_that_would_give_budget_back_is_refused(self, event) -> None:
+        for charge in (OneShot, WholeBudget):
+            with pytest.raises(ParameterError):
+                charge(event=event)
+
+    def test_a_sample_is_amplified_between_its_own_neighbours_only(self) -> None:
+        noise = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
+        poisson = Repeated(part=PoissonSampled(part=noise, rate=Fraction(1, 100)), times=2)
+        drawn = Composed(parts=(SampledWithoutReplacement(part=noise, sample_size=1, population_size=100),))
+        for event, right, wrong in (
+            (poisson, Adjacency.ADD_REMOVE, Adjacency.REPLACE),
+            (drawn, Adjacency.REPLACE, Adjacency.ADD_REMOVE),
+        ):
+            assert isinstance(
+                open_account(BUDGETS["approximate"], adjacency=right).quote(OneShot(event=event)), Admission
+            )
+            with pytest.raises(ParameterError, match="neighbours"):
+                open_account(BUDGETS["approximate"], adjacency=wrong).quote(OneShot(event=event))
+
+    @pytest.mark.parametrize("cells", ["north", 3], ids=repr)
+    def test_a_scope_that_is_no_set_is_refused(self, cells) -> None:
+        with pytest.raises(ParameterError, match="no set of cells"):
+            OneShot(event=PureRelease(epsilon=Fraction(1)), cells=cells)
+        assert OneShot(event=PureRelease(epsilon=Fraction(1)), cells=["north"]).cells == frozenset({"north"})
+
     @pytest.mark.parametrize(
         "budget",
         [

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import norm
 
-from lapwing.accounting.filters.account import EVERYONE, open_account
+from lapwing.accounting.filters.account import EVERYONE
 from lapwing.accounting.filters.charge import OneShot, Reservation, WholeBudget
+from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.remaining import how_many, what_fits
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum

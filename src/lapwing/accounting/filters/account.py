@@ -6,7 +6,7 @@ returned and replays it through `book`, so that a replay is the same, bit for bi
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from types import MappingProxyType
@@ -20,8 +20,15 @@ from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
 from lapwing.accounting.filters.verdict import Shortage, Step
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
-from lapwing.vocabulary.exact import positive, probability
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.event import (
+    Composed,
+    Event,
+    InParallel,
+    PoissonSampled,
+    Repeated,
+    SampledWithoutReplacement,
+)
+from lapwing.vocabulary.guarantee import Guarantee
 
 EVERYONE = "everyone"
 """The only cell of a population that is not partitioned."""
@@ -68,7 +75,9 @@ class Account:
     Examples
     --------
     >>> from lapwing.accounting.filters.charge import OneShot
+    >>> from lapwing.accounting.filters.opening import open_account
     >>> from lapwing.vocabulary.event import PureRelease
+    >>> from lapwing.vocabulary.guarantee import PureDP
     >>> account = open_account(PureDP(epsilon=Fraction(1)), cells=["north", "south"])
     >>> half = PureRelease(epsilon=Fraction(1, 2))
     >>> account = account.admit(OneShot(event=half, cells=frozenset({"north"})))
@@ -93,6 +102,7 @@ class Account:
         """Return `charge` as it would be written down, or why it is refused."""
         if isinstance(charge, Reservation) and charge.stream in self.streams:
             raise ParameterError("stream", charge.stream, reason="is open already", remedy="choose another name")
+        _check_sampling(charge.event, self.adjacency)
         cost = cost_of(charge)
         steps = {}
         for cell in self._touched(charge):
@@ -161,120 +171,31 @@ Booking: TypeAlias = Admission | Yes | Closing | CapChange
 """One line of an account's book."""
 
 
-def open_account(
-    budget: Guarantee,
-    *,
-    cells: Iterable[str] = (EVERYONE,),
-    adjacency: Adjacency = Adjacency.ADD_REMOVE,
-    shares: DeltaShares | None = None,
-) -> Account:
-    """Return a fresh account.
-
-    Parameters
-    ----------
-    budget : what all releases together must keep: `PureDP`, `ConcentratedDP` or `ApproximateDP`
-    cells : the cells of the finest public partition, the empty ones included; one, `EVERYONE`, if there is none
-    adjacency : which tables are neighbours
-    shares : how the delta of an `ApproximateDP` budget is divided
-    """
-    names = sorted(set(cells))
-    if not names:
-        raise ParameterError("cells", names, reason="names no cell", remedy="leave it out to charge everyone together")
-    shares = shares or DeltaShares()
-    checked = _checked(budget)
-    moves = adjacency is Adjacency.REPLACE and len(names) > 1
-    filter_ = _fresh(_for_each_of_two(checked) if moves else checked, shares)
-    return Account(
-        budget=checked,
-        adjacency=adjacency,
-        shares=shares,
-        filters=MappingProxyType(dict.fromkeys(names, filter_)),
-        streams=MappingProxyType({}),
-    )
-
-
 def replay(opening: Account, bookings: Iterable[Booking]) -> Account:
     """Return the account after all lines of its book, each taken as it stands."""
     return reduce(Account.book, bookings, opening)
 
 
-def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) -> CapChange:
-    """Return the account as it would stand if it had been opened with `budget`, its whole history charged anew.
-
-    The promise becomes the larger budget *for everything since the opening*, and cannot be lowered again. What a charge
-    costs in the residue arm depends on what was left when it was made, so that charging anew leaves more than adding
-    the difference of the two budgets would.
-
-    Parameters
-    ----------
-    account : the account as it stands
-    budget : the new cap, a public decision of the custodian
-    bookings : every line of the book since the opening
-
-    Proof: proofs/two_arms.md, section "Raising the cap"
-    """
-    if type(budget) is not type(account.budget) or any(
-        getattr(budget, field.name) < getattr(account.budget, field.name) for field in fields(account.budget)
-    ):
-        raise ParameterError(
-            "budget",
-            budget,
-            reason=f"is not above {account.budget} in every number",
-            remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards",
-        )
-    current = open_account(budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
-    for booking in bookings:
-        match booking:
-            case Admission(charge=charge):
-                outcome = current.admit(charge)
-                if isinstance(outcome, Refusal):
-                    raise ParameterError(
-                        "budget",
-                        budget,
-                        reason=f"does not cover what was released already ({outcome.shortage})",
-                        remedy="write a larger one",
-                    )
-                current = outcome
-            case CapChange():
-                pass
-            case _:
-                current = current.book(booking)
-    return CapChange(account=current)
-
-
-def _checked(budget: Guarantee) -> PureDP | ConcentratedDP | ApproximateDP:
-    match budget:
-        case PureDP(epsilon=epsilon):
-            return PureDP(epsilon=positive("epsilon", epsilon))
-        case ConcentratedDP(rho=rho):
-            return ConcentratedDP(rho=positive("rho", rho))
-        case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
+def _check_sampling(event: Event, adjacency: Adjacency) -> None:
+    """Refuse a sample whose amplification is proved for the other adjacency."""
+    match event:
+        case PoissonSampled(part=part):
+            right = Adjacency.ADD_REMOVE
+        case SampledWithoutReplacement(part=part):
+            right = Adjacency.REPLACE
+        case Repeated(part=part):
+            right = adjacency
+        case Composed(parts=parts) | InParallel(parts=parts):
+            for inner in parts:
+                _check_sampling(inner, adjacency)
+            return
         case _:
-            raise ParameterError(
-                "budget",
-                budget,
-                reason="is no budget that a filter keeps exactly",
-                remedy="set a PureDP, ConcentratedDP or ApproximateDP budget",
-            )
-
-
-def _for_each_of_two(budget: PureDP | ConcentratedDP | ApproximateDP) -> PureDP | ConcentratedDP | ApproximateDP:
-    """Return the budget of a cell such that any two cells together keep `budget` (proofs/partitions.md)."""
-    match budget:
-        case PureDP(epsilon=epsilon):
-            return PureDP(epsilon=epsilon / 2)
-        case ConcentratedDP(rho=rho):
-            return ConcentratedDP(rho=rho / 2)
-        case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateDP(epsilon=epsilon / 2, delta=delta / 6)
-
-
-def _fresh(budget: PureDP | ConcentratedDP | ApproximateDP, shares: DeltaShares) -> CellFilter:
-    match budget:
-        case PureDP(epsilon=epsilon):
-            return PureSum(epsilon=epsilon)
-        case ConcentratedDP(rho=rho):
-            return ConcentratedSum(rho=rho)
-        case ApproximateDP(epsilon=epsilon, delta=delta):
-            return TwoArms.opened(epsilon, delta, shares)
+            return
+    if right is not adjacency:
+        raise ParameterError(
+            "event",
+            event,
+            reason=f"is amplified by sampling between {right.value} neighbours, not {adjacency.value} ones",
+            remedy="sample people independently under add-remove, and a fixed number of them under replace",
+        )
+    _check_sampling(part, adjacency)

@@ -4,7 +4,8 @@ A charge is admitted or refused before any data is read. A yes and a closing are
 reserved at the opening into what is spent, or give it back.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -26,6 +27,10 @@ class OneShot:
     event: Event
     cells: frozenset[str] | None = None
 
+    def __post_init__(self) -> None:
+        _check_numbers(self.event)
+        object.__setattr__(self, "cells", _scope(self.cells))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeBudget:
@@ -42,6 +47,10 @@ class WholeBudget:
 
     event: Event
     cells: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        _check_numbers(self.event)
+        object.__setattr__(self, "cells", _scope(self.cells))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +86,7 @@ class Reservation:
         object.__setattr__(self, "opening", positive("opening", self.opening))
         object.__setattr__(self, "price", positive("price", self.price))
         object.__setattr__(self, "yeses", whole("yeses", self.yeses))
+        object.__setattr__(self, "cells", _scope(self.cells))
 
     @property
     def whole(self) -> Fraction:
@@ -104,3 +114,27 @@ class Closing:
 
 
 Charge: TypeAlias = OneShot | WholeBudget | Reservation
+
+
+def _scope(cells: object) -> frozenset[str] | None:
+    if cells is None or isinstance(cells, frozenset):
+        return cells
+    if isinstance(cells, str) or not isinstance(cells, Iterable):
+        raise ParameterError("cells", cells, reason="is no set of cells", remedy='write for example {"north"}')
+    return frozenset(cells)
+
+
+def _check_numbers(event: Event) -> None:
+    """Refuse an event with a number that is not positive: a negative price would give budget back."""
+    for field in fields(event):
+        value = getattr(event, field.name)
+        if isinstance(value, tuple):
+            if not value:
+                raise ParameterError(field.name, value, reason="is empty", remedy="name at least one part")
+            for part in value:
+                _check_numbers(part)
+        elif isinstance(value, int | Fraction):
+            if not isinstance(value, bool):
+                positive(field.name, value)
+        else:
+            _check_numbers(value)

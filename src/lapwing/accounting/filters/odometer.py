@@ -31,11 +31,13 @@ class Reading:
 
 
 def odometer(bookings: Iterable[Booking], *, delta: Fraction, cell: str = EVERYONE) -> Reading:
-    """Return what the charges of `cell` among `bookings` would have cost as one plan; streams count whole.
+    """Return what the charges of `cell` among `bookings` would have cost as one plan.
+
+    A stream counts whole, whatever it gave back at its closing.
 
     Examples
     --------
-    >>> from lapwing.accounting.filters.account import open_account
+    >>> from lapwing.accounting.filters.opening import open_account
     >>> from lapwing.accounting.filters.charge import OneShot
     >>> from lapwing.vocabulary.event import GaussianNoise
     >>> from lapwing.vocabulary.guarantee import ApproximateDP

@@ -98,7 +98,7 @@ class TwoArms:
     def weigh(self, event: Event, cost: Cost) -> Verdict:
         """Admit `cost` if the residue arm does; if not, and the pure arm does, the residue arm is dead from then on."""
         if cost.takes_everything:
-            return self._step_of_the_whole(event) or self._shortage(event, cost)
+            return self._step_of_the_whole(event)
         return self._residue_step(event, cost) or self._step_of_the_sum(cost) or self._shortage(event, cost)
 
     def book(self, cost: Cost, step: Step) -> "TwoArms":
@@ -130,11 +130,12 @@ class TwoArms:
             return None
         return Step(residue=None, failure=cost.delta)
 
-    def _step_of_the_whole(self, event: Event) -> Step | None:
+    def _step_of_the_whole(self, event: Event) -> Verdict:
         if self.pure is None or not self.untouched:
-            return None
-        if price(event).delta(float_below(self.pure.epsilon)) > self.delta:
-            return None
+            return Shortage(currency="delta", asked=self.delta, left=Fraction(0))
+        total = Fraction(price(event).delta(float_below(self.pure.epsilon)))
+        if total > self.delta:
+            return Shortage(currency="delta", asked=total, left=self.delta)
         return Step(residue=None, slack=self.slack, failure=self.failures, epsilon=self.pure.epsilon)
 
     def _residue_step(self, event: Event, cost: Cost) -> Step | None:
