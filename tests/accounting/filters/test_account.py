@@ -304,9 +304,9 @@ class TestBadInput:
         ids=["negative", "noiseless", "less than once", "inside", "nothing"],
     )
     def test_an_event_that_would_give_budget_back_is_refused(self, event) -> None:
-        for charge in (OneShot, WholeBudget):
+        for charge in (OneShot(event=event), WholeBudget(event=event)):
             with pytest.raises(ParameterError):
-                charge(event=event)
+                open_account(BUDGETS["pure"]).quote(charge)
 
     def test_a_sample_is_amplified_between_its_own_neighbours_only(self) -> None:
         noise = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
@@ -319,7 +319,7 @@ class TestBadInput:
             assert isinstance(
                 open_account(BUDGETS["approximate"], adjacency=right).quote(OneShot(event=event)), Admission
             )
-            with pytest.raises(ParameterError, match="neighbours"):
+            with pytest.raises(ParameterError, match="needs the adjacency"):
                 open_account(BUDGETS["approximate"], adjacency=wrong).quote(OneShot(event=event))
 
     @pytest.mark.parametrize("cells", ["north", 3], ids=repr)

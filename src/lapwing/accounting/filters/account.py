@@ -18,16 +18,9 @@ from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
 from lapwing.accounting.filters.verdict import Shortage, Step
+from lapwing.accounting.sampling import required_adjacency
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
-from lapwing.vocabulary.event import (
-    Composed,
-    Event,
-    InParallel,
-    PoissonSampled,
-    Repeated,
-    SampledWithoutReplacement,
-)
 from lapwing.vocabulary.guarantee import Guarantee
 
 EVERYONE = "everyone"
@@ -102,7 +95,7 @@ class Account:
         """Return `charge` as it would be written down, or why it is refused."""
         if isinstance(charge, Reservation) and charge.stream in self.streams:
             raise ParameterError("stream", charge.stream, reason="is open already", remedy="choose another name")
-        _check_sampling(charge.event, self.adjacency)
+        required_adjacency(charge.event, self.adjacency)
         cost = cost_of(charge)
         steps = {}
         for cell in self._touched(charge):
@@ -174,28 +167,3 @@ Booking: TypeAlias = Admission | Yes | Closing | CapChange
 def replay(opening: Account, bookings: Iterable[Booking]) -> Account:
     """Return the account after all lines of its book, each taken as it stands."""
     return reduce(Account.book, bookings, opening)
-
-
-def _check_sampling(event: Event, adjacency: Adjacency) -> None:
-    """Refuse a sample whose amplification is proved for the other adjacency."""
-    match event:
-        case PoissonSampled(part=part):
-            right = Adjacency.ADD_REMOVE
-        case SampledWithoutReplacement(part=part):
-            right = Adjacency.REPLACE
-        case Repeated(part=part):
-            right = adjacency
-        case Composed(parts=parts) | InParallel(parts=parts):
-            for inner in parts:
-                _check_sampling(inner, adjacency)
-            return
-        case _:
-            return
-    if right is not adjacency:
-        raise ParameterError(
-            "event",
-            event,
-            reason=f"is amplified by sampling between {right.value} neighbours, not {adjacency.value} ones",
-            remedy="sample people independently under add-remove, and a fixed number of them under replace",
-        )
-    _check_sampling(part, adjacency)

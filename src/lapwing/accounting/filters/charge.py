@@ -5,7 +5,7 @@ reserved at the opening into what is spent, or give it back.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -28,7 +28,6 @@ class OneShot:
     cells: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
-        _check_numbers(self.event)
         object.__setattr__(self, "cells", _scope(self.cells))
 
 
@@ -49,7 +48,6 @@ class WholeBudget:
     cells: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
-        _check_numbers(self.event)
         object.__setattr__(self, "cells", _scope(self.cells))
 
 
@@ -122,19 +120,3 @@ def _scope(cells: object) -> frozenset[str] | None:
     if isinstance(cells, str) or not isinstance(cells, Iterable):
         raise ParameterError("cells", cells, reason="is no set of cells", remedy='write for example {"north"}')
     return frozenset(cells)
-
-
-def _check_numbers(event: Event) -> None:
-    """Refuse an event with a number that is not positive: a negative price would give budget back."""
-    for field in fields(event):
-        value = getattr(event, field.name)
-        if isinstance(value, tuple):
-            if not value:
-                raise ParameterError(field.name, value, reason="is empty", remedy="name at least one part")
-            for part in value:
-                _check_numbers(part)
-        elif isinstance(value, int | Fraction):
-            if not isinstance(value, bool):
-                positive(field.name, value)
-        else:
-            _check_numbers(value)

@@ -10,6 +10,7 @@ import numpy as np
 from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.filters.charge import Charge, OneShot, Reservation, WholeBudget
 from lapwing.accounting.filters.loss_family import LossFamily
+from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, ExponentialSelection, LaplaceNoise, Repeated
 
@@ -79,12 +80,18 @@ def cost_of(charge: Charge) -> Cost:
             return replace(whole, epsilon=charge.opening, reserved=charge.whole - charge.opening)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
+def priced(event: Event) -> PricedLoss:
+    """Return the price of `event`, which is asked for more than once on its way through a filter."""
+    return price(event)
+
+
+@lru_cache(maxsize=1024)
 def cost_of_event(event: Event) -> Cost:
     """Return what one release of `event` costs."""
-    bound = _approximate_bound(event)
-    epsilon, delta = bound or (None, Fraction(0))
-    return Cost(epsilon=epsilon, reserved=Fraction(0), delta=delta, rho=price(event).rho)
+    loss = priced(event)
+    epsilon, delta = _approximate_bound(event) or (None, Fraction(0))
+    return Cost(epsilon=epsilon, reserved=Fraction(0), delta=delta, rho=loss.rho)
 
 
 def _approximate_bound(event: Event) -> tuple[Fraction, Fraction] | None:
@@ -100,7 +107,7 @@ def _approximate_bound(event: Event) -> tuple[Fraction, Fraction] | None:
             bound = _approximate_bound(part)
             return bound and (times * bound[0], times * bound[1])
         case _:
-            pure = price(event).pure_epsilon
+            pure = priced(event).pure_epsilon
             return None if pure is None else (pure, Fraction(0))
 
 
@@ -109,16 +116,16 @@ def loss_of(event: Event) -> GaussianLoss | LossFamily:
     """Return what the residue filter has to know about `event`."""
     if isinstance(event, ExponentialSelection):
         return LossFamily.bounded_range(event.epsilon)
-    priced = price(event)
-    if priced.gaussian_mu_squared is not None:
-        return GaussianLoss(mu_squared=priced.gaussian_mu_squared)
+    loss = priced(event)
+    if loss.gaussian_mu_squared is not None:
+        return GaussianLoss(mu_squared=loss.gaussian_mu_squared)
     match event:
         case LaplaceNoise():
-            return LossFamily.of(priced.pairs(_ATOMS_OF_LAPLACE))
+            return LossFamily.of(loss.pairs(_ATOMS_OF_LAPLACE))
         case Composed() | Repeated():
-            return LossFamily.of([_thinned(pair) for pair in priced.pairs(_AS_MANY_AS_THERE_ARE)])
+            return LossFamily.of([_thinned(pair) for pair in loss.pairs(_AS_MANY_AS_THERE_ARE)])
         case _:
-            return LossFamily.of(priced.pairs(_ATOMS))
+            return LossFamily.of(loss.pairs(_ATOMS))
 
 
 def _thinned(pair: DominatingPair) -> DominatingPair:

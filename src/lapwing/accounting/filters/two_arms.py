@@ -11,12 +11,11 @@ has been answered that it could have been chosen after, and nothing will be answ
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from lapwing.accounting.filters.cost import Cost, GaussianLoss, loss_of
+from lapwing.accounting.filters.cost import Cost, GaussianLoss, loss_of, priced
 from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.filters.residue import residue_after
 from lapwing.accounting.filters.sums import PureSum
 from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
-from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
@@ -133,7 +132,7 @@ class TwoArms:
     def _step_of_the_whole(self, event: Event) -> Verdict:
         if self.pure is None or not self.untouched:
             return Shortage(currency="delta", asked=self.delta, left=Fraction(0))
-        total = Fraction(price(event).delta(float_below(self.pure.epsilon)))
+        total = Fraction(priced(event).delta(float_below(self.pure.epsilon)))
         if total > self.delta:
             return Shortage(currency="delta", asked=total, left=self.delta)
         return Step(residue=None, slack=self.slack, failure=self.failures, epsilon=self.pure.epsilon)
