@@ -236,6 +236,14 @@ class TestPartitions:
         residue = open_account(BUDGETS["approximate"]).filters[EVERYONE].residue
         assert float(gaussian_profile(residue / 2, 1.0 - 0.5)) > 80 * 1e-6
 
+    def test_what_remains_is_what_every_cell_can_pay(self) -> None:
+        account = open_account(BUDGETS["pure"], cells=CELLS)
+        account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1, 4)), cells={"south"}))
+        assert account.remaining().pure == Fraction(3, 4)
+        assert account.remaining(frozenset({"north"})).pure == 1
+        assert account.how_many(tell("1/10")) == 7
+        assert account.how_many(OneShot(event=PureRelease(epsilon=Fraction(1, 10)), cells={"north", "west"})) == 10
+
     @pytest.mark.parametrize("cells", [frozenset({"nowhere"}), frozenset()], ids=["unknown", "none"])
     def test_an_unknown_cell_is_refused(self, cells) -> None:
         with pytest.raises(ParameterError, match="cell"):
@@ -254,7 +262,8 @@ class TestRaisingTheCap:
         book, account = [], opening
         for line, account in carry_out(opening, wishes):  # noqa: B007
             book.append(line)
-        assert raise_cap(account, BUDGETS["approximate"], book).account == account
+        taken = any(isinstance(line, Admission) and isinstance(line.charge, WholeBudget) for line in book)
+        assert taken or raise_cap(account, BUDGETS["approximate"], book).account == account
         change = raise_cap(account, self.LARGER, book)
         raised = account.book(change)
         assert raised.streams == account.streams
@@ -263,6 +272,15 @@ class TestRaisingTheCap:
             assert (raised.filters[cell].residue or 0) >= (filter_.residue or 0)
         assert replay(opening, [*book, from_record(json.loads(json.dumps(to_record(change))))]) == raised
         assert raise_cap(raised, self.LARGER, [*book, change]).account == raised
+
+    def test_a_plan_that_took_everything_takes_its_part_of_a_larger_budget(self) -> None:
+        account = open_account(BUDGETS["approximate"])
+        book = [account.quote(WholeBudget(event=Repeated(part=RandomizedResponse(epsilon=Fraction("0.05")), times=26)))]
+        account = account.book(book[0])
+        assert account.remaining().pure == 0
+        raised = account.book(raise_cap(account, self.LARGER, book))
+        assert raised.remaining().pure == Fraction("0.7")
+        assert raised.filters[EVERYONE].residue > 0.1
 
     def test_charging_anew_leaves_more_than_adding_the_difference(self) -> None:
         account = open_account(BUDGETS["approximate"])
@@ -322,6 +340,11 @@ class TestBadInput:
             with pytest.raises(ParameterError, match="needs the adjacency"):
                 open_account(BUDGETS["approximate"], adjacency=wrong).quote(OneShot(event=event))
 
+    @pytest.mark.parametrize("cells", ["north", [], [""]], ids=repr)
+    def test_a_partition_without_names_is_refused(self, cells) -> None:
+        with pytest.raises(ParameterError, match="no list of names"):
+            open_account(BUDGETS["pure"], cells=cells)
+
     @pytest.mark.parametrize("cells", ["north", 3], ids=repr)
     def test_a_scope_that_is_no_set_is_refused(self, cells) -> None:
         with pytest.raises(ParameterError, match="no set of cells"):
@@ -375,3 +398,11 @@ class TestBadInput:
         assert isinstance(first, Admission)
         with pytest.raises(ParameterError, match="cannot follow"):
             replay(account, [second, first])
+
+    def test_a_line_of_another_account_is_refused(self) -> None:
+        line = open_account(BUDGETS["approximate"], cells=CELLS).quote(tell("0.1"))
+        with pytest.raises(ParameterError, match="not cells of this account"):
+            open_account(BUDGETS["approximate"]).book(line)
+        gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
+        with pytest.raises(ParameterError, match="is no price"):
+            open_account(BUDGETS["pure"]).book(open_account(BUDGETS["approximate"]).quote(OneShot(event=gaussian)))

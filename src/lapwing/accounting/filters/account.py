@@ -15,6 +15,7 @@ from typing import TypeAlias
 from lapwing.accounting.filters.charge import Charge, Closing, Reservation, Yes
 from lapwing.accounting.filters.cost import Cost, cost_of
 from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Remaining, how_many, what_fits
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
 from lapwing.accounting.filters.verdict import Shortage, Step
@@ -98,7 +99,7 @@ class Account:
         required_adjacency(charge.event, self.adjacency)
         cost = cost_of(charge)
         steps = {}
-        for cell in self._touched(charge):
+        for cell in self._named(charge.cells):
             verdict = self.filters[cell].weigh(charge.event, cost)
             if isinstance(verdict, Shortage):
                 return Refusal(cell=cell, shortage=verdict, filter_=self.filters[cell])
@@ -109,7 +110,7 @@ class Account:
         """Return the account after one line of its book. The steps of an admission are taken as they stand."""
         match booking:
             case Admission(charge=charge, cost=cost, steps=steps):
-                filters = {cell: self.filters[cell].book(cost, step) for cell, step in steps.items()}
+                filters = {cell: self.filters[cell].book(cost, steps[cell]) for cell in self._named(steps)}
                 opened = {charge.stream: OpenStream(reservation=charge)} if isinstance(charge, Reservation) else {}
                 return self._with(filters, {**self.streams, **opened})
             case Yes(stream=name):
@@ -118,17 +119,31 @@ class Account:
                     raise StreamHaltedError(yeses=stream.given)
                 filters = {
                     cell: self.filters[cell].settle(stream.reservation.price)
-                    for cell in self._touched(stream.reservation)
+                    for cell in self._named(stream.reservation.cells)
                 }
                 return self._with(filters, {**self.streams, name: replace(stream, given=stream.given + 1)})
             case Closing(stream=name):
                 stream = self._open(name)
                 filters = {
-                    cell: self.filters[cell].release(stream.unused) for cell in self._touched(stream.reservation)
+                    cell: self.filters[cell].release(stream.unused) for cell in self._named(stream.reservation.cells)
                 }
                 return self._with(filters, {key: other for key, other in self.streams.items() if key != name})
             case CapChange(account=account):
                 return account
+
+    def remaining(self, cells: frozenset[str] | None = None) -> Remaining:
+        """Return the largest single releases of each kind that all of `cells` (by default all there are) admit now."""
+        fits = [what_fits(filter_) for filter_ in {self.filters[cell] for cell in self._named(cells)}]
+        return Remaining(
+            pure=min(fit.pure for fit in fits),
+            laplace=min(fit.laplace for fit in fits),
+            gaussian=min(fit.gaussian for fit in fits),
+        )
+
+    def how_many(self, charge: Charge, *, at_most: int = 10_000) -> int:
+        """Return how many charges like `charge` would be admitted one after the other, up to `at_most`."""
+        filters = {self.filters[cell] for cell in self._named(charge.cells)}
+        return min(how_many(filter_, charge, at_most=at_most) for filter_ in filters)
 
     def _with(self, filters: Mapping[str, CellFilter], streams: Mapping[str, OpenStream]) -> "Account":
         return replace(
@@ -140,17 +155,17 @@ class Account:
             raise StreamError(f"stream {name!r} is not open; these are: {', '.join(sorted(self.streams)) or 'none'}")
         return self.streams[name]
 
-    def _touched(self, charge: Charge) -> list[str]:
-        cells = set(self.filters) if charge.cells is None else charge.cells
-        unknown = cells - set(self.filters)
-        if unknown or not cells:
+    def _named(self, cells: Iterable[str] | None) -> list[str]:
+        named = set(self.filters if cells is None else cells)
+        unknown = named - set(self.filters)
+        if unknown or not named:
             raise ParameterError(
                 "cells",
                 sorted(unknown),
                 reason="are not cells of this account" if unknown else "names no cell",
                 remedy=f"name some of {sorted(self.filters)}, or none at all to charge everyone",
             )
-        return sorted(cells)
+        return sorted(named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from lapwing.accounting.filters.account import EVERYONE, Account, Admission, Booking, CapChange, CellFilter
+from lapwing.accounting.filters.charge import Charge, OneShot, WholeBudget
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
@@ -34,9 +35,11 @@ def open_account(
     adjacency : which tables are neighbours
     shares : how the delta of an `ApproximateDP` budget is divided
     """
-    names = sorted(set(cells))
-    if not names:
-        raise ParameterError("cells", names, reason="names no cell", remedy="leave it out to charge everyone together")
+    names = [] if isinstance(cells, str) else sorted(set(cells))
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ParameterError(
+            "cells", cells, reason="is no list of names", remedy='write for example ["north", "south"], or leave it out'
+        )
     shares = shares or DeltaShares()
     checked = _checked(budget)
     moves = adjacency is Adjacency.REPLACE and len(names) > 1
@@ -78,7 +81,7 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
     for booking in bookings:
         match booking:
             case Admission(charge=charge):
-                outcome = current.admit(charge)
+                outcome = _admit_anew(current, charge)
                 if isinstance(outcome, Refusal):
                     raise ParameterError(
                         "budget",
@@ -92,6 +95,15 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
             case _:
                 current = current.book(booking)
     return CapChange(account=current)
+
+
+def _admit_anew(account: Account, charge: Charge) -> Account | Refusal:
+    """Admit a charge that took all of a smaller budget as part of the larger one, if it fits there."""
+    if isinstance(charge, WholeBudget):
+        part = account.admit(OneShot(event=charge.event, cells=charge.cells))
+        if isinstance(part, Account):
+            return part
+    return account.admit(charge)
 
 
 def _checked(budget: Guarantee) -> Budget:
