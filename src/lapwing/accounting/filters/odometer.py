@@ -14,6 +14,9 @@ from lapwing.accounting.rounding import float_below
 from lapwing.accounting.running import RunningLoss
 from lapwing.vocabulary.exact import probability
 
+LABEL = "if the parameters had been fixed in advance"
+"""What has to stand beside every reading."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -23,7 +26,7 @@ class Reading:
     delta: Fraction
 
     def __str__(self) -> str:
-        return f"epsilon {self.epsilon:.4g} at delta {float(self.delta):.4g}, had the parameters been fixed in advance"
+        return f"epsilon {self.epsilon:.4g} at delta {float(self.delta):.4g}, {LABEL}"
 
 
 class Odometer:
@@ -42,7 +45,7 @@ class Odometer:
     >>> odometer = Odometer()
     >>> odometer.include(account.quote(OneShot(event=noise)))
     >>> print(odometer.read(delta=Fraction(1, 10**6)))
-    epsilon 0.3969 at delta 1e-06, had the parameters been fixed in advance
+    epsilon 0.3969 at delta 1e-06, if the parameters had been fixed in advance
     """
 
     def __init__(self) -> None:
