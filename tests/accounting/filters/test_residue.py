@@ -14,7 +14,7 @@ from accounting.filters.atoms import Atoms, gaussian_profile, laplace, randomize
 from lapwing.accounting.filters.cost import loss_of
 from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.filters.loss_family import LossFamily
-from lapwing.accounting.filters.residue import _Grid, fits_last, residue_after
+from lapwing.accounting.filters.residue import _Grid, _Side, fits_last, residue_after
 from lapwing.vocabulary.event import PoissonSampled, RandomizedResponse
 
 S = largest_mu_squared(Fraction(1), Fraction("0.999e-6"))
@@ -92,6 +92,24 @@ def test_in_forty_digits_it_holds_where_the_slack_is_far_below_double_precision(
 
 class TestTheCertificate:
     """Each of its parts is needed: on grids so coarse that leaving one out would certify what is false."""
+
+    @settings(max_examples=30)
+    @given(st.floats(0.05, 3), st.floats(-6, 8), st.floats(0.02, 0.5))
+    def test_the_sixth_derivative_on_a_cell_is_bounded_by_its_ends(self, mu, start, length) -> None:
+        r = np.array([start, start + length]) * mu
+        side = _Side(mu, r[:, None, None], np.ones((1, 1)), float(r[1] - r[0]))
+        bound = float(side.sixth.sum()) * math.exp(r[1] - r[0] + length**2 / 8)
+        with mpmath.workdps(40):
+            m = mpmath.mpf(mu)
+            sixth = [
+                abs(
+                    mpmath.diff(
+                        lambda x: mpmath.ncdf(m / 2 - x / m) - mpmath.exp(x) * mpmath.ncdf(-m / 2 - x / m), x, 6
+                    )
+                )
+                for x in np.linspace(r[0], r[1], 5)
+            ]
+        assert max(sixth) <= bound
 
     @pytest.mark.parametrize("step", [0.5, 1.0, 2.0])
     @pytest.mark.parametrize("size", [0.3, 1.0, 1.5])
