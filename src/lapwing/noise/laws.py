@@ -1,157 +1,252 @@
-"""The laws of noise, each exactly what its formula says.
+"""The laws of noise, each exactly what its formula says, and which sampler draws which of them.
 
-A law is a value: two laws of the same parameter are equal. `draw` gives one integer, `draw_many` a fresh array.
+=================  =======================================  ====================================================
+law                drawn by                                 because
+=================  =======================================  ====================================================
+DiscreteLaplace    a table (`guide_table`) up to a scale    two bytes and one look-up are the least there is; its
+Geometric          of about 135; strips (`strips`) above    table grows with the scale, that of the strips does not
+DiscreteGaussian   the same, up to a sigma of about 525
+RoundedLaplace     the lattice (`lattice`)                  one table serves every scale, so that a scale that is
+RoundedGaussian                                             used once costs nothing to set up
+=================  =======================================  ====================================================
+
+A law is a value: laws of one kind with the same parameter are equal, and share a table and a pool. At most `LAWS_KEPT`
+of each are kept, those used last, in at most 400 KiB each: 25 MiB in all.
+
+The rule not to break: a law is drawn by one lane only, chosen by its parameter alone. A draw from a given `source` is
+then a function of the law and of the bytes of that source, whatever was drawn before.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.noise import reference_samplers
-from lapwing.noise.randomness import SYSTEM, RandomSource
+from lapwing.noise import lattice
+from lapwing.noise.decay import Decay
+from lapwing.noise.guide_table import TAIL_BITS, TableSampler
+from lapwing.noise.pools import Pool, Sampler, as_count, veiled
+from lapwing.noise.randomness import SYSTEM, RandomSource, forget_in_children
+from lapwing.noise.strips import StripSampler
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive
 
-SMALLEST_SCALE = Fraction(1, 20)
-LARGEST_SCALE = Fraction(1 << 38)
-_ONE = 1 << 56
+SMALLEST_SCALE: Final = Fraction(1, 20)
+LARGEST_SCALE: Final = Fraction(1 << 38)
+
+LAWS_KEPT: Final = 64
+_LONGEST_TABLE: Final = 4096
 
 
-def _in_range(name: str, given: object, smallest: Fraction, largest: Fraction) -> Fraction:
+def scale_in_range(name: str, given: object, power: int = 1) -> Fraction:
+    """Return `given` as an exact scale, or the `power` of one, that the samplers can serve."""
     number = positive(name, given)
-    if not smallest <= number <= largest:
-        raise ParameterError(name, given, reason="is out of range", remedy=f"stay between {smallest} and {largest}")
+    smallest, largest = SMALLEST_SCALE**power, LARGEST_SCALE**power
+    if number < smallest:
+        remedy = f"stay at or above {smallest}: smaller noise is zero nearly always"
+        raise ParameterError(name, given, reason="is too small", remedy=remedy)
+    if number > largest:
+        remedy = f"stay at or below {largest}: larger noise could leave the 64-bit integers"
+        raise ParameterError(name, given, reason="is too large", remedy=remedy)
     return number
 
 
+class Law:
+    """What every law can do. Values are 64-bit integers; beyond those they saturate, and never wrap."""
+
+    __slots__ = ()
+
+    def draw(self, *, source: RandomSource = SYSTEM) -> int:
+        """Return one draw.
+
+        Parameters
+        ----------
+        source : where the bits come from; by default the system, through a pool that hides how long the draw took
+
+        Examples
+        --------
+        >>> isinstance(DiscreteLaplace(Fraction(10)).draw(), int)
+        True
+        """
+        if source is SYSTEM:
+            return _pool(self).draw()
+        return int(self.draw_many(1, source=source)[0])
+
+    def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
+        """Return `count` independent draws, in an array of the caller's own.
+
+        Examples
+        --------
+        >>> DiscreteGaussian(Fraction(100)).draw_many(1000).shape
+        (1000,)
+        """
+        count = as_count(count)
+        if source is SYSTEM:
+            return _pool(self).draw_many(count)
+        return veiled(_sampler(self), count, source)
+
+    def _new_sampler(self) -> Sampler:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplace:
-    """P(x) ∝ e^(-|x|/scale) on the integers."""
+class DiscreteLaplace(Law):
+    """P(x) ∝ e^(-|x|/scale) on the integers.
+
+    Added to an integer that one person moves by at most d, it is (d/scale)-differentially private.
+
+    Parameters
+    ----------
+    scale : from 1/20 to 2^38; the variance is about 2 scale²
+
+    Examples
+    --------
+    >>> DiscreteLaplace("22/7").scale
+    Fraction(22, 7)
+    >>> DiscreteLaplace(0)
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: scale = 0 is zero; write a number above zero, such as "0.1"
+    """
 
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _in_range("scale", self.scale, SMALLEST_SCALE, LARGEST_SCALE))
+        object.__setattr__(self, "scale", scale_in_range("scale", self.scale))
 
-    def draw(self, *, source: RandomSource = SYSTEM) -> int:
-        """Return one draw."""
-        return reference_samplers.discrete_laplace(self.scale, source)
-
-    def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
-        """Return `count` independent draws in an array of the caller's own."""
-        return np.array([self.draw(source=source) for _ in range(count)], np.int64)
+    def _new_sampler(self) -> Sampler:
+        return _by_table_or_strips(Decay.exponential(self.scale, sides=2))
 
 
 @dataclass(frozen=True, slots=True)
-class Geometric:
-    """P(x) = (1 - e^(-1/scale)) e^(-x/scale) on 0, 1, 2, ..."""
+class Geometric(Law):
+    """P(x) = (1 - e^(-1/scale)) e^(-x/scale) on 0, 1, 2, ...: one-sided noise, for comparisons with a threshold.
+
+    Parameters
+    ----------
+    scale : from 1/20 to 2^38; the mean is 1/(e^(1/scale) - 1), about scale - 1/2
+
+    Examples
+    --------
+    >>> bool((Geometric(Fraction(3)).draw_many(1000) >= 0).all())
+    True
+    """
 
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _in_range("scale", self.scale, SMALLEST_SCALE, LARGEST_SCALE))
+        object.__setattr__(self, "scale", scale_in_range("scale", self.scale))
 
-    def draw(self, *, source: RandomSource = SYSTEM) -> int:
-        """Return one draw."""
-        return reference_samplers.geometric(self.scale, source)
-
-    def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
-        """Return `count` independent draws in an array of the caller's own."""
-        return np.array([self.draw(source=source) for _ in range(count)], np.int64)
+    def _new_sampler(self) -> Sampler:
+        return _by_table_or_strips(Decay.exponential(self.scale, sides=1))
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteGaussian:
-    """P(x) ∝ e^(-x²/(2 sigma_squared)) on the integers."""
+class DiscreteGaussian(Law):
+    """P(x) ∝ e^(-x²/(2 sigma_squared)) on the integers.
+
+    Parameters
+    ----------
+    sigma_squared : from 1/400 to 2^76; the variance is at most this
+
+    Examples
+    --------
+    >>> DiscreteGaussian("0.5")
+    DiscreteGaussian(sigma_squared=Fraction(1, 2))
+    """
 
     sigma_squared: Fraction
 
     def __post_init__(self) -> None:
-        bounds = SMALLEST_SCALE**2, LARGEST_SCALE**2
-        object.__setattr__(self, "sigma_squared", _in_range("sigma_squared", self.sigma_squared, *bounds))
+        object.__setattr__(self, "sigma_squared", scale_in_range("sigma_squared", self.sigma_squared, power=2))
 
-    def draw(self, *, source: RandomSource = SYSTEM) -> int:
-        """Return one draw."""
-        return reference_samplers.discrete_gaussian(self.sigma_squared, source)
-
-    def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
-        """Return `count` independent draws in an array of the caller's own."""
-        return np.array([self.draw(source=source) for _ in range(count)], np.int64)
-
-
-def _even_steps(scale: Fraction) -> int:
-    """Return the largest even Q with 2^56/Q >= scale."""
-    return _ONE * scale.denominator // scale.numerator & ~1
+    def _new_sampler(self) -> Sampler:
+        return _by_table_or_strips(Decay.gaussian(self.sigma_squared, sides=2))
 
 
 @dataclass(frozen=True, slots=True)
-class RoundedLaplace:
-    """round(scale_used * L), L standard continuous Laplace."""
+class RoundedLaplace(Law):
+    """round(scale_used * L) for a continuous standard Laplace variate L, of density e^(-|x|)/2.
+
+    An integer plus this noise is the integer plus continuous Laplace noise, rounded: every guarantee of the continuous
+    mechanism of scale `scale_used` holds as it stands.
+
+    Parameters
+    ----------
+    scale : from 1/20 to 2^38
+
+    Examples
+    --------
+    >>> law = RoundedLaplace(Fraction(10))
+    >>> law.scale <= law.scale_used <= law.scale * (1 + Fraction(1, 2**50))
+    True
+
+    Proof: proofs/lattice.md
+    """
 
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _in_range("scale", self.scale, SMALLEST_SCALE, LARGEST_SCALE))
+        object.__setattr__(self, "scale", scale_in_range("scale", self.scale))
 
     @property
     def scale_used(self) -> Fraction:
-        """The scale of the noise: `scale` rounded up by a relative 2^-16 at most."""
-        return Fraction(_ONE, _even_steps(self.scale))
+        """The exact scale of the noise: `scale`, rounded up by a factor of at most 1 + scale 2^-54."""
+        return lattice.scale_of(lattice.steps_of(self.scale))
 
-    def draw(self, *, source: RandomSource = SYSTEM) -> int:
-        """Return one draw."""
-        steps = _even_steps(self.scale)
-        magnitude = (reference_samplers.geometric(Fraction(_ONE), source) + steps // 2) // steps
-        return -magnitude if source.take(1)[0] & 1 else magnitude
-
-    def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
-        """Return `count` independent draws in an array of the caller's own."""
-        return np.array([self.draw(source=source) for _ in range(count)], np.int64)
-
-
-def _half_normal(source: RandomSource) -> int:
-    """Return floor(2^56 |Z|), Z standard normal: rejection from exponential noise, the fraction refined as needed."""
-    while True:
-        point, bits = reference_samplers.geometric(Fraction(_ONE), source), 56
-        point, bits = (point << 64) | int.from_bytes(source.take(8), "little"), bits + 64
-        # Not exact below 2^-120: the strips of the final sampler refine this fraction without end.
-        if reference_samplers.decays((Fraction(point, 1 << bits) - 1) ** 2 / 2, source):
-            return point >> 64
+    def _new_sampler(self) -> Sampler:
+        return lattice.RoundedSampler(lattice.standard_exponential(), lattice.steps_of(self.scale))
 
 
 @dataclass(frozen=True, slots=True)
-class RoundedGaussian:
-    """round(sigma_used * Z), Z standard normal."""
+class RoundedGaussian(Law):
+    """round(sigma_used * Z) for a continuous standard normal variate Z.
+
+    An integer plus this noise is the integer plus continuous Gaussian noise, rounded: every guarantee of the continuous
+    mechanism of standard deviation `sigma_used` holds as it stands.
+
+    Parameters
+    ----------
+    sigma : from 1/20 to 2^38
+
+    Examples
+    --------
+    >>> law = RoundedGaussian(Fraction(1, 3))
+    >>> law.sigma <= law.sigma_used <= law.sigma * (1 + Fraction(1, 2**50))
+    True
+
+    Proof: proofs/lattice.md
+    """
 
     sigma: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", _in_range("sigma", self.sigma, SMALLEST_SCALE, LARGEST_SCALE))
+        object.__setattr__(self, "sigma", scale_in_range("sigma", self.sigma))
 
     @property
     def sigma_used(self) -> Fraction:
-        """The deviation of the noise: `sigma` rounded up by a relative 2^-16 at most."""
-        return Fraction(_ONE, _even_steps(self.sigma))
+        """The exact standard deviation before rounding: `sigma`, raised by a factor of at most 1 + sigma 2^-54."""
+        return lattice.scale_of(lattice.steps_of(self.sigma))
 
-    def draw(self, *, source: RandomSource = SYSTEM) -> int:
-        """Return one draw."""
-        steps = _even_steps(self.sigma)
-        magnitude = (_half_normal(source) + steps // 2) // steps
-        return -magnitude if source.take(1)[0] & 1 else magnitude
-
-    def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
-        """Return `count` independent draws in an array of the caller's own."""
-        return np.array([self.draw(source=source) for _ in range(count)], np.int64)
+    def _new_sampler(self) -> Sampler:
+        return lattice.RoundedSampler(lattice.standard_half_normal(), lattice.steps_of(self.sigma))
 
 
-def draw_discrete_laplace_each(scales: Sequence[Fraction], *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
-    """Return one discrete Laplace draw per entry of `scales`."""
-    return np.array([DiscreteLaplace(scale).draw(source=source) for scale in scales], np.int64)
+def _by_table_or_strips(decay: Decay) -> Sampler:
+    return TableSampler(decay) if decay.reach(TAIL_BITS) <= _LONGEST_TABLE else StripSampler(decay)
 
 
-def draw_rounded_gaussian_each(sigmas: Sequence[Fraction], *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
-    """Return one rounded Gaussian draw per entry of `sigmas`."""
-    return np.array([RoundedGaussian(sigma).draw(source=source) for sigma in sigmas], np.int64)
+@lru_cache(maxsize=LAWS_KEPT)
+def _sampler(law: Law) -> Sampler:
+    return law._new_sampler()  # noqa: SLF001 - laws and their cache are one module
+
+
+@lru_cache(maxsize=LAWS_KEPT)
+def _pool(law: Law) -> Pool:
+    return Pool(_sampler(law))
+
+
+forget_in_children(_pool.cache_clear)
