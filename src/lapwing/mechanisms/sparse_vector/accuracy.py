@@ -54,15 +54,16 @@ def margin(rule: Rule, *, below: int, above: int, confidence: float) -> int:
 def guaranteed_margin(rule: Rule, *, below: int, above: int, beta: float) -> int:
     """Return a distance at which all are answered right except with probability `beta`, by the union bound.
 
-    For one-sided noise whose bar lies in the middle this is half of b₁ ln(2/beta) + b₂ ln(2 below/beta), where b₁ and b₂
+    For one-sided noise with the bar in the middle this is half of b₁ ln(2/beta) + b₂ ln(2 below/beta), where b₁ and b₂
     are the scales of the threshold's and the questions' noise; for two-sided noise it is about that sum.
+
+    Proof: proofs/sparse_vector_interval.md
     """
-    (only,) = rule.comparisons
-    sides = 2 if depth(only.noise, 0.5) == 0 else 4
-    share, once = beta / sides, rule.threshold_noise
-    false_yes = reach(only.noise, share / max(below, 1)) + depth(once, share) - only.bar + 1
-    false_no = reach(once, share) + depth(only.noise, share / max(above, 1)) + only.bar
-    return max(false_yes, false_no, 0)
+    once, ways = rule.threshold_noise, rule.comparisons
+    share = beta / (2 if depth(once, 0.5) == 0 else 4)  # noise to the left of zero can err in two more ways
+    false_yes = max(reach(one.noise, share / (max(below, 1) * len(ways))) - one.bar for one in ways)
+    false_no = min(depth(one.noise, share / max(above, 1)) + one.bar for one in ways)
+    return max(false_yes + depth(once, share) + 1, false_no + reach(once, share), 0)
 
 
 def best_lift(rule: Rule, *, below: int, above: int, confidence: float) -> int:

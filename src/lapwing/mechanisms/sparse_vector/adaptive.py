@@ -1,7 +1,7 @@
 """A sparse vector that charges half for a clear yes, so that up to twice as many are to be had.
 
-Every question is first compared with more noise and a bar that only a clear yes reaches; what does not reach it is compared
-again with the ordinary noise. Worth it where many values lie far above the threshold.
+Every question is first compared with more noise and a bar that only a clear yes reaches; what does not reach it is
+compared again with the ordinary noise. Worth it where many values lie far above the threshold.
 """
 
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ _USUAL_QUESTIONS = 1000  # the bar of a clear yes is set for so many questions w
 
 @dataclass(frozen=True, slots=True, init=False)
 class AdaptiveSparse(StreamMechanism):
-    """Like `SparseVector`, but a clear yes costs half of `yes_price`; it halts when an ordinary yes is more than is left.
+    """Like `SparseVector`, but a clear yes costs half of `yes_price`; halts when an ordinary yes is more than is left.
 
     So it gives from `yeses` up to 2 * `yeses` - 1 yeses, each with its gap, for the same epsilon.
 

@@ -27,7 +27,7 @@ def interval(
 ) -> Interval | None:
     """Return where the value of a yes lies; None if the stream shows nothing that could say so.
 
-    With probability at least `confidence` over all noise, every interval that a stream can give holds its value at once.
+    With probability at least `confidence` over all noise, every interval that a stream can give holds its value.
     Where it was fixed in advance how many `questions` there are, it says so only for the first so many.
 
     Proof: proofs/sparse_vector_interval.md
@@ -43,7 +43,8 @@ def interval(
     low, high = max(part.low for part in known), min(part.high for part in known)
     if low > high:  # one of the two is among the improbable misses: the one with noise of its own is the safer
         low, high = known[-1].low, known[-1].high
-    return Interval(low, high if lattice.grid == 1 else high + lattice.grid)  # the value was rounded down
+    rounding = Fraction(0) if lattice.step == 1 else lattice.step / 2  # the value was put on the lattice
+    return Interval(low - rounding, high + rounding)
 
 
 def estimate(rule: Rule, answer: Answer, grid: float) -> float | None:
@@ -77,8 +78,8 @@ def _from_gap(rule: Rule, answer: Answer, lattice: Lattice, beta: float, questio
     passed = _passed(rule, answer)
     lowest, highest = _range(rule.threshold_noise, beta / 2)
     least, most = _range(passed.noise, beta / 2 * share)
-    estimate = answer.threshold + answer.gap + passed.centre * lattice.grid
-    return Interval(estimate + (lowest - most) * lattice.grid, estimate + (highest - least) * lattice.grid)
+    estimate = answer.threshold + answer.gap + passed.centre * lattice.step
+    return Interval(estimate + (lowest - most) * lattice.step, estimate + (highest - least) * lattice.step)
 
 
 def _passed(rule: Rule, answer: Answer) -> Comparison:
@@ -89,7 +90,7 @@ def _from_number(rule: Rule, answer: Answer, lattice: Lattice, beta: float) -> I
     if answer.number is None or rule.fresh_noise is None:
         return None
     least, most = _range(rule.fresh_noise, beta / rule.units)
-    return Interval(answer.number - most * lattice.grid, answer.number - least * lattice.grid)
+    return Interval(answer.number - most * lattice.step, answer.number - least * lattice.step)
 
 
 def _range(law: Law, beta: float) -> tuple[int, int]:

@@ -1,105 +1,72 @@
-"""The grid on which values, thresholds and noise all live.
+"""The lattice on which the values, thresholds and noise of a stream all live: the integers, or a finer or coarser grid.
 
-Values are rounded down to it and thresholds up, before any noise is drawn. Every number has its place: NaN counts as 0, and
-what is too large saturates, so that no value of a table can make a stream fail. What is refused is refused by its type,
-which depends on a program and not on people.
+Values are put on it before any noise is drawn, and every number has its place there: NaN counts as 0, and what is too
+large saturates, so that no value of a table can make a stream fail. What is refused is refused by its type, which
+depends on a program and not on people. Thresholds are public numbers, rounded up.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lapwing.mechanisms.lattice import Grid, Integer, Integers, Real, Reals, integers
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, exact, positive
+from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.sensitive import Sensitive
 
-Number: TypeAlias = int | float | Fraction
-Value: TypeAlias = Number | Sensitive[Number]
-Values: TypeAlias = NDArray[Any] | Sequence[Number] | Sensitive[NDArray[Any]] | Sensitive[Sequence[Number]]
-Integers: TypeAlias = NDArray[np.int64]
+Value: TypeAlias = Integer | Real
+Values: TypeAlias = Integers | Reals | Sequence[Value]
+Steps: TypeAlias = NDArray[np.int64]
 
 FARTHEST = 1 << 60
-"""Values and thresholds saturate at so many steps: no difference of two values grows by that, and sums fit 64 bits."""
-
-_FINEST, _COARSEST = Fraction(1, 1 << 60), Fraction(1 << 60)
+"""Values and thresholds saturate at so many steps: their differences fit 64 bits, and no difference grows by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """The multiples of `grid`, a power of two.
-
-    On the grid 1 values must be integers by type: a float is refused even where it is whole, so that the refusal tells
-    nothing about a table. On any other grid they may be any number.
+    """The multiples of `step`, a power of two. With the step 1, values are integers by type: a float is refused.
 
     Examples
     --------
-    >>> Lattice("1/4").value(Fraction(7, 10)), Lattice("1/4").threshold("0.7")
-    (2, 3)
+    >>> Lattice("1/4").value(0.7), Lattice("1/4").threshold("0.7")
+    (3, 3)
     >>> Lattice(1).value(0.5)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: value = <sensitive> is a float on the grid of integers; declare a grid ...
+    lapwing.vocabulary.errors.ParameterError: type(value) = <class 'float'> cannot be released here; ...
     """
 
-    grid: Fraction
+    step: Fraction
+    _grid: Grid = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        grid = positive("grid", self.grid)
-        whole, part = grid.numerator, grid.denominator
-        if whole & (whole - 1) or part & (part - 1) or not _FINEST <= grid <= _COARSEST:
-            raise ParameterError(
-                "grid", self.grid, reason="is no power of two up to 2^60", remedy='write 1, "1/1024", or in general 2^n'
-            )
-        object.__setattr__(self, "grid", grid)
+        grid = Grid(exact("grid", self.step))
+        object.__setattr__(self, "_grid", grid)
+        object.__setattr__(self, "step", grid.step)
 
     def value(self, value: Value) -> int:
-        """Return the largest number of steps that is at most `value`."""
-        opened: object = value.open_for_release() if isinstance(value, Sensitive) else value
-        if isinstance(opened, Integral) and not isinstance(opened, bool):
-            return _saturated(int(opened) if self.grid == 1 else math.floor(int(opened) / self.grid))
-        if self.grid == 1 or not isinstance(opened, float | np.floating | Fraction):
-            raise _wrong_type(type(opened).__name__, self.grid)
-        if isinstance(opened, Fraction) or math.isfinite(opened):
-            return _saturated(math.floor(Fraction(opened) / self.grid))
-        return 0 if math.isnan(opened) else FARTHEST if opened > 0 else -FARTHEST
+        """Return the place of a value, in steps from zero."""
+        steps = self._place(value)
+        if not isinstance(steps, int):
+            raise ParameterError("value", Sensitive(None), reason="is a vector", remedy="use ask_many")
+        return _saturated(steps)
 
-    def values(self, values: Values) -> Integers:
-        """Return `value` of each, as an array."""
-        opened = values.open_for_release() if isinstance(values, Sensitive) else values
-        if not isinstance(opened, np.ndarray):
-            return np.array([self.value(value) for value in opened], np.int64)
-        if opened.ndim != 1:
-            raise ParameterError("values", Sensitive(None), reason="is no list of values", remedy="ask one dimension")
-        if opened.dtype.kind in "iu":
-            return self._from_integers(opened)
-        if self.grid == 1 or opened.dtype.kind != "f":
-            raise _wrong_type(str(opened.dtype), self.grid)
-        return self._from_floats(opened.astype(np.float64, copy=False))
+    def values(self, values: Values) -> Steps:
+        """Return the places of many values."""
+        if isinstance(values, list | tuple):  # which may hold values that are wrapped one by one
+            return np.array([self.value(value) for value in values], np.int64)
+        steps = self._place(values)
+        if isinstance(steps, int) or steps.ndim != 1:
+            raise ParameterError("values", Sensitive(None), reason="is no list of values", remedy="use one dimension")
+        return np.clip(steps, -FARTHEST, FARTHEST)
 
-    def _from_integers(self, values: NDArray[Any]) -> Integers:
-        wide = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64, copy=False)
-        if self.grid > 1:
-            wide = wide // self.grid.numerator
-        most = FARTHEST // self.grid.denominator
-        least = 0 if values.dtype.kind == "u" else -most
-        steps: Integers = np.clip(wide, least, most).astype(np.int64, copy=False)
-        return steps if self.grid >= 1 else steps * self.grid.denominator
-
-    def _from_floats(self, values: NDArray[np.float64]) -> Integers:
-        exponent = self.grid.denominator.bit_length() - self.grid.numerator.bit_length()
-        values = np.where(np.isnan(values), 0.0, values)
-        with np.errstate(over="ignore"):  # what overflows to infinity saturates
-            scaled = np.ldexp(values, exponent) if exponent > 0 else np.ldexp(np.floor(values), exponent)
-        return np.clip(np.floor(scaled), -float(FARTHEST), float(FARTHEST)).astype(np.int64)
-
-    def threshold(self, threshold: Exact) -> int:
-        """Return the smallest number of steps that is at least the public number `threshold`."""
+    def threshold(self, threshold: object) -> int:
+        """Return the first place that is at least a public number."""
         if isinstance(threshold, Sensitive):
             raise ParameterError(
                 "threshold",
@@ -107,18 +74,15 @@ class Lattice:
                 reason="is a value that was not released",
                 remedy="a threshold may depend on released answers only; put what it depends on into the value",
             )
-        return _saturated(math.ceil(exact("threshold", threshold) / self.grid))
+        return _saturated(math.ceil(exact("threshold", threshold) / self.step))
 
     def number(self, steps: int) -> Fraction:
         """Return the number that is so many steps from zero."""
-        return steps * self.grid
+        return steps * self.step
+
+    def _place(self, value: Any) -> int | Steps:
+        return integers(value) if self.step == 1 else self._grid.steps(value)
 
 
 def _saturated(steps: int) -> int:
     return max(-FARTHEST, min(FARTHEST, steps))
-
-
-def _wrong_type(kind: str, grid: Fraction) -> ParameterError:
-    where = "the grid of integers" if grid == 1 else "a grid of numbers"
-    remedy = 'declare a grid such as "1/1024", or count in whole numbers' if grid == 1 else "give a finite number"
-    return ParameterError("value", Sensitive(None), reason=f"is a {kind} on {where}", remedy=remedy)

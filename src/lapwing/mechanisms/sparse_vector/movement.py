@@ -53,23 +53,24 @@ class Movement:
 
     @classmethod
     def of_counts(cls, adjacency: Adjacency, *, people: int = 1) -> "Movement":
-        """Counts of people who fulfil a condition on their own data, asked as "at least".
+        """Describe counts of people who fulfil a condition on their own data, asked as "at least".
 
-        "At most 5" is not such a question; ask "at least 6" and turn the answer round. Neither is a difference of counts,
-        a share of the population, or a condition on several people at once (`of_anything` serves those).
+        "At most 5" is not such a question; ask "at least 6" and turn the answer round. Neither is a difference of
+        counts, a share of the population, or a condition on several people at once: `of_anything` serves those.
         """
         return cls.of_sums(adjacency, most=1, people=people)
 
     @classmethod
     def of_sums(cls, adjacency: Adjacency, *, most: Exact, people: int = 1) -> "Movement":
-        """Sums of one term a person, each between 0 and `most` and computed from that person's data alone."""
+        """Describe sums of one term a person, each between 0 and `most` and computed from that person's data alone."""
         return cls.of_arrivals(adjacency, up=most, down=0, people=people)
 
     @classmethod
     def of_arrivals(cls, adjacency: Adjacency, *, up: Exact, down: Exact, people: int = 1) -> "Movement":
-        """Values that an arriving person raises by at most `up` and lowers by at most `down`, whoever is there already.
+        """Describe values that an arriving person raises by at most `up` and lowers by at most `down`.
 
-        Replacing a person is a departure and an arrival, so under `REPLACE` a value moves by up to up + down either way.
+        The bounds hold whoever is there already. Replacing a person is a departure and an arrival, so under `REPLACE` a
+        value moves by up to up + down, either way.
         """
         match adjacency:
             case Adjacency.ADD_REMOVE:
@@ -87,7 +88,7 @@ class Movement:
 
     @classmethod
     def of_anything(cls, *, sensitivity: Exact, people: int = 1) -> "Movement":
-        """Values of which nothing is known but that one person moves them by at most `sensitivity`, either way."""
+        """Describe values of which it is only known that one person moves them by at most `sensitivity`, either way."""
         bound = positive("sensitivity", sensitivity)
         return cls(up=bound, down=bound, people=people)
 
@@ -97,7 +98,7 @@ class Movement:
         return not self.up or not self.down
 
     def in_steps(self, grid: Fraction) -> tuple[int, int]:
-        """Return (rise, span) for values rounded down to multiples of `grid`, in such multiples.
+        """Return (rise, span) for values put on the multiples of `grid`, in such multiples.
 
         Between neighbours, in either order, no value rises by more than `rise`, and rises and falls of two values
         together make at most `span`.

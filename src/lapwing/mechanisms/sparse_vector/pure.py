@@ -10,6 +10,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Self
 
+from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.rule import Rule, comparison, one_sided, two_sided
 from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, one_of, set_shared, settle
@@ -55,7 +56,7 @@ class SparseVector(StreamMechanism):
     yeses : how many yeses it gives
     threshold : what values are compared with where a question does not say otherwise
     moves : how far one person can move the values, and which way
-    grid : a power of two to whose multiples values are rounded down; 1 for counts
+    grid : a power of two on whose multiples values are put; 1 for counts, which must be integers
     noise : one-sided, unless the textbooks are to be followed
     tells : what comes with a yes
     threshold_share : the part of what decides that hides the threshold; the best one if not given
@@ -170,12 +171,31 @@ class SparseVector(StreamMechanism):
         """
         return replace(self, shift=self.shift + self.best_lift(questions, confidence), questions=questions)
 
+    def for_margin(self, within: Exact, *, questions: int, confidence: Exact = "0.9") -> Self:
+        """Return the same stream, placed for so many questions, at the smallest epsilon (of three digits) for a margin.
+
+        Parameters
+        ----------
+        within : how far from the threshold values may be at least, for all of them to be decided right
+        questions : how many are asked
+        confidence : the probability that every answer is right
+        """
+        wanted = positive("within", within)
+
+        def granted(epsilon: Fraction) -> bool:
+            return self._priced(epsilon, questions, confidence).margin(confidence, questions=questions) <= wanted
+
+        return self._priced(turning_point(granted, digits=3)[1], questions, confidence)
+
+    def _priced(self, epsilon: Fraction, questions: int, confidence: Exact) -> Self:
+        return replace(self, epsilon=epsilon, shift=Fraction(0)).placed_for(questions, confidence)
+
 
 def best_share(moves: tuple[int, int], yeses: int) -> Fraction:
     """Return the part of epsilon for the threshold that makes the variance of a comparison smallest.
 
-    With the scales rise/ε₁ and yeses*span/ε₂ the sum of squares is smallest for ε₁ : ε₂ = 1 : (yeses*span/rise)^(2/3). Any
-    share is private; this one is computed in integers, to be the same everywhere.
+    With the scales rise/ε₁ and yeses*span/ε₂ the sum of squares is smallest for ε₁ : ε₂ = 1 : (yeses*span/rise)^(2/3).
+    Any share is private; this one is computed in integers, to be the same everywhere.
 
     >>> best_share((1, 1), yeses=8), best_share((1, 2), yeses=4)
     (Fraction(1, 5), Fraction(1, 5))
@@ -202,7 +222,7 @@ def noise_of(kind: StreamNoise) -> Callable[[int, Fraction], Geometric | Discret
 def _number_share(tells: YesTells, given: Exact | None) -> Fraction:
     if tells is YesTells.NUMBER:
         return Fraction(1, 2) if given is None else probability("number_share", given)
-    if given is not None:
+    if given is not None and exact("number_share", given):
         raise ParameterError(
             "number_share", given, reason="pays for numbers that no yes tells", remedy="write tells=YesTells.NUMBER"
         )

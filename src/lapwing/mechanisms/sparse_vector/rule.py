@@ -1,9 +1,10 @@
 """One decision of a stream, in lattice steps, and what it costs. Everything here is public.
 
-A value q is compared with the threshold T after noise: with distance = q - T - (threshold noise), a comparison is passed
-if distance + (its own noise) reaches its bar. The first comparison that is passed says yes; if none is, the answer is no
-and costs nothing. All noise is on the lattice, with tails that are at most geometric on the right: shifting the threshold
-noise or a query noise *up* by a person's reach changes its probabilities by the price of that reach, whatever happened.
+With distance = value - threshold - (threshold noise), a comparison is passed if distance + (its own noise) reaches its
+bar. The first comparison that is passed says yes; if none is, the answer is no and costs nothing.
+
+The rule not to break: noise may reach far to the right only. All proofs shift it up by what one person can do, and
+that must change its probabilities by no more than the price; noise that is cut off on the right fails at any price.
 """
 
 from dataclasses import dataclass

@@ -42,7 +42,7 @@ def label(rule: Rule, lattice: Lattice, *, threshold: int, name: str, sequence: 
     lines = (
         f"name {name!r}",
         f"sequence {whole('sequence', sequence, least=0)}",
-        f"grid {lattice.grid} threshold {threshold}",
+        f"grid {lattice.step} threshold {threshold}",
         f"threshold noise {_law(rule.threshold_noise)}",
         *comparisons,
         f"fresh noise {rule.fresh_noise and _law(rule.fresh_noise)} gap {rule.shows_gap}",
@@ -60,13 +60,10 @@ def seal(state: State, key: bytes, label: bytes) -> bytes:
 
 def unseal(sealed: bytes, key: bytes, label: bytes) -> State:
     """Return the state, or refuse without saying which of key, label and bytes is wrong."""
-    cipher, body = _cipher(key), bytes(sealed)
+    cipher, body = _cipher(key), bytes(sealed).removeprefix(_FORMAT)
     try:
-        if not body.startswith(_FORMAT):
-            raise InvalidTag
-        body = body[len(_FORMAT) :]
         plaintext = cipher.decrypt(body[:_NONCE_BYTES], body[_NONCE_BYTES:], label)
-    except (InvalidTag, ValueError):
+    except (InvalidTag, ValueError):  # a ValueError where too little is left to be a nonce and a tag
         raise SealBrokenError(
             "the sealed stream was altered, is not the latest, or belongs to another key, name or mechanism; "
             "it cannot be resumed: close it in the ledger at its full price"

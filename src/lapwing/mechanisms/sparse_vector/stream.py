@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lapwing.mechanisms.sparse_vector import sealing
 from lapwing.mechanisms.sparse_vector.answers import Answer, Answers
-from lapwing.mechanisms.sparse_vector.lattice import Integers, Lattice, Value, Values
+from lapwing.mechanisms.sparse_vector.lattice import Lattice, Steps, Value, Values
 from lapwing.mechanisms.sparse_vector.rule import Comparison, Rule
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError, SecrecyError, StreamError, StreamHaltedError
@@ -39,10 +39,9 @@ class Status(Enum):
 class Stream:
     """Answers "is the value at least the threshold?" until its yeses are used up. Open one with a mechanism's `open`.
 
-    Values may be chosen after seeing earlier answers, and so may thresholds; a threshold may depend on nothing else. A
-    value may be wrapped as `Sensitive`. What a program got wrong (the type of a value, a value that is not finite) is
-    refused before any noise is drawn and leaves the stream as it was. The refusal of a value that is not finite does
-    tell something about the table: show an analyst one constant failure instead, and count it with `lose`.
+    Questions may be chosen after seeing earlier answers, and so may thresholds; a threshold may depend on nothing else.
+    A value may be wrapped as `Sensitive`. Every number is answered: NaN counts as 0, and infinities as the ends of the
+    lattice. A value of the wrong type is refused, before any noise is drawn, and leaves the stream as it was.
 
     Examples
     --------
@@ -137,8 +136,8 @@ class Stream:
 
         Parameters
         ----------
-        value : rounded down to the grid of the stream
-        threshold : a public number, rounded up to the grid; the stream's own if it is not given
+        value : the exact value; it is put on the lattice of the stream
+        threshold : a public number, rounded up to the lattice; the stream's own if it is not given
         source : where the noise of this one answer comes from: another one only to derive a sealed answer again
         """
         with self._lock:
@@ -150,7 +149,7 @@ class Stream:
             for comparison in self._rule.comparisons:
                 noisy = distance + comparison.noise.draw(source=source)
                 if noisy >= comparison.bar:
-                    return self._yes(self._asked, steps, noisy, comparison, against[1], source)
+                    return self._yes(steps, noisy, comparison, against[1], source)
             self._halt_if_done()
             return Answer(above=False, question=self._asked, threshold=against[1])
 
@@ -177,7 +176,7 @@ class Stream:
                     self._asked = first + position
                     threshold = shown if isinstance(shown, Fraction) else shown[position]
                     value = int(steps[position])
-                    yeses[position] = self._yes(self._asked, value, noisy, comparison, threshold, source)
+                    yeses[position] = self._yes(value, noisy, comparison, threshold, source)
                     if self._status is Status.HALTED:
                         return Answers(count=position + 1, first=first, thresholds=shown, yeses=yeses)
                 self._asked = first + chunk - 1
@@ -187,9 +186,9 @@ class Stream:
     def lose(self) -> None:
         """Count a question whose outcome cannot be told, after a crash or a failure, as the yes that it may have been.
 
-        Whether an answer is lost may depend on its noise; a lost answer therefore costs what a yes costs. A stream whose
-        noise is not priced for that (several comparisons, or Gaussian noise) refuses, and stays as it is: its answer must
-        be derived again from the same noise, or the stream be closed for good at its full price.
+        Whether an answer is lost may depend on its noise; a lost answer therefore costs what a yes costs. A stream
+        whose noise is not priced for that (several comparisons, or Gaussian noise) refuses, and stays as it is: derive
+        the answer again from the same source, or close the stream at its full price.
 
         Proof: proofs/sparse_vector_pay_per_yes.md
         """
@@ -258,7 +257,6 @@ class Stream:
 
     def _yes(
         self,
-        question: int,
         value: int,
         noisy: int,
         comparison: Comparison,
@@ -271,14 +269,14 @@ class Stream:
         number, rule = self._lattice.number, self._rule
         return Answer(
             above=True,
-            question=question,
+            question=self._asked,
             threshold=threshold,
             price=comparison.units * rule.unit_price,
             gap=number(noisy - comparison.centre) if rule.shows_gap else None,
             number=None if rule.fresh_noise is None else number(value + rule.fresh_noise.draw(source=source)),
         )
 
-    def _passed(self, distances: Integers, source: RandomSource) -> Iterator[tuple[int, int, Comparison]]:
+    def _passed(self, distances: Steps, source: RandomSource) -> Iterator[tuple[int, int, Comparison]]:
         """Yield (index, noisy distance, the comparison it passed) for each yes, in order."""
         passed = np.zeros(len(distances), np.bool_)
         found: list[tuple[int, int, Comparison]] = []
@@ -304,7 +302,7 @@ class Stream:
 
     def _thresholds(
         self, thresholds: Exact | Sequence[Exact] | None, count: int
-    ) -> tuple[int, Fraction] | tuple[Integers, list[Fraction]]:
+    ) -> tuple[int, Fraction] | tuple[Steps, list[Fraction]]:
         if thresholds is None:
             return self._default
         if isinstance(thresholds, str | Fraction) or not isinstance(thresholds, Sequence | np.ndarray):

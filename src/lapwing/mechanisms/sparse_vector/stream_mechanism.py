@@ -5,6 +5,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeVar
 
+from lapwing.accounting.pricing import PricedLoss, price
 from lapwing.mechanisms.sparse_vector import accuracy, estimates
 from lapwing.mechanisms.sparse_vector.answers import Answer
 from lapwing.mechanisms.sparse_vector.estimates import Interval
@@ -33,6 +34,11 @@ class StreamMechanism(ABC):
     @abstractmethod
     def event(self) -> Event:
         """What the whole stream costs at most, as it is priced and written into ledgers."""
+
+    @property
+    def loss(self) -> PricedLoss:
+        """What the whole stream costs at most, in every currency."""
+        return price(self.event)
 
     @property
     def lattice(self) -> Lattice:
@@ -74,6 +80,18 @@ class StreamMechanism(ABC):
         below, high = self._worst_case(questions, above)
         wanted = float(probability("confidence", confidence))
         return self.lattice.number(accuracy.margin(self.rule, below=below, above=high, confidence=wanted))
+
+    def guaranteed_margin(self, confidence: Exact = "0.95", *, questions: int, above: int | None = None) -> Fraction:
+        """Return what the union bound says about `margin`: a formula anyone can check, and a little larger.
+
+        For one-sided noise with the threshold placed between its two errors it is half of b₁ ln(2/β) + b₂ ln(2k/β),
+        where b₁ and b₂ are the scales of the noise on the threshold and on the k questions, and β = 1 - confidence.
+
+        Proof: proofs/sparse_vector_interval.md
+        """
+        below, high = self._worst_case(questions, above)
+        beta = float(1 - probability("confidence", confidence))
+        return self.lattice.number(accuracy.guaranteed_margin(self.rule, below=below, above=high, beta=beta))
 
     def chance_all_right(self, margin: Exact, *, questions: int, above: int | None = None) -> float:
         """Return the probability that every answer is right when all values are `margin` from the threshold."""
@@ -125,7 +143,7 @@ def set_shared(mechanism: StreamMechanism, threshold: Exact, moves: Movement, gr
             remedy="write Movement.of_counts(Adjacency.ADD_REMOVE), or Movement.of_anything(sensitivity=...)",
         )
     lattice = Lattice(exact("grid", grid))
-    settle(mechanism, moves=moves, grid=lattice.grid, threshold=lattice.number(lattice.threshold(threshold)))
+    settle(mechanism, moves=moves, grid=lattice.step, threshold=lattice.number(lattice.threshold(threshold)))
 
 
 def settle(mechanism: StreamMechanism, **values: object) -> None:

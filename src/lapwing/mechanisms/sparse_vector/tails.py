@@ -1,8 +1,8 @@
 """Probabilities of the noise laws in floating point, for statements about accuracy. No noise is drawn from them.
 
 Arguments are numbers of lattice steps. The formulas are right at integers and smooth between half-integers, so that a
-sum over many lattice points may be taken as an integral: from n - 1/2 to m + 1/2 it differs from the sum over n ... m by a
-relative 1/(24 scale²).
+sum over many lattice points may be taken as an integral: from n - 1/2 to m + 1/2 it differs from the sum over n ... m
+by a relative 1/(24 scale²).
 """
 
 import itertools
@@ -22,6 +22,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _MOST_POINTS = 4096  # a law with more likely values is integrated, not summed
 _NODES, _WEIGHTS = leggauss(12)
+_HALF = 0.5
 
 
 def width(law: Law) -> float:
@@ -55,10 +56,10 @@ def log_at_least(law: Law, x: Floats) -> Floats:
     b = width(law)
     match law:
         case Geometric():
-            return np.where(x > -0.5, -x / b, 0.0)
+            return np.where(x > -_HALF, -x / b, 0.0)
         case DiscreteLaplace():
-            tail = -np.where(x > 0.5, x, 1 - x) / b - math.log1p(math.exp(-1 / b))
-            return np.where(x > 0.5, tail, np.log1p(-np.exp(tail)))
+            tail = -np.where(x > _HALF, x, 1 - x) / b - math.log1p(math.exp(-1 / b))
+            return np.where(x > _HALF, tail, np.log1p(-np.exp(tail)))
         case RoundedGaussian():
             return np.asarray(log_ndtr((0.5 - x) / b), np.float64)
 
@@ -68,7 +69,7 @@ def log_below(law: Law, x: Floats) -> Floats:
     match law:
         case Geometric():
             with np.errstate(divide="ignore"):
-                return np.log(-np.expm1(-np.where(x > 0.5, x, 0.0) / width(law)))
+                return np.log(-np.expm1(-np.where(x > _HALF, x, 0.0) / width(law)))
         case DiscreteLaplace():
             return log_at_least(law, 1 - x)
         case RoundedGaussian():
