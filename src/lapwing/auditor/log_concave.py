@@ -26,6 +26,7 @@ PRECISION = 2e-15
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _LOG_WEIGHTS = np.log(_WEIGHTS)
 _MOST_HALVINGS = 40
+_MOST_PANELS = 100_000
 _SAME = 1e-12
 _MOST_POINTS = 20_000_000
 
@@ -50,7 +51,7 @@ def log_integral(
     edges, window = _window(log_f, landmarks, unit, _midpoints)
     if window is None:
         return -math.inf
-    low, high = window
+    low, high = _closer(log_f, *window)
     inner = edges[(edges > low) & (edges < high)]
     return _log_integral_between(_product(log_f, log_times), np.concatenate(([low], inner, [high])))
 
@@ -95,9 +96,11 @@ def _log_integral_between(log_f: LogFunction, edges: Reals) -> float:
         settled += halved[~open_].sum()
         if not open_.any():
             return top + math.log(settled)
+        if open_.sum() > _MOST_PANELS:
+            break
         low, high = np.append(low[open_], middle[open_]), np.append(middle[open_], high[open_])
         coarse = np.append(left[open_], right[open_])
-    raise ArithmeticError(f"the integral did not settle after {_MOST_HALVINGS} halvings of its panels")
+    raise ArithmeticError(f"the integral did not settle: halving {len(low)} of its panels still changes it")
 
 
 def _product(log_f: LogFunction, log_times: LogFunction | None) -> LogFunction:
@@ -125,14 +128,31 @@ def _window(
         edges = edges[np.append(True, np.diff(edges) > _SAME * unit)]
         points = probes(edges)
         height = log_f(points)
-        best = int(np.argmax(height))
-        if height[best] == -math.inf:
+        if height.max() == -math.inf:
             return edges, None
-        deep = height < height[best] - DEPTH
-        before, after = np.flatnonzero(deep[:best]), np.flatnonzero(deep[best:])
-        if before.size and after.size:
-            return edges, (float(points[before[-1]]), float(points[best + after[0]]))
+        first, last = _span(height)
+        if first >= 0 and last < len(points):
+            return edges, (float(points[first]), float(points[last]))
         doublings += 2
+
+
+def _closer(log_f: LogFunction, low: float, high: float) -> tuple[float, float]:
+    """Narrow a window as long as its mass fills less than a quarter of it."""
+    while True:
+        points = np.linspace(low, high, 33)
+        first, last = _span(log_f(points))
+        first, last = max(first, 0), min(last, 32)
+        if last - first > 8:  # noqa: PLR2004 - a quarter of 33 points
+            return low, high
+        low, high = float(points[first]), float(points[last])
+
+
+def _span(height: Reals) -> tuple[int, int]:
+    """Return the nearest probes on either side of the highest that lie DEPTH below it; -1, or the length, for none."""
+    best = int(np.argmax(height))
+    deep = height < height[best] - DEPTH
+    before, after = np.flatnonzero(deep[:best]), np.flatnonzero(deep[best:])
+    return int(before[-1]) if before.size else -1, int(best + after[0]) if after.size else len(height)
 
 
 def _gauss(log_f: LogFunction, low: Reals, high: Reals) -> tuple[Reals, float]:

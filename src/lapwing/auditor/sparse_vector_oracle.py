@@ -37,7 +37,7 @@ from lapwing.auditor.transcripts import (
     values_asked,
 )
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import exact, whole
+from lapwing.vocabulary.exact import exact, positive, whole
 
 
 class Reveals(Flag):
@@ -96,6 +96,10 @@ class ClearYes:
     query: NoiseLaw
     margin: Number
     price: Fraction = Fraction(1, 2)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "margin", exact("margin", self.margin))
+        object.__setattr__(self, "price", positive("price", self.price))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,5 +332,5 @@ class SparseVectorVariant:
 
     def _least(self, margin: Number, g: Fraction) -> Offset:
         """Return what query noise minus threshold noise must be at least, for g to clear the margin."""
-        offset = exact("margin", margin) - g
+        offset = margin - g
         return just_above(offset, self.lattice) if self.comparison is Comparison.MORE_THAN else offset

@@ -14,12 +14,12 @@ from scipy.special import logsumexp
 from lapwing.auditor.noise_laws import Reals
 from lapwing.auditor.privacy_loss import NeighbouringPair
 from lapwing.auditor.sparse_vector_oracle import Halting, SparseVectorVariant
-from lapwing.auditor.transcripts import ABORT, CLEAR_YES, NO, YES, Questions, Transcript, Yes
+from lapwing.auditor.transcripts import ABORT, CLEAR_YES, NO, YES, Outcome, Questions, Transcript
 from lapwing.vocabulary.errors import ParameterError
 
 
 def every_transcript(
-    variant: SparseVectorVariant, length: int, *, yeses: Sequence[Yes] | None = None
+    variant: SparseVectorVariant, length: int, *, above: Sequence[Outcome] | None = None
 ) -> Iterator[Transcript]:
     """Yield what the variant may say to `length` questions: transcripts of that length, and shorter ones that halted.
 
@@ -27,7 +27,8 @@ def every_transcript(
     ----------
     variant : the sparse vector
     length : how many questions there are
-    yeses : the ways in which a yes is told apart, such as `gap_bins(0, 2, inf)`; a bare yes unless said otherwise
+    above : the outcomes that a value above the threshold may have, such as `gap_bins(0, 2, inf)`; a bare yes unless
+        said otherwise
 
     Examples
     --------
@@ -36,15 +37,15 @@ def every_transcript(
     >>> [len(transcript) for transcript in every_transcript(above_threshold, 3)]
     [3, 3, 2, 1]
     """
-    return (t for t in every_beginning(variant, length, yeses=yeses) if len(t) == length or variant.is_over(t))
+    return (t for t in every_beginning(variant, length, above=above) if len(t) == length or variant.is_over(t))
 
 
 def every_beginning(
-    variant: SparseVectorVariant, length: int, *, yeses: Sequence[Yes] | None = None
+    variant: SparseVectorVariant, length: int, *, above: Sequence[Outcome] | None = None
 ) -> Iterator[Transcript]:
     """Yield every transcript of one to `length` outcomes, finished or not."""
-    told: Sequence[Yes] = (YES, CLEAR_YES) if variant.clear else (YES,)
-    told = told if yeses is None else yeses
+    bare: Sequence[Outcome] = (YES, CLEAR_YES) if variant.clear else (YES,)
+    told = bare if above is None else above
 
     def grow(transcript: Transcript) -> Iterator[Transcript]:
         if transcript:
@@ -52,8 +53,8 @@ def every_beginning(
         if len(transcript) < length and not variant.is_over(transcript):
             late = variant.halting is Halting.ONE_YES_LATE and variant.is_exhausted(transcript)
             yield from grow((*transcript, NO))
-            for above in (ABORT,) if late else told:
-                yield from grow((*transcript, above))
+            for outcome in (ABORT,) if late else told:
+                yield from grow((*transcript, outcome))
 
     return grow(())
 
@@ -63,16 +64,16 @@ def transcript_probabilities(
     questions: Questions,
     *,
     length: int | None = None,
-    yeses: Sequence[Yes] | None = None,
+    above: Sequence[Outcome] | None = None,
 ) -> dict[Transcript, float]:
-    """Return the probability of each transcript; they sum to one if `yeses` leaves nothing out.
+    """Return the probability of each transcript; they sum to one if `above` leaves nothing out.
 
     Parameters
     ----------
     variant : the sparse vector
     questions : the true values, or a function from the answers so far to the next one
     length : how many questions are asked; needed for a function only
-    yeses : the ways in which a yes is told apart, such as `gap_bins(0, 2, inf)`
+    above : the outcomes that a value above the threshold may have, such as `gap_bins(0, 2, inf)`
 
     Examples
     --------
@@ -83,7 +84,7 @@ def transcript_probabilities(
     (0.071, 1.0)
     """
     length = _length(questions, length)
-    return {t: variant.probability(questions, t) for t in every_transcript(variant, length, yeses=yeses)}
+    return {t: variant.probability(questions, t) for t in every_transcript(variant, length, above=above)}
 
 
 def renyi_divergence(
@@ -92,7 +93,7 @@ def renyi_divergence(
     order: float,
     *,
     length: int | None = None,
-    yeses: Sequence[Yes] | None = None,
+    above: Sequence[Outcome] | None = None,
 ) -> float:
     """Return the Renyi divergence of `order` > 1 between what the variant says on `pair.here` and on `pair.there`.
 
@@ -105,7 +106,7 @@ def renyi_divergence(
     """
     if not order > 1:
         raise ParameterError("order", order, reason="is not above 1", remedy="write a number above 1")
-    here, there = _log_laws(variant, pair, length, yeses)
+    here, there = _log_laws(variant, pair, length, above)
     possible = here > -math.inf
     if (there[possible] == -math.inf).any():
         return math.inf
@@ -118,7 +119,7 @@ def hockey_stick(
     epsilon: float,
     *,
     length: int | None = None,
-    yeses: Sequence[Yes] | None = None,
+    above: Sequence[Outcome] | None = None,
 ) -> float:
     """Return the smallest delta such that the pair, in this order, keeps (epsilon, delta)-differential privacy.
 
@@ -127,15 +128,15 @@ def hockey_stick(
     >>> round(hockey_stick(variant, NeighbouringPair(here=[0], there=[1]), 0.0), 6)
     0.17264
     """
-    here, there = _log_laws(variant, pair, length, yeses)
+    here, there = _log_laws(variant, pair, length, above)
     more = here > there + epsilon
     return math.fsum(np.exp(here[more]) - np.exp(there[more] + epsilon))
 
 
 def _log_laws(
-    variant: SparseVectorVariant, pair: NeighbouringPair, length: int | None, yeses: Sequence[Yes] | None
+    variant: SparseVectorVariant, pair: NeighbouringPair, length: int | None, above: Sequence[Outcome] | None
 ) -> tuple[Reals, Reals]:
-    transcripts = list(every_transcript(variant, _length(pair.here, length), yeses=yeses))
+    transcripts = list(every_transcript(variant, _length(pair.here, length), above=above))
     here, there = (
         np.array([variant.log_probability(questions, t) for t in transcripts]) for questions in (pair.here, pair.there)
     )
