@@ -13,6 +13,7 @@ SMALL = {
     "geometric 1/10": Decay.exponential(Fraction(1, 10), sides=1),
     "geometric 10/3": Decay.exponential(Fraction(10, 3), sides=1),
     "geometric 100": Decay.exponential(Fraction(100), sides=1),
+    "discrete Gaussian 1/400": Decay.gaussian(Fraction(1, 400), sides=2),
     "discrete Gaussian 1/4": Decay.gaussian(Fraction(1, 4), sides=2),
     "discrete Gaussian 7/3": Decay.gaussian(Fraction(7, 3), sides=2),
     "discrete Gaussian 100²": Decay.gaussian(Fraction(10**4), sides=2),

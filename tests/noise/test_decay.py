@@ -84,7 +84,7 @@ def test_the_bounds_enclose_the_distribution_function(rate, power, sides, bits) 
 def test_draws_from_the_exact_lane_alone_follow_the_law_and_no_other(law) -> None:
     source = Stream(7)
     sample = np.bincount([law.locate(0, 0, source) for _ in range(6000)], minlength=30)
-    off = Decay(law.rate * Fraction(5, 4), law.power, law.sides)
+    off = Decay(law.rate * Fraction(3, 2), law.power, law.sides)
 
     def p(claim):
         ends = np.array(oracle.cumulative(claim.rate, claim.power, claim.sides, 29), float)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from lapwing.noise.coins import uniform_below, uniform_below_many
 from lapwing.noise.decay import Decay
 from lapwing.noise.guide_table import LARGEST, UNSURE
 from lapwing.noise.lattice import standard_exponential, standard_half_normal
@@ -57,10 +58,10 @@ def test_sixteen_bits_keep_a_candidate_only_where_every_place_of_its_strip_is_ke
 def test_thirty_two_bits_decide_only_what_is_certain(make) -> None:
     """Random strips, places at random and at both ends; the coin next to the truth, where a wrong bound would show."""
     strips, law = make()
-    step, rng = step_of(law), np.random.default_rng(5)
-    count, width = 1500, law.sides - 1
-    strip = rng.integers(0, strips.guide.thresholds.size + 200, count)
-    place = np.concatenate([[0, step - 1], rng.integers(0, step, count - 3), [step - 1 + width]])
+    step, source = step_of(law), Stream(5)
+    strip = uniform_below_many(strips.guide.thresholds.size + 200, 1500, source=source)
+    place = uniform_below_many(step, strip.size, source=source)
+    place[:3] = 0, step - 1, step + law.sides - 2
     least, most = strips.kept_bounds(strip, place)
     for s, p, low, high in zip(strip.tolist(), place.tolist(), least.tolist(), most.tolist(), strict=True):
         with mp.workprec(200):
@@ -73,13 +74,13 @@ def test_thirty_two_bits_decide_only_what_is_certain(make) -> None:
 @pytest.mark.parametrize("make", STRIPS.values(), ids=STRIPS)
 def test_a_coin_near_its_boundary_is_decided_as_the_interval_says(make) -> None:
     strips, law = make()
-    step, rng = step_of(law), np.random.default_rng(6)
+    step, source = step_of(law), Stream(6)
     for _ in range(150):
-        strip, place = int(rng.integers(0, 300)), int(rng.integers(0, step))
+        strip, place = uniform_below(300, source=source), uniform_below(step, source=source)
         with mp.workprec(200):
             nearest = mp.ldexp(chance(growth(law, step, strip, place)), 32)
             farthest = mp.ldexp(chance(growth(law, step, strip, place + strips._width)), 32)
-        coin = min(max(int(nearest) + int(rng.integers(-2000, 2001)), 0), (1 << 32) - 1)
+        coin = min(max(int(nearest) + uniform_below(4001, source=source) - 2000, 0), (1 << 32) - 1)
         halves = np.array([coin >> 16], np.uint16), (coin & 0xFFFF).to_bytes(2, "little")
         try:
             kept = strips.keeps(np.array([strip]), np.array([place]), halves[0], Script(halves[1]))[0]

@@ -18,8 +18,8 @@ Start at `laws`, which says what can be drawn and which sampler draws it, or at 
     exact_exponential   e^(-x) between two integers, as tightly as asked
     randomness      the bits
 
-Why it is exact, in one paragraph. The uniform number behind a draw is not rounded to 53 bits and then transformed: it is
-drawn bit by bit, and the draw is done as soon as every way in which the bits could go on gives the same result. Two
+Why it is exact, in one paragraph. The uniform number behind a draw is not rounded to 53 bits and then transformed: it
+is drawn bit by bit, and the draw is done as soon as every way in which the bits could go on gives the same result. Two
 bytes settle nearly all draws; the table that says so was built from integers that enclose the true probabilities.
 Where two bytes do not settle it, more are drawn, without end if need be. Nothing is approximated, so there is no float
 in this folder, and a test reads the source to make sure.

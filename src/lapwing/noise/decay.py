@@ -105,14 +105,15 @@ class Decay:
 
         Proof: proofs/thresholds.md
         """
+        nearly_all = (1 << bits) - (1 << (bits - tail_bits))
         guard = _GUARD
         while guard <= _MOST_GUARD:
             lows, highs = self.cumulative_bounds(self.reach(tail_bits), bits + guard)
             floors = [low >> guard for low in lows]
-            if floors == [high >> guard for high in highs]:
-                nearly_all = (1 << bits) - (1 << (bits - tail_bits))
-                return floors[: bisect_right(floors, nearly_all) + 1]
-            guard *= 2  # some threshold lies too close to an integer to be sure of its floor
+            del floors[bisect_right(floors, nearly_all) + 1 :]
+            if floors == [high >> guard for high in highs[: len(floors)]]:
+                return floors
+            guard *= 2  # some threshold lies so close to an integer that its floor is not sure yet
         raise RandomnessError(f"the table of {self} could not be certified; nothing was drawn")
 
     def locate(self, prefix: int, bits: int, source: RandomSource) -> int:

@@ -4,11 +4,13 @@ Scores are whole numbers of steps of 2^-56 of the noise's scale, so that they an
 nothing is rounded between them.
 """
 
+from collections.abc import Sequence
 from functools import cache
+from operator import index
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from lapwing.noise.coins import uniform_below
 from lapwing.noise.exact_exponential import exponential_bounds, is_below
@@ -46,7 +48,7 @@ def exponential_lattice(count: int, *, source: RandomSource = SYSTEM) -> NDArray
     return draws
 
 
-def choose_exponential(offsets: ArrayLike, *, source: RandomSource = SYSTEM) -> int:
+def choose_exponential(offsets: Sequence[int] | NDArray[np.integer], *, source: RandomSource = SYSTEM) -> int:
     """Return index i with probability exactly proportional to e^(offsets[i] 2^-56): the exponential mechanism.
 
     Parameters
@@ -65,17 +67,17 @@ def choose_exponential(offsets: ArrayLike, *, source: RandomSource = SYSTEM) -> 
     weights, weight_bits = _upper_weights(gaps)
     ends = np.cumsum(weights)
     while True:
-        index = int(np.searchsorted(ends, uniform_below(int(ends[-1]), source=source), side="right"))
-        if _is_kept(int(gaps[index]), int(weights[index]), weight_bits, source):
-            return index
+        chosen = int(np.searchsorted(ends, uniform_below(int(ends[-1]), source=source), side="right"))
+        if _is_kept(int(gaps[chosen]), int(weights[chosen]), weight_bits, source):
+            return chosen
 
 
-def _integers(offsets: ArrayLike) -> NDArray[np.int64]:
+def _integers(offsets: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]:
     try:
-        scores = np.asarray(offsets)
+        scores = offsets if isinstance(offsets, np.ndarray) else np.array([index(each) for each in offsets], np.int64)
         if scores.dtype.kind in "iu" and scores.ndim == 1 and scores.size and scores.max() < 1 << 63:
             return scores.astype(np.int64)
-    except (OverflowError, ValueError):
+    except (OverflowError, TypeError):
         pass
     remedy = "write at least one whole number of steps of 2^-56, each of 64 bits"
     raise ParameterError("offsets", offsets, reason="are no scores on the lattice", remedy=remedy)
