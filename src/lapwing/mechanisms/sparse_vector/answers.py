@@ -1,6 +1,6 @@
 """What a stream tells: all of it released, none of it secret."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import overload
@@ -38,17 +38,17 @@ class Answers(Sequence[Answer]):
     Examples
     --------
     >>> yes = Answer(above=True, question=2, threshold=Fraction(10), price=Fraction(1, 5))
-    >>> answers = Answers(count=3, first=1, thresholds=Fraction(10), yeses={1: yes})
+    >>> answers = Answers(count=3, first=1, threshold_of=lambda position: Fraction(10), yeses={1: yes})
     >>> len(answers), answers.positions, [bool(answer) for answer in answers]
     (3, (1,), [False, True, False])
     """
 
-    __slots__ = ("_count", "_first", "_thresholds", "_yeses")
+    __slots__ = ("_count", "_first", "_threshold_of", "_yeses")
 
     def __init__(
-        self, *, count: int, first: int, thresholds: Fraction | Sequence[Fraction], yeses: Mapping[int, Answer]
+        self, *, count: int, first: int, threshold_of: Callable[[int], Fraction], yeses: Mapping[int, Answer]
     ) -> None:
-        self._count, self._first, self._thresholds, self._yeses = count, first, thresholds, dict(yeses)
+        self._count, self._first, self._threshold_of, self._yeses = count, first, threshold_of, dict(yeses)
 
     @property
     def positions(self) -> tuple[int, ...]:
@@ -73,8 +73,7 @@ class Answers(Sequence[Answer]):
         position = range(self._count)[index]
         if position in self._yeses:
             return self._yeses[position]
-        threshold = self._thresholds if isinstance(self._thresholds, Fraction) else self._thresholds[position]
-        return Answer(above=False, question=self._first + position, threshold=threshold)
+        return Answer(above=False, question=self._first + position, threshold=self._threshold_of(position))
 
     def __iter__(self) -> Iterator[Answer]:
         return (self[i] for i in range(self._count))

@@ -140,8 +140,7 @@ class GaussianSparse(StreamMechanism):
             comparisons=(comparison(query, once, lifted=int(self.shift / self.grid)),),
             units=self.yeses,
             questions=self.questions,
-            opening_price=Fraction(0),
-            unit_price=Fraction(0),
+            opening_price=None,
             shows_gap=False,
         )
 

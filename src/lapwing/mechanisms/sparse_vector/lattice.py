@@ -76,6 +76,12 @@ class Lattice:
             )
         return _saturated(math.ceil(exact("threshold", threshold) / self.step))
 
+    def thresholds(self, thresholds: Sequence[object] | NDArray[Any]) -> Steps:
+        """Return the places of many thresholds."""
+        if isinstance(thresholds, np.ndarray) and thresholds.dtype.kind in "iu" and self.step == 1:
+            return self.values(thresholds)
+        return np.array([self.threshold(threshold) for threshold in thresholds], np.int64)
+
     def number(self, steps: int) -> Fraction:
         """Return the number that is so many steps from zero."""
         return steps * self.step

@@ -7,11 +7,16 @@ The rule not to break: noise may reach far to the right only. All proofs shift i
 that must change its probabilities by no more than the price; noise that is cut off on the right fails at any price.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
+from lapwing.mechanisms.sparse_vector.lattice import Steps
 from lapwing.mechanisms.sparse_vector.tails import Law, mean
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace, Geometric
+from lapwing.noise.randomness import RandomSource
 from lapwing.vocabulary.errors import ParameterError
 
 
@@ -45,8 +50,8 @@ class Rule:
     shows_gap : whether a yes comes with the estimate of its comparison
     units : how many units of price there are; the stream halts when the dearest yes is more than is left
     questions : the stream halts after so many, if it is bounded
-    opening_price : the cost of a transcript without any yes
-    unit_price : what one unit adds
+    opening_price : the epsilon of a transcript without any yes; None where the stream has no pure epsilon
+    unit_price : what one unit adds to it
 
     Proof: proofs/sparse_vector.md
     """
@@ -54,8 +59,8 @@ class Rule:
     threshold_noise: Law
     comparisons: tuple[Comparison, ...]
     units: int
-    opening_price: Fraction
-    unit_price: Fraction
+    opening_price: Fraction | None
+    unit_price: Fraction = Fraction(0)
     fresh_noise: Law | None = None
     shows_gap: bool = True
     questions: int | None = None
@@ -66,9 +71,46 @@ class Rule:
         return max(comparison.units for comparison in self.comparisons)
 
     @property
-    def price(self) -> Fraction:
-        """What the stream costs at most: what must be reserved before it opens."""
-        return self.opening_price + self.units * self.unit_price
+    def is_pure(self) -> bool:
+        """Whether a transcript has a pure epsilon, which its yeses add up to."""
+        return self.opening_price is not None
+
+    def price_of(self, units: int) -> Fraction | None:
+        """Return the epsilon of a transcript whose yeses cost so many units."""
+        return None if self.opening_price is None else self.opening_price + units * self.unit_price
+
+    def decide(self, distance: int, noises: Sequence[int]) -> tuple[Comparison, int] | None:
+        """Return the first comparison that is passed and the noisy distance that passed it; None if the answer is no.
+
+        Parameters
+        ----------
+        distance : value less threshold less the threshold's noise
+        noises : one draw for each comparison
+        """
+        for comparison, noise in zip(self.comparisons, noises, strict=True):
+            if distance + noise >= comparison.bar:
+                return comparison, distance + noise
+        return None
+
+    def decide_many(self, distances: Steps, noises: Sequence[Steps]) -> Iterator[tuple[int, Comparison, int]]:
+        """Yield the index of every yes, in order, with what `decide` returns for it."""
+        noisy = [distances + noise for noise in noises]
+        passed = [one >= comparison.bar for comparison, one in zip(self.comparisons, noisy, strict=True)]
+        for at in np.flatnonzero(np.logical_or.reduce(passed)).tolist():
+            which = next(i for i in range(len(passed)) if passed[i][at])
+            yield at, self.comparisons[which], int(noisy[which][at])
+
+    def draw(self, source: RandomSource) -> list[int]:
+        """Draw the noise of one question."""
+        return [comparison.noise.draw(source=source) for comparison in self.comparisons]
+
+    def draw_many(self, count: int, source: RandomSource) -> list[Steps]:
+        """Draw the noise of many questions."""
+        return [comparison.noise.draw_many(count, source=source) for comparison in self.comparisons]
+
+    def draw_fresh(self, count: int, source: RandomSource) -> Iterator[int]:
+        """Draw the noise of as many numbers, if yeses show numbers."""
+        return iter([] if self.fresh_noise is None else self.fresh_noise.draw_many(count, source=source).tolist())
 
 
 def one_sided(reach: int, epsilon: Fraction) -> Geometric:

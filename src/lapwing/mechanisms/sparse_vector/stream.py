@@ -5,12 +5,13 @@ guarantee. So it is in no repr, pickle, copy or error; it is dropped at the last
 two threads at the boundary take turns.
 """
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from fractions import Fraction
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ class Stream:
 
     Questions may be chosen after seeing earlier answers, and so may thresholds; a threshold may depend on nothing else.
     A value may be wrapped as `Sensitive`. Every number is answered: NaN counts as 0, and infinities as the ends of the
-    lattice. A value of the wrong type is refused, before any noise is drawn, and leaves the stream as it was.
+    lattice. A value of the wrong type is refused, and leaves the stream as it was.
 
     Examples
     --------
@@ -60,13 +61,14 @@ class Stream:
     __slots__ = (
         "__noise",
         "_asked",
-        "_default",
         "_lattice",
         "_lock",
         "_name",
+        "_process",
         "_rule",
         "_sequence",
         "_status",
+        "_threshold",
         "_units",
         "_yeses",
     )
@@ -75,7 +77,7 @@ class Stream:
         self, rule: Rule, lattice: Lattice, *, threshold: int, name: str, sequence: int, state: sealing.State
     ) -> None:
         self._rule, self._lattice, self._name, self._sequence = rule, lattice, name, sequence
-        self._default = threshold, lattice.number(threshold)
+        self._threshold, self._process = threshold, os.getpid()
         self._lock = threading.Lock()
         self._asked, self._yeses, self._units = state.asked, state.yeses, state.units
         self.__noise: Sensitive[int] | None = Sensitive(state.threshold_noise)
@@ -119,17 +121,25 @@ class Stream:
         return self._sequence
 
     @property
-    def spent(self) -> Fraction:
+    def spent(self) -> Fraction | None:
         """The epsilon that the answers so far have cost: nothing before the first, then opening and yeses.
+
+        None for a stream that has no pure epsilon, and is paid whole at opening.
 
         Proof: proofs/sparse_vector_pay_per_yes.md
         """
-        return self._rule.opening_price + self._units * self._rule.unit_price if self._asked else Fraction(0)
+        return self._rule.price_of(self._units) if self._asked or not self._rule.is_pure else Fraction(0)
 
     @property
-    def reserved(self) -> Fraction:
-        """The epsilon that must be held back while the stream can be asked, so that every yes can be paid."""
-        return self._rule.price - self.spent if self._status in {Status.OPEN, Status.SUSPENDED} else Fraction(0)
+    def reserved(self) -> Fraction | None:
+        """The epsilon that must be held back while the stream can be asked, so that every yes can be paid.
+
+        None for a stream that has no pure epsilon.
+        """
+        whole, spent = self._rule.price_of(self._rule.units), self.spent
+        if whole is None or spent is None:
+            return None
+        return whole - spent if self._status in {Status.OPEN, Status.SUSPENDED} else Fraction(0)
 
     def ask(self, value: Value, threshold: Exact | None = None, *, source: RandomSource = SYSTEM) -> Answer:
         """Say, after noise, whether `value` is at least `threshold`.
@@ -142,19 +152,23 @@ class Stream:
         """
         with self._lock:
             self._require_open()
-            steps = self._lattice.value(value)
-            against = self._default if threshold is None else self._threshold(threshold)
+            limit = self._threshold if threshold is None else self._lattice.threshold(threshold)
+            # All noise is there before the value is opened: neither its time nor its failure can depend on the value.
+            noises, fresh = self._rule.draw(source), self._rule.draw_fresh(1, source)
+            place = self._lattice.value(value)
             self._asked += 1
-            distance = steps - against[0] - self._secret()
-            for comparison in self._rule.comparisons:
-                noisy = distance + comparison.noise.draw(source=source)
-                if noisy >= comparison.bar:
-                    return self._yes(steps, noisy, comparison, against[1], source)
+            passed = self._rule.decide(place - limit - self._secret(), noises)
+            if passed is not None:
+                return self._yes(*passed, limit, Sensitive(place), fresh)
             self._halt_if_done()
-            return Answer(above=False, question=self._asked, threshold=against[1])
+            return Answer(above=False, question=self._asked, threshold=self._lattice.number(limit))
 
     def ask_many(
-        self, values: Values, thresholds: Exact | Sequence[Exact] | None = None, *, source: RandomSource = SYSTEM
+        self,
+        values: Values,
+        thresholds: Exact | Sequence[Exact] | NDArray[Any] | None = None,
+        *,
+        source: RandomSource = SYSTEM,
     ) -> Answers:
         """Ask one value after the other, with the same law as by `ask`, until the values or the yeses are used up.
 
@@ -166,22 +180,18 @@ class Stream:
         """
         with self._lock:
             self._require_open()
-            steps = self._lattice.values(values)
-            limits, shown = self._thresholds(thresholds, len(steps))
+            places = Sensitive(self._lattice.values(values))
+            limits = self._limits(thresholds, len(places.open_for_release()))
             first, yeses = self._asked + 1, dict[int, Answer]()
-            for start, chunk in self._chunks(len(steps)):
-                distances = steps[start:chunk] - (limits if isinstance(limits, int) else limits[start:chunk])
-                for at, noisy, comparison in self._passed(distances - self._secret(), source):
-                    position = start + at
-                    self._asked = first + position
-                    threshold = shown if isinstance(shown, Fraction) else shown[position]
-                    value = int(steps[position])
-                    yeses[position] = self._yes(value, noisy, comparison, threshold, source)
-                    if self._status is Status.HALTED:
-                        return Answers(count=position + 1, first=first, thresholds=shown, yeses=yeses)
-                self._asked = first + chunk - 1
-            self._halt_if_done()
-            return Answers(count=self._asked - first + 1, first=first, thresholds=shown, yeses=yeses)
+            for span in self._chunks(len(limits)):
+                yeses |= self._ask_chunk(places, limits, span, source)
+                if self._status is Status.HALTED:
+                    break
+
+            def threshold_of(position: int) -> Fraction:
+                return self._lattice.number(int(limits[position]))
+
+            return Answers(count=self._asked + 1 - first, first=first, threshold_of=threshold_of, yeses=yeses)
 
     def lose(self) -> None:
         """Count a question whose outcome cannot be told, after a crash or a failure, as the yes that it may have been.
@@ -194,7 +204,7 @@ class Stream:
         """
         with self._lock:
             self._require_open()
-            if len(self._rule.comparisons) > 1 or self._rule.questions is not None:
+            if len(self._rule.comparisons) > 1 or not self._rule.is_pure:
                 raise StreamError("the noise of this stream is not priced for lost answers; derive the answer again")
             self._asked += 1
             self._yeses += 1
@@ -217,7 +227,7 @@ class Stream:
                 self._require_open()
             sequence = self._sequence + 1
             label = sealing.label(
-                self._rule, self._lattice, threshold=self._default[0], name=self._name, sequence=sequence
+                self._rule, self._lattice, threshold=self._threshold, name=self._name, sequence=sequence
             )
             noise = 0 if self.__noise is None else self._secret()
             state = sealing.State(threshold_noise=noise, asked=self._asked, yeses=self._yeses, units=self._units)
@@ -238,6 +248,8 @@ class Stream:
         return self.__noise.open_for_release()
 
     def _require_open(self) -> None:
+        if os.getpid() != self._process:
+            raise StreamError("this stream lives in the process that opened it; suspend it there and resume it here")
         match self._status:
             case Status.OPEN:
                 return
@@ -256,12 +268,7 @@ class Stream:
             self.__noise = None
 
     def _yes(
-        self,
-        value: int,
-        noisy: int,
-        comparison: Comparison,
-        threshold: Fraction,
-        source: RandomSource,
+        self, comparison: Comparison, noisy: int, limit: int, place: Sensitive[int], fresh: Iterator[int]
     ) -> Answer:
         self._yeses += 1
         self._units += comparison.units
@@ -270,52 +277,58 @@ class Stream:
         return Answer(
             above=True,
             question=self._asked,
-            threshold=threshold,
+            threshold=number(limit),
             price=comparison.units * rule.unit_price,
             gap=number(noisy - comparison.centre) if rule.shows_gap else None,
-            number=None if rule.fresh_noise is None else number(value + rule.fresh_noise.draw(source=source)),
+            number=None if rule.fresh_noise is None else number(place.open_for_release() + next(fresh)),
         )
 
-    def _passed(self, distances: Steps, source: RandomSource) -> Iterator[tuple[int, int, Comparison]]:
-        """Yield (index, noisy distance, the comparison it passed) for each yes, in order."""
-        passed = np.zeros(len(distances), np.bool_)
-        found: list[tuple[int, int, Comparison]] = []
-        for comparison in self._rule.comparisons:
-            noisy = distances + comparison.noise.draw_many(len(distances), source=source)
-            above: NDArray[np.bool_] = (noisy >= comparison.bar) & ~passed
-            passed |= above
-            found += [(at, int(noisy[at]), comparison) for at in np.flatnonzero(above).tolist()]
-        found.sort(key=lambda one: one[0])
-        yield from found
+    def _ask_chunk(
+        self, places: Sensitive[Steps], limits: Steps, span: range, source: RandomSource
+    ) -> dict[int, Answer]:
+        """Ask the values of one chunk; return the yeses by position. What is left of the noise after a halt is discarded."""
+        noises = self._rule.draw_many(len(span), source)
+        fresh = self._rule.draw_fresh(self._rule.units - self._units, source)
+        before, yeses = self._asked - span.start, dict[int, Answer]()
+        for position, comparison, noisy in self._passed(places, limits, noises, span):
+            self._asked = before + position + 1
+            place = Sensitive(int(places.open_for_release()[position]))
+            yeses[position] = self._yes(comparison, noisy, int(limits[position]), place, fresh)
+            if self._status is Status.HALTED:
+                return yeses
+        self._asked = before + span.stop
+        self._halt_if_done()
+        return yeses
 
-    def _chunks(self, count: int) -> Iterator[tuple[int, int]]:
+    def _passed(
+        self, places: Sensitive[Steps], limits: Steps, noises: list[Steps], span: range
+    ) -> Iterator[tuple[int, Comparison, int]]:
+        inside = slice(span.start, span.stop)
+        distances = places.open_for_release()[inside] - limits[inside] - self._secret()
+        for at, comparison, noisy in self._rule.decide_many(distances, noises):
+            yield span.start + at, comparison, noisy
+
+    def _chunks(self, count: int) -> Iterator[range]:
         if self._rule.questions is not None:
             count = min(count, self._rule.questions - self._asked)
         start, size = 0, _SMALLEST_CHUNK
         while start < count:
-            yield start, min(start + size, count)
+            yield range(start, min(start + size, count))
             start, size = start + size, min(2 * size, _LARGEST_CHUNK)
 
-    def _threshold(self, threshold: Exact) -> tuple[int, Fraction]:
-        steps = self._lattice.threshold(threshold)
-        return steps, self._lattice.number(steps)
-
-    def _thresholds(
-        self, thresholds: Exact | Sequence[Exact] | None, count: int
-    ) -> tuple[int, Fraction] | tuple[Steps, list[Fraction]]:
+    def _limits(self, thresholds: Exact | Sequence[Exact] | NDArray[Any] | None, count: int) -> Steps:
         if thresholds is None:
-            return self._default
-        if isinstance(thresholds, str | Fraction) or not isinstance(thresholds, Sequence | np.ndarray):
-            return self._threshold(thresholds)
+            return np.broadcast_to(np.int64(self._threshold), count)
+        if isinstance(thresholds, str) or not isinstance(thresholds, Sequence | np.ndarray):
+            return np.broadcast_to(np.int64(self._lattice.threshold(thresholds)), count)
         if len(thresholds) != count:
             raise ParameterError(
                 "thresholds",
                 len(thresholds),
-                reason=f"thresholds were given for {count} values",
-                remedy="give one for each, or one for all",
+                reason=f"is not the number of values, {count}",
+                remedy="give one threshold for each, or one for all",
             )
-        steps = [self._lattice.threshold(threshold) for threshold in thresholds]
-        return np.array(steps, np.int64), [self._lattice.number(step) for step in steps]
+        return self._lattice.thresholds(thresholds)
 
     def __enter__(self) -> Self:
         return self
