@@ -13,6 +13,7 @@ from lapwing.vocabulary.errors import RandomnessError
 from noise import oracle
 from noise.sources import Script, Stream
 from noise.tabulated_laws import LARGE, SMALL
+from statistical.goodness import fits, integer_p_value
 
 EXTRA = 48
 
@@ -128,3 +129,29 @@ def test_draws_are_a_function_of_the_law_and_of_the_bytes() -> None:
     sampler = TableSampler(SMALL["discrete Laplace 100"])
     assert np.array_equal(sampler.draw_many(3000, Stream(1)), sampler.draw_many(3000, Stream(1)))
     assert not np.array_equal(sampler.draw_many(3000, Stream(1)), sampler.draw_many(3000, Stream(2)))
+
+
+def all_to_64_bits(sampler):
+    sampler._values = np.full(1 << 16, UNSURE, np.int16)
+
+
+def all_to_large_integers(sampler):
+    all_to_64_bits(sampler)
+    sampler.guide.thresholds = np.zeros(1, np.uint64)  # every number lies beyond such a table
+
+
+@pytest.mark.parametrize("name", ["discrete Laplace 22/7", "geometric 10/3", "discrete Gaussian 7/3"])
+@pytest.mark.parametrize(("force", "count"), [(all_to_64_bits, 10**6), (all_to_large_integers, 8000)])
+def test_each_slow_lane_alone_draws_the_law_and_no_other(name, force, count) -> None:
+    law = SMALL[name]
+    sampler = TableSampler(law)
+    force(sampler)
+    draws = sampler.draw_many(count, Stream(12))
+    assert fits(p_of(draws, law))
+    assert not fits(p_of(draws, Decay(law.rate * Fraction(3, 2), law.power, law.sides)))
+
+
+def p_of(draws, law):
+    ends = np.array(oracle.cumulative(law.rate, law.power, law.sides, 99), float)
+    halves = np.diff(ends, prepend=0.0) / [1, *[law.sides] * 99]
+    return integer_p_value(draws, -99, np.append((law.sides - 1) * halves[:0:-1], halves))

@@ -12,11 +12,11 @@ FILES = sorted(Path(lapwing.noise.__file__).parent.glob("*.py"))
 INTEGER_MATH = {"isqrt", "lcm", "gcd"}
 NUMPY_ON_INTEGERS = {
     *("uint16", "int16", "int64", "uint64", "bool_", "intp", "integer", "ndarray"),
-    *("array", "asarray", "empty", "frombuffer", "broadcast_to", "concatenate", "resize"),
+    *("array", "asarray", "empty", "ones", "frombuffer", "broadcast_to", "concatenate", "resize"),
     *("where", "flatnonzero", "searchsorted", "bincount", "cumsum", "minimum", "maximum"),
     *("bitwise_xor", "less"),
 }
-ALLOCATORS = {"array", "asarray", "empty", "frombuffer"}  # they make floats unless they are told a dtype
+ALLOCATORS = {"array", "asarray", "empty", "ones", "frombuffer"}  # they make floats unless they are told a dtype
 
 
 def floats(tree):

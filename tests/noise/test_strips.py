@@ -62,11 +62,11 @@ def test_thirty_two_bits_decide_only_what_is_certain(make) -> None:
     strip = uniform_below_many(strips.guide.thresholds.size + 200, 1500, source=source)
     place = uniform_below_many(step, strip.size, source=source)
     place[:3] = 0, step - 1, step + law.sides - 2
-    least, most = strips.kept_bounds(strip, place)
+    least, most = strips.coin.bounds(strip, place)
     for s, p, low, high in zip(strip.tolist(), place.tolist(), least.tolist(), most.tolist(), strict=True):
         with mp.workprec(200):
             nearest = mp.ldexp(chance(growth(law, step, s, p)), 32)
-            farthest = mp.ldexp(chance(growth(law, step, s, p + strips._width)), 32)
+            farthest = mp.ldexp(chance(growth(law, step, s, p + strips.coin._width)), 32)
             assert low <= farthest <= nearest <= high
     assert (most - least)[strip < 64].max() < 3000  # of 2^32: so few go on to larger integers
 
@@ -79,13 +79,13 @@ def test_a_coin_near_its_boundary_is_decided_as_the_interval_says(make) -> None:
         strip, place = uniform_below(300, source=source), uniform_below(step, source=source)
         with mp.workprec(200):
             nearest = mp.ldexp(chance(growth(law, step, strip, place)), 32)
-            farthest = mp.ldexp(chance(growth(law, step, strip, place + strips._width)), 32)
+            farthest = mp.ldexp(chance(growth(law, step, strip, place + strips.coin._width)), 32)
         coin = min(max(int(nearest) + uniform_below(4001, source=source) - 2000, 0), (1 << 32) - 1)
         halves = np.array([coin >> 16], np.uint16), (coin & 0xFFFF).to_bytes(2, "little")
         try:
-            kept = strips.keeps(np.array([strip]), np.array([place]), halves[0], Script(halves[1]))[0]
+            kept = strips.coin.keeps(np.array([strip]), np.array([place]), halves[0], Script(halves[1]))[0]
         except ExhaustedError:  # thirty-two bits do not decide: then their bounds must leave it open
-            least, most = strips.kept_bounds(np.array([strip]), np.array([place]))
+            least, most = strips.coin.bounds(np.array([strip]), np.array([place]))
             assert least[0] <= coin < most[0]
         else:
             assert coin + 1 <= nearest if kept else coin >= farthest
@@ -97,8 +97,8 @@ def test_an_undecided_coin_is_settled_by_the_bits_that_follow() -> None:
     with mp.workprec(200):
         truth = int(mp.ldexp(chance(growth(law, step_of(law), strip, place)), 96))
     coin, following = truth >> 64, truth & ((1 << 64) - 1)
-    assert strips.keeps_exactly(strip, place, coin, 32, Script((following - 1).to_bytes(8, "little")))
-    assert not strips.keeps_exactly(strip, place, coin, 32, Script((following + 1).to_bytes(8, "little")))
+    assert strips.coin.keeps_exactly(strip, place, coin, 32, Script((following - 1).to_bytes(8, "little")))
+    assert not strips.coin.keeps_exactly(strip, place, coin, 32, Script((following + 1).to_bytes(8, "little")))
 
 
 def test_a_continuous_place_is_refined_together_with_its_coin() -> None:
@@ -108,20 +108,55 @@ def test_a_continuous_place_is_refined_together_with_its_coin() -> None:
     with mp.workprec(300):
         middle = int(mp.ldexp(chance(growth(law, step, strip, place + Fraction(1, 2))), 64))
     first, last = bytes(8), b"\xff" * 8
-    assert strips.keeps_exactly(strip, place, middle, 64, Script(first, first, first, first))
-    assert not strips.keeps_exactly(strip, place, middle, 64, Script(last, last, last, last))
+    assert strips.coin.keeps_exactly(strip, place, middle, 64, Script(first, first, first, first))
+    assert not strips.coin.keeps_exactly(strip, place, middle, 64, Script(last, last, last, last))
 
 
 def test_far_strips_saturate_and_never_wrap(monkeypatch) -> None:
     law = Decay.exponential(Fraction(2**38), sides=2)
     sampler = StripSampler(law)
     monkeypatch.setattr(sampler.strips.guide, "resolve", lambda cells, _: np.full(cells.size, LARGEST))
-    monkeypatch.setattr(sampler.strips, "keeps", lambda strips, *_: np.ones(strips.size, bool))
+    monkeypatch.setattr(sampler.strips.coin, "keeps", lambda strips, *_: np.ones(strips.size, bool))
     monkeypatch.setattr(sampler.strips, "kept_below", np.zeros(1 << 16, np.uint16))
     monkeypatch.setattr(sampler.strips.guide, "magnitudes", np.full(1 << 16, UNSURE, np.int16))
     draws = sampler.draw_many(1000, Stream(3))
     assert (np.abs(draws) >= LARGEST - 2**33).all()
     assert {int(sign) for sign in np.sign(draws)} == {-1, 1}
+
+
+def test_where_too_few_are_kept_all_are_drawn_again(monkeypatch) -> None:
+    """The choice between two rounds looks at how many were kept, never at their values."""
+    sampler = StripSampler(Decay.exponential(Fraction(1000), sides=2))
+    rounds = iter([False, False, True])
+    kept = []
+
+    def keeps(strips, *_):
+        kept.append(next(rounds))
+        return np.full(strips.size, kept[-1])
+
+    monkeypatch.setattr(sampler.strips, "kept_below", np.zeros(1 << 16, np.uint16))
+    monkeypatch.setattr(sampler.strips.coin, "keeps", keeps)
+    assert sampler.draw_many(500, Stream(4)).shape == (500,)
+    assert kept == [False, False, True]
+
+
+def test_dropped_candidates_are_replaced_by_spare_ones_in_order(monkeypatch) -> None:
+    strips = Strips(Decay.exponential(Fraction(1000), sides=1))
+    monkeypatch.setattr(strips, "kept_below", np.zeros(1 << 16, np.uint16))
+    monkeypatch.setattr(strips.coin, "keeps", lambda strips, *_: np.ones(strips.size, bool))
+    whole, _ = strips.draw(500, Stream(4))
+    candidates, _, _ = strips._candidates(500 + 47, Stream(4))
+    dropped = [3, 77, 499, 500, 502]
+
+    def drops(strips, *_):
+        kept = np.ones(strips.size, bool)
+        kept[dropped] = False
+        return kept
+
+    monkeypatch.setattr(strips.coin, "keeps", drops)
+    mended, _ = strips.draw(500, Stream(4))
+    whole[[3, 77, 499]] = candidates[[501, 503, 504]]
+    assert np.array_equal(mended, whole)
 
 
 def laplace(scale, window):
@@ -146,7 +181,7 @@ def all_to_32_bits(strips):
 
 def all_to_large_integers(strips):
     all_to_32_bits(strips)
-    strips.kept_bounds = lambda s, _: (np.zeros(s.size, np.int64), np.full(s.size, 1 << 32))
+    strips.coin.bounds = lambda s, _: (np.zeros(s.size, np.int64), np.full(s.size, 1 << 32))
 
 
 def all_strips_resolved(strips):

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from lapwing.accounting.pricing import PricedLoss, price
 from lapwing.mechanisms.calibration import smallest_variance, squared_l2_sensitivity
-from lapwing.mechanisms.lattice import Integer, Integers, add_noise
 from lapwing.mechanisms.margins import Accuracy, Spread
 from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.noisy_sums import Integer, Integers, add_noise
 from lapwing.mechanisms.tails import discrete_gaussian_tail
 from lapwing.noise.laws import DiscreteGaussian
 from lapwing.vocabulary.event import DiscreteGaussianNoise

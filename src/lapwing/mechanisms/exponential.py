@@ -13,14 +13,18 @@ from fractions import Fraction
 from lapwing.accounting.pricing import PricedLoss, price
 from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
-from lapwing.noise.selection import UNIT_BITS, choose_exponential
+from lapwing.noise.lattice import UNIT_BITS
+from lapwing.noise.selection import choose_exponential
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection
 from lapwing.vocabulary.exact import Exact, exact, probability, whole
 
-_FLOOR = 64
-"""Scores this many noise scales behind the best count as just so far behind; e^-64 is 1.6e-28."""
+_FLOOR_BITS = UNIT_BITS + 6
+"""Scores about 64 noise scales behind the best, and never fewer than 44, count as just so far behind."""
+
+_REACH = 40
+"""So many noise scales behind the best, weights are still what they should be; e^-40 is 4e-18."""
 
 _SLACK = 1e-12
 """More than what the logarithms and products below can lose, relative to their results."""
@@ -81,7 +85,7 @@ class ExponentialMechanism:
             monotone_under=monotone_under,
             grid=grid,
             unit_bits=UNIT_BITS,
-            floor_bits=UNIT_BITS + _FLOOR.bit_length() - 1,
+            floor_bits=_FLOOR_BITS,
             shortfall=_scales_behind,
         )
         object.__setattr__(self, "event", ExponentialSelection(epsilon=lattice.epsilon))
@@ -114,7 +118,7 @@ class ExponentialMechanism:
         scales = exact("margin", margin) / self._lattice.scale
         if scales <= 0:
             return 0.0
-        return (1 - _SLACK) / (1 + (self._lattice.candidates - 1) * math.exp(-float(min(scales, Fraction(_FLOOR)))))
+        return (1 - _SLACK) / (1 + (self._lattice.candidates - 1) * math.exp(-float(min(scales, Fraction(_REACH)))))
 
     def utility(self, t: Exact, *, optimal: int = 1) -> float:
         """Return x such that the chosen score is at most the best minus x with probability at most e^(-t).
@@ -129,16 +133,16 @@ class ExponentialMechanism:
         """
         best = whole("optimal", optimal, most=self._lattice.candidates)
         scales = math.log(self._lattice.candidates / best) + float_above(exact("t", t))
-        return _above_floor("t", t, scales) * float_above(self._lattice.scale) * (1 + _SLACK)
+        return _within_reach("t", t, scales) * float_above(self._lattice.scale) * (1 + _SLACK)
 
 
 def _scales_behind(confidence: Fraction, candidates: int) -> float:
     odds = (candidates - 1) * confidence / (1 - confidence)
-    return _above_floor("confidence", confidence, math.log(odds) * (1 + _SLACK)) if odds > 1 else 0.0
+    return _within_reach("confidence", confidence, math.log(odds) * (1 + _SLACK)) if odds > 1 else 0.0
 
 
-def _above_floor(name: str, given: object, scales: float) -> float:
-    if scales <= _FLOOR:
+def _within_reach(name: str, given: object, scales: float) -> float:
+    if scales <= _REACH:
         return max(0.0, scales)
-    reason = f"is about scores more than {_FLOOR} noise scales behind the best, which all count alike"
+    reason = f"is about scores more than {_REACH} noise scales behind the best, which may all count alike"
     raise ParameterError(name, given, reason=reason, remedy="ask for less")

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.pricing import PricedLoss, price
+from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.calibration import root_above, smallest_variance, squared_l2_sensitivity
-from lapwing.mechanisms.lattice import Grid, Real, Reals
 from lapwing.mechanisms.margins import Accuracy, Spread
 from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.noisy_sums import Grid, Real, Reals
 from lapwing.mechanisms.tails import rounded_gaussian_tail
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, RoundedGaussian
 from lapwing.vocabulary.event import GaussianNoise
@@ -31,7 +32,8 @@ class GaussianMechanism:
 
     Answers are multiples of `grid.step`, exact as floats. Where Δ is no multiple of the step, the sensitivity that is
     paid for is the next one. A value off the grid is first moved to the nearest multiple, at most half a step away; NaN
-    counts as 0, and values beyond 2^53 steps count as 2^53 steps. Δ must hold with NaN read as 0.
+    counts as 0, and values beyond 2^53 steps count as 2^53 steps. Δ must hold with NaN read as 0. The noise has the σ
+    of `event` or, by less than a relative 2^-16, a larger one.
 
     Parameters
     ----------
@@ -82,37 +84,34 @@ class GaussianMechanism:
         size = whole("dimension", dimension)
         given = {"sigma": sigma, "rho": rho, "epsilon": epsilon, "delta": delta}
         given |= {"within": within, "confidence": confidence}
-        ways = (("sigma",), ("rho",), ("epsilon", "delta"), ("within", "confidence"))
-        wish = None
-        match one_way("noise", given, *ways):
+        relative = wish = None  # the variance at sensitivity 1, or the accuracy that is wanted
+        match one_way("noise", given, ("sigma",), ("rho",), ("epsilon", "delta"), ("within", "confidence")):
             case ("sigma",):
-                noise = positive("sigma", sigma)
+                variance = positive("sigma", sigma) ** 2
             case ("rho",):
-                noise = root_above(square / (2 * positive("rho", rho)))
+                relative = 1 / (2 * positive("rho", rho))
+                variance = relative * square
             case ("epsilon", "delta"):
-                noise = root_above(square * smallest_variance(_unit_noise, epsilon=epsilon, delta=delta))
+                relative = smallest_variance(_noise_at_one, epsilon=epsilon, delta=delta)
+                variance = relative * square
             case _:
                 wish = Accuracy(positive("within", within), confidence, values)
-                noise = wish.within / 8
-        lattice = Grid.for_noise(grid, noise=noise, move=root_above(square) / size)
-        steps_squared = lattice.l2_steps_squared(square, size)
+                variance = (wish.within / 8) ** 2
+        lattice = Grid.for_noise(grid, noise=root_above(variance), move=root_above(square) / size)
+        paid = lattice.l2_steps_squared(square, size) * lattice.step**2
         if wish is not None:
-            law = _widest_law(lattice, wish)
-        elif sigma is not None:
-            law = RoundedGaussian(noise / lattice.step)
-        else:  # the price was given: what rounding adds to the sensitivity, the noise makes up for
-            law = RoundedGaussian(root_above(noise**2 / square * steps_squared))
-        event = GaussianNoise(
-            l2_sensitivity_squared=steps_squared * lattice.step**2,
-            sigma_squared=(law.sigma_used * lattice.step) ** 2,
-        )
+            variance = _largest_sigma(lattice, wish) ** 2
+        elif relative is not None:
+            variance = relative * paid
+        law = _law(variance, lattice)
+        event = GaussianNoise(l2_sensitivity_squared=paid, sigma_squared=variance)
         for name, fact in (("event", event), ("grid", lattice), ("dimension", size), ("_law", law)):
             object.__setattr__(self, name, fact)
 
     @property
     def sigma(self) -> float:
-        """The standard deviation of the noise before it is rounded to the grid."""
-        return float(self._law.sigma_used * self.grid.step)
+        """The standard deviation that is paid for, rounded up."""
+        return float_above(root_above(self.event.sigma_squared))
 
     @property
     def rho(self) -> Fraction:
@@ -141,16 +140,23 @@ class GaussianMechanism:
         return _spread(self._law, self.grid).confidence(margin, values)
 
 
-def _unit_noise(variance: Fraction) -> GaussianNoise:
+def _noise_at_one(variance: Fraction) -> GaussianNoise:
     return GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=variance)
+
+
+def _law(variance: Fraction, grid: Grid) -> RoundedGaussian:
+    return RoundedGaussian(root_above(variance / grid.step**2))
 
 
 def _spread(law: RoundedGaussian, grid: Grid) -> Spread:
     return Spread(rounded_gaussian_tail(law.sigma_used), grid.step)
 
 
-def _widest_law(grid: Grid, wish: Accuracy) -> RoundedGaussian:
-    def law(sigma: Fraction) -> RoundedGaussian:
-        return RoundedGaussian(min(max(sigma / grid.step, SMALLEST_SCALE), LARGEST_SCALE))
+def _largest_sigma(grid: Grid, wish: Accuracy) -> Fraction:
+    def clamped(sigma: Fraction) -> Fraction:
+        return min(max(sigma, SMALLEST_SCALE * grid.step), LARGEST_SCALE * grid.step)
 
-    return law(wish.turning_point(lambda sigma: not wish.met_by(_spread(law(sigma), grid), grid.step / 2))[0])
+    def too_much(sigma: Fraction) -> bool:
+        return not wish.met_by(_spread(_law(clamped(sigma) ** 2, grid), grid), grid.step / 2)
+
+    return clamped(wish.turning_point(too_much)[0])

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.pricing import PricedLoss, price
-from lapwing.mechanisms.lattice import Integer, Integers, add_noise
 from lapwing.mechanisms.margins import Accuracy, Spread
 from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.noisy_sums import Integer, Integers, add_noise
 from lapwing.mechanisms.tails import discrete_laplace_tail
 from lapwing.noise.laws import DiscreteLaplace
 from lapwing.vocabulary.event import DiscreteLaplaceNoise

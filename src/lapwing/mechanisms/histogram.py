@@ -1,7 +1,7 @@
 """Histograms: one joint release of all bins, never one release a bin.
 
 A person is in one bin. Adding or removing them moves one count by one; replacing them moves two. That is the whole
-sensitivity, however many bins there are. Sums of released bins (cumulative counts, a funnel of steps) cost nothing more.
+sensitivity, however many bins there are. Sums of released bins (cumulative counts, the steps of a funnel) are free.
 
 Proof: proofs/histogram.md
 """

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.pricing import PricedLoss, price
-from lapwing.mechanisms.lattice import Grid, Real, Reals
 from lapwing.mechanisms.margins import Accuracy, Spread
 from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.noisy_sums import Grid, Real, Reals
 from lapwing.mechanisms.tails import rounded_laplace_tail
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, RoundedLaplace
 from lapwing.vocabulary.event import LaplaceNoise
@@ -27,7 +27,8 @@ class LaplaceMechanism:
     If one person moves the values by at most Δ in L1 norm (all of them together), then every event is at most e^ε times
     as likely with them as without. Answers are multiples of `grid.step`, exact as floats: no bit of them depends on how
     a computer rounds, which is what broke the textbook mechanism (Mironov 2012, Haney et al. 2022). Where Δ is no
-    multiple of the step, the sensitivity that is paid for is the next one.
+    multiple of the step, the sensitivity that is paid for is the next one. The noise has the scale of `event` or, by
+    less than a relative 2^-16, a larger one.
 
     A value off the grid is first moved to the nearest multiple, at most half a step away; NaN counts as 0, and values
     beyond 2^53 steps count as 2^53 steps. Δ must hold with NaN read as 0.
@@ -91,7 +92,7 @@ class LaplaceMechanism:
                 lattice = Grid.for_noise(grid, noise=wish.within / 32, move=sensitivity / size)
                 steps = lattice.l1_steps(sensitivity, size)
                 law = _widest_law(steps, lattice, wish)
-        event = LaplaceNoise(l1_sensitivity=steps * lattice.step, scale=law.scale_used * lattice.step)
+        event = LaplaceNoise(l1_sensitivity=steps * lattice.step, scale=law.scale * lattice.step)
         for name, fact in (("event", event), ("grid", lattice), ("dimension", size), ("_law", law)):
             object.__setattr__(self, name, fact)
 

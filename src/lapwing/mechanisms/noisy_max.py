@@ -5,7 +5,7 @@ The winner's own noisy score is never released: index and gap are all that the p
 Proof: proofs/noisy_max.md
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from lapwing.accounting.pricing import PricedLoss, price
@@ -54,7 +54,8 @@ class NoisyMaxWithGap:
     Proof: proofs/noisy_max.md
     """
 
-    _selector: PermuteAndFlip
+    event: PureRelease
+    _selector: PermuteAndFlip = field(repr=False)
 
     def __init__(
         self,
@@ -76,12 +77,8 @@ class NoisyMaxWithGap:
             monotone_under=monotone_under,
             grid=grid,
         )
+        object.__setattr__(self, "event", selector.event)
         object.__setattr__(self, "_selector", selector)
-
-    @property
-    def event(self) -> PureRelease:
-        """What a release is, as data."""
-        return self._selector.event
 
     @property
     def epsilon(self) -> Fraction:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from lapwing.accounting.pricing import PricedLoss, price
 from lapwing.accounting.rounding import float_above, float_below
 from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
-from lapwing.noise.selection import UNIT_BITS, exponential_lattice
+from lapwing.noise.lattice import UNIT_BITS
+from lapwing.noise.selection import exponential_lattice
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, exact, probability

@@ -13,18 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.pricing import PricedLoss, price
-from lapwing.mechanisms.lattice import Integer, Integers, integers
 from lapwing.mechanisms.margins import Accuracy
 from lapwing.mechanisms.mechanism import one_way
-from lapwing.noise.coins import bernoulli_many, uniform_below, uniform_below_many
-from lapwing.noise.exact_exponential import exponential_bounds, is_below
+from lapwing.mechanisms.noisy_sums import Integer, Integers, integers
+from lapwing.noise.coins import Coin, uniform_below, uniform_below_many
+from lapwing.noise.exact_exponential import exponential_bounds
 from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary import event as events
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, exact, positive, probability, whole
 
 _LARGEST_EPSILON = 40
-_FIRST_BITS = 64
 _SLACK = 1e-9
 _TILTS = np.exp(np.linspace(-30.0, 8.0, 4000))
 """Where the exponential bound on an estimate's error is tried: every tilt gives a valid margin, the best is taken."""
@@ -63,7 +62,7 @@ class RandomizedResponse:
     """
 
     event: events.RandomizedResponse
-    _certain: int = field(repr=False, compare=False)
+    _truthful: Coin = field(repr=False, compare=False)
 
     def __init__(
         self,
@@ -82,9 +81,10 @@ class RandomizedResponse:
             wish, crowd = Accuracy(positive("within", within), confidence, 1), whole("people", people)
             rate = wish.turning_point(lambda e: _margin(e, kinds, wish.confidence, crowd) <= wish.within)[1]
         if rate > _LARGEST_EPSILON:
-            raise ParameterError("epsilon", rate, reason="promises nothing", remedy=f"stay below {_LARGEST_EPSILON}")
+            remedy = f"stay at or below {_LARGEST_EPSILON}"
+            raise ParameterError("epsilon", epsilon or rate, reason="promises nothing", remedy=remedy)
         object.__setattr__(self, "event", events.RandomizedResponse(epsilon=rate, categories=kinds))
-        object.__setattr__(self, "_certain", self._truth(_FIRST_BITS)[0])
+        object.__setattr__(self, "_truthful", Coin(lambda bits: _truth_bounds(rate, kinds, bits)))
 
     @property
     def epsilon(self) -> Fraction:
@@ -104,10 +104,12 @@ class RandomizedResponse:
         """Return one answer, or one answer for every person of a vector."""
         truth, last = integers(value), self.event.categories - 1
         if isinstance(truth, int):
-            answer, other = min(max(truth, 0), last), uniform_below(last)
-            return answer if is_below(self._truth, SYSTEM) else other + (other >= answer)
-        answers, others = np.clip(truth, 0, last), uniform_below_many(last, truth.size).reshape(truth.shape)
-        return np.where(self._truthful(truth.size).reshape(truth.shape), answers, others + (others >= answers))
+            answer, other = min(max(truth, 0), last), uniform_below(last) if last > 1 else 0
+            return answer if self._truthful.toss(SYSTEM) else other + (other >= answer)
+        answers = np.clip(truth, 0, last)
+        others = uniform_below_many(last, truth.size).reshape(truth.shape) if last > 1 else np.int64(0)
+        honest = self._truthful.toss_many(truth.size, SYSTEM).reshape(truth.shape)
+        return np.where(honest, answers, others + (others >= answers))
 
     def estimate(self, counts: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """Return unbiased estimates of how many people are in each category, from how many gave each answer.
@@ -141,53 +143,37 @@ class RandomizedResponse:
         exponents = crowd * chances.cumulants(_TILTS) - _TILTS * float(exact("margin", margin)) * chances.gap
         return max(0.0, 1 - 2 * math.exp(min(0.0, float(exponents.min()))) * (1 + _SLACK))
 
-    def _truth(self, bits: int) -> tuple[int, int]:
-        """Bound 2^bits times the probability of the truth, 1 / (1 + (k - 1) e^(-ε))."""
-        others = self.event.categories - 1
-        precision = bits + others.bit_length() + 8
-        low, high = exponential_bounds(self.epsilon.numerator, self.epsilon.denominator, precision)
-        one = 1 << precision
-        return (one << bits) // (one + others * high), -(-(one << bits) // (one + others * low))
-
-    def _truthful(self, count: int) -> NDArray[np.bool_]:
-        """Return independent coins that are true with the probability of the truth, exactly.
-
-        A uniform number whose first 64 bits are below the probability's decides at once. The next two cells may contain
-        the probability: whoever falls there, about once in 10^19, is decided bit by bit.
-        """
-        cells = 1 << _FIRST_BITS
-        truthful = bernoulli_many(Fraction(self._certain, cells), count)
-        open_ = np.flatnonzero(~truthful)
-        for index in open_[bernoulli_many(Fraction(2, cells - self._certain), open_.size)]:
-            truthful[index] = is_below(self._truth, SYSTEM, self._certain + uniform_below(2), _FIRST_BITS)
-        return truthful
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class _Chances:
-    """The probability of the truth, of each single lie, and their difference."""
+    """How likely one answer is: from a person whose truth it is, and as a lie; `gap` is the difference."""
 
     truth: float
     lie: float
     gap: float
+    _others: tuple[float, float]
 
     def __init__(self, epsilon: Fraction, categories: int) -> None:
-        weight = math.exp(-epsilon)
+        rate = min(float(epsilon), 600.0)
+        weight = math.exp(-rate)
         total = 1 + (categories - 1) * weight
         object.__setattr__(self, "truth", 1 / total)
         object.__setattr__(self, "lie", weight / total)
-        object.__setattr__(self, "gap", -math.expm1(-epsilon) / total)
+        object.__setattr__(self, "gap", -math.expm1(-rate) / total)
+        object.__setattr__(
+            self, "_others", ((categories - 1) * weight / total, (1 + (categories - 2) * weight) / total)
+        )
 
     @property
     def variance(self) -> float:
-        """The larger of the variances of a truthful and of a lying answer."""
-        return max(self.truth * (1 - self.truth), self.lie * (1 - self.lie))
+        """The larger of the two variances that one person's answer can have."""
+        return max(self.truth * self._others[0], self.lie * self._others[1])
 
     def cumulants(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bound log E e^(±tilt (X - E X)) for X the indicator of one answer, given by a person whatever their truth."""
+        """Bound log E e^(±tilt (X - E X)) for X the indicator of one answer, whatever the person's truth."""
         bounds = [
-            np.logaddexp(math.log1p(-chance), math.log(chance) + sign * tilts) - sign * tilts * chance
-            for chance in (self.truth, self.lie)
+            np.logaddexp(math.log(other), math.log(chance) + sign * tilts) - sign * tilts * chance
+            for chance, other in zip((self.truth, self.lie), self._others, strict=True)
             for sign in (1, -1)
         ]
         worst: NDArray[np.float64] = np.max(bounds, axis=0) + 1e-15 * (1 + tilts)
@@ -198,3 +184,11 @@ def _margin(epsilon: Fraction, categories: int, confidence: Fraction, people: in
     chances = _Chances(epsilon, categories)
     bounds = (people * chances.cumulants(_TILTS) + math.log(2 / (1 - confidence))) / _TILTS
     return float(bounds.min()) / chances.gap * (1 + _SLACK)
+
+
+def _truth_bounds(epsilon: Fraction, categories: int, bits: int) -> tuple[int, int]:
+    """Bound 2^bits times the probability of the truth, 1 / (1 + (k - 1) e^(-ε))."""
+    precision = bits + categories.bit_length() + 8
+    low, high = exponential_bounds(epsilon.numerator, epsilon.denominator, precision)
+    one = 1 << precision
+    return (one << bits) // (one + (categories - 1) * high), -(-(one << bits) // (one + (categories - 1) * low))

@@ -3,7 +3,7 @@
 Only differences from the best score matter, so that is what is kept; a candidate so far behind that it cannot win is
 taken to be at a floor. Neither step lets two candidates move apart by more than their scores did.
 
-Proof: proofs/selection.md
+Proof: proofs/scores.md
 """
 
 import math
@@ -15,9 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.mechanisms.lattice import Grid, Integers, Reals, integers, wrong_size
 from lapwing.mechanisms.margins import Accuracy
 from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.noisy_sums import Grid, Integers, Reals, integers, wrong_size
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, positive, whole

@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from lapwing.noise import lattice
 from lapwing.noise.decay import Decay
 from lapwing.noise.guide_table import TAIL_BITS, TableSampler
-from lapwing.noise.pools import Pool, Sampler, as_count, veiled
+from lapwing.noise.pools import Pool, Sampler, veiled
 from lapwing.noise.randomness import SYSTEM, RandomSource, forget_in_children
 from lapwing.noise.strips import StripSampler
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive
+from lapwing.vocabulary.exact import positive, whole
 
 SMALLEST_SCALE: Final = Fraction(1, 20)
 LARGEST_SCALE: Final = Fraction(1 << 38)
@@ -83,7 +83,8 @@ class Law:
         >>> DiscreteGaussian(Fraction(100)).draw_many(1000).shape
         (1000,)
         """
-        count = as_count(count)
+        if type(count) is not int or count < 0:  # the usual case is not worth the microseconds of `whole`
+            count = whole("count", count, least=0)
         if source is SYSTEM:
             return _pool(self).draw_many(count)
         return veiled(_sampler(self), count, source)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.noise.randomness import SYSTEM, RandomSource
-from lapwing.vocabulary.exact import whole
 
 BLOCK: Final = 1 << 13
 """Draws in a pool: 64 KiB."""
@@ -68,8 +67,3 @@ class Pool:
 def veiled(sampler: Sampler, count: int, source: RandomSource) -> NDArray[np.int64]:
     """Return `count` draws made among at least `VEIL`; what is drawn depends on the bytes of `source` alone."""
     return sampler.draw_many(max(count, VEIL), source)[:count].copy()
-
-
-def as_count(count: object) -> int:
-    """Return `count` if it is a number of things: a whole number of at least 0."""
-    return count if type(count) is int and count >= 0 else whole("count", count, least=0)

@@ -16,9 +16,9 @@ from lapwing.noise.coins import uniform_below
 from lapwing.noise.exact_exponential import exponential_bounds, is_below
 from lapwing.noise.guide_table import CHUNK
 from lapwing.noise.lattice import UNIT_BITS, standard_exponential
-from lapwing.noise.pools import as_count
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import whole
 
 _FINE_BITS: Final = 8
 _FARTHEST: Final = 64  # beyond e^-64, all weights are bounded by the same small one
@@ -40,7 +40,7 @@ def exponential_lattice(count: int, *, source: RandomSource = SYSTEM) -> NDArray
 
     Proof: proofs/lattice.md
     """
-    count = as_count(count)
+    count = whole("count", count, least=0)
     draws = np.empty(count, np.uint64)
     for start in range(0, count, CHUNK):
         chunk = draws[start : start + CHUNK]

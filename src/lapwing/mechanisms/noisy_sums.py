@@ -3,7 +3,7 @@
 Every path from an exact value to a sum with noise goes through this file. It is total: whatever number comes in, a
 number goes out. Values beyond the lattice's ends are moved to its ends, NaN counts as zero, and sums never wrap around.
 
-Proof: proofs/lattice.md
+Proof: proofs/noisy_sums.md
 """
 
 import math
