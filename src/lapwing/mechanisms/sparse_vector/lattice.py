@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.mechanisms.lattice import Grid, Integer, Integers, Real, Reals, integers
+from lapwing.mechanisms.noisy_sums import Grid, Integer, Integers, Real, Reals, integers
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.sensitive import Sensitive

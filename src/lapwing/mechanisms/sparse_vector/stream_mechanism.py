@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeVar
 
 from lapwing.accounting.pricing import PricedLoss, price
@@ -43,7 +44,7 @@ class StreamMechanism(ABC):
     @property
     def lattice(self) -> Lattice:
         """The grid of values, thresholds and noise."""
-        return Lattice(self.grid)
+        return _lattice(self.grid)
 
     def open(self, *, name: str = "", source: RandomSource = SYSTEM) -> Stream:
         """Draw the noise of the threshold and start a stream; `name` tells it from others when it is sealed."""
@@ -130,7 +131,10 @@ class StreamMechanism(ABC):
         return asked - high, high
 
     def _steps(self, threshold: Exact | None = None) -> int:
-        return self.lattice.threshold(self.threshold if threshold is None else threshold)
+        return int(self.threshold / self.grid) if threshold is None else self.lattice.threshold(threshold)
+
+
+_lattice = lru_cache(maxsize=64)(Lattice)
 
 
 def set_shared(mechanism: StreamMechanism, threshold: Exact, moves: Movement, grid: Exact) -> None:
