@@ -3,6 +3,7 @@
 Every test also shows its power: the same sample is rejected if the query noise were a tenth larger or smaller.
 """
 
+import itertools
 from collections import Counter
 from fractions import Fraction
 
@@ -40,7 +41,7 @@ def looks(mechanism):
         signs = Within(0, float("inf")), Within(-float("inf"), 0)
         return {"number": signed_bin}, tuple(Yes(numeric=sign) for sign in signs)
     if mechanism.rule.shows_gap:
-        return {"gap": binned}, tuple(Yes(gap=Within(a, b)) for a, b in zip(GAPS, GAPS[1:], strict=False))
+        return {"gap": binned}, tuple(Yes(gap=Within(a, b)) for a, b in itertools.pairwise(GAPS))
     return {}, (YES,)
 
 
@@ -65,7 +66,9 @@ def test_transcripts_asked_one_by_one_have_the_law_of_the_oracle(name) -> None:
                 said.append(outcome_of(mechanism, stream.ask(value), **look))
         return tuple(said)
 
-    truth, *lies = p_values(mechanism, values, (transcript() for _ in range(SAMPLES * 3 // 2 if name == "two-sided" else SAMPLES)), above)
+    truth, *lies = p_values(
+        mechanism, values, (transcript() for _ in range(SAMPLES * 3 // 2 if name == "two-sided" else SAMPLES)), above
+    )
     assert fits(truth)
     assert not any(fits(lie) for lie in lies)
 
