@@ -27,7 +27,7 @@ _REACH = 40
 """So many noise scales behind the best, weights are still what they should be; e^-40 is 4e-18."""
 
 _SLACK = 1e-12
-"""More than what the logarithms and products below can lose, relative to their results."""
+"""More than what the logarithms, exponentials and sums below can lose."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -110,13 +110,13 @@ class ExponentialMechanism:
 
         It is the smallest m that holds for all scores: n - 1 candidates at m below a single best one attain it.
         """
-        scales = _scales_behind(probability("confidence", confidence), self._lattice.candidates)
-        return scales * float_above(self._lattice.scale) * (1 + _SLACK)
+        chance = probability("confidence", confidence)
+        return self._lattice.in_scores(_scales_behind(chance, self._lattice.candidates))
 
     def confidence(self, margin: Exact) -> float:
         """Return the probability, rounded down, that the chosen score is at most `margin` below the best."""
         scales = exact("margin", margin) / self._lattice.scale
-        if scales <= 0:
+        if scales < 0:
             return 0.0
         return (1 - _SLACK) / (1 + (self._lattice.candidates - 1) * math.exp(-float(min(scales, Fraction(_REACH)))))
 
@@ -133,16 +133,16 @@ class ExponentialMechanism:
         """
         best = whole("optimal", optimal, most=self._lattice.candidates)
         scales = math.log(self._lattice.candidates / best) + float_above(exact("t", t))
-        return _within_reach("t", t, scales) * float_above(self._lattice.scale) * (1 + _SLACK)
+        return self._lattice.in_scores(_within_reach("t", t, scales))
 
 
 def _scales_behind(confidence: Fraction, candidates: int) -> float:
     odds = (candidates - 1) * confidence / (1 - confidence)
-    return _within_reach("confidence", confidence, math.log(odds) * (1 + _SLACK)) if odds > 1 else 0.0
+    return _within_reach("confidence", confidence, math.log(odds)) if odds > 1 else 0.0
 
 
 def _within_reach(name: str, given: object, scales: float) -> float:
     if scales <= _REACH:
-        return max(0.0, scales)
+        return max(0.0, scales * (1 + _SLACK) + _SLACK)
     reason = f"is about scores more than {_REACH} noise scales behind the best, which may all count alike"
     raise ParameterError(name, given, reason=reason, remedy="ask for less")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.pricing import PricedLoss, price
-from lapwing.accounting.rounding import float_above, float_below
+from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
 from lapwing.noise.lattice import UNIT_BITS
 from lapwing.noise.selection import exponential_lattice
@@ -33,9 +33,12 @@ class PermuteAndFlip:
     """Looks at the candidates in random order and takes each with probability e^(ε (u_i - u_best) / 2Δ).
 
     If one person moves every score by at most Δ, then choosing is ε-differentially private; scores that all move the
-    same way (`monotone_under`) are weighted by e^(ε (u_i - u_best) / Δ) at the same price. At every score vector the
-    chosen score is, in distribution, at least as good as that of the exponential mechanism. Nothing better than ε is
+    same way (`monotone_under`) are weighted by e^(ε (u_i - u_best) / Δ) at the same price. Whatever the scores are, the
+    chosen one is in distribution at least as good as that of the exponential mechanism. Nothing better than ε is
     claimed: bounded range does not hold here, and ε²/8 must never be charged.
+
+    It is drawn as the largest score with exponential noise, which is the same law but for ties (there are none, up to a
+    probability of 2^-40 for two candidates): they go to the lower index.
 
     Parameters
     ----------
@@ -110,13 +113,15 @@ class PermuteAndFlip:
         Up to rounding it is the smallest m that holds for all scores: n - 1 candidates at m below a single best one
         attain it.
         """
-        scales = _scales_behind(probability("confidence", confidence), self.lattice.candidates)
-        return scales * float_above(self.lattice.scale) * (1 + _SLACK)
+        chance = probability("confidence", confidence)
+        return self.lattice.in_scores(_scales_behind(chance, self.lattice.candidates))
 
     def confidence(self, margin: Exact) -> float:
         """Return the probability, rounded down, that the chosen score is at most `margin` below the best."""
-        scales = float_below(exact("margin", margin) / self.lattice.scale) - _UNIT
-        return max(0.0, 1 - _chance_behind(scales, self.lattice.candidates)) if scales > 0 else 0.0
+        scales = float_below(exact("margin", margin) / self.lattice.scale)
+        if scales < 0:
+            return 0.0
+        return max(0.0, 1 - _chance_behind(max(0.0, scales - _UNIT), self.lattice.candidates))
 
 
 def noisy_scores(lattice: ScoreLattice, scores: Scores) -> NDArray[np.int64]:

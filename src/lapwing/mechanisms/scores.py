@@ -8,13 +8,14 @@ Proof: proofs/scores.md
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.margins import Accuracy
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.noisy_sums import Grid, Integers, Reals, integers, wrong_size
@@ -41,7 +42,7 @@ class ScoreLattice:
     multiplier: int
     floor: int
     unit_bits: int
-    grid: Grid | None = field(default=None)
+    grid: Grid | None = None
 
     @property
     def unit(self) -> Fraction:
@@ -52,6 +53,10 @@ class ScoreLattice:
     def scale(self) -> Fraction:
         """The scale of the noise in units of score."""
         return self.unit * (1 << self.unit_bits)
+
+    def in_scores(self, scales: float) -> float:
+        """Return so many noise scales in units of score, rounded up."""
+        return float_above(Fraction(scales) * self.scale)
 
     def offsets(self, scores: Scores) -> NDArray[np.int64]:
         """Open the scores and return how far each lies behind the best: lattice steps, at most 0."""

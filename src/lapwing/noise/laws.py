@@ -111,6 +111,8 @@ class DiscreteLaplace(Law):
     Traceback (most recent call last):
     ...
     lapwing.vocabulary.errors.ParameterError: scale = 0 is zero; write a number above zero, such as "0.1"
+
+    Proof: proofs/laws.md
     """
 
     scale: Fraction
@@ -134,6 +136,8 @@ class Geometric(Law):
     --------
     >>> bool((Geometric(Fraction(3)).draw_many(1000) >= 0).all())
     True
+
+    Proof: proofs/laws.md
     """
 
     scale: Fraction
@@ -157,6 +161,8 @@ class DiscreteGaussian(Law):
     --------
     >>> DiscreteGaussian("0.5")
     DiscreteGaussian(sigma_squared=Fraction(1, 2))
+
+    Proof: proofs/laws.md
     """
 
     sigma_squared: Fraction
