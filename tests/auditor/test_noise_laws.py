@@ -15,6 +15,7 @@ from lapwing.auditor.noise_laws import (
     Laplace,
     Mirrored,
     NoNoise,
+    RoundedGaussian,
     Shifted,
     just_above,
     log_between,
@@ -55,6 +56,7 @@ LATTICE = {
         mp.e ** (-n / B) / (1 + mp.e ** (-1 / B)) if n >= 1 else 1 - mp.e ** ((n - 1) / B) / (1 + mp.e ** (-1 / B))
     ),
     DiscreteGaussian(3): discrete_gaussian_at_least,
+    RoundedGaussian(3): lambda n: mp.erfc((n - mp.mpf(1) / 2) / B / mp.sqrt(2)) / 2,
 }
 
 
@@ -142,8 +144,9 @@ def test_just_above_is_the_next_lattice_point() -> None:
         (lambda: Geometric(2, step=Fraction(1, 3)), "step"),
         (lambda: Shifted(Geometric(2), by=0.5), "by"),
         (lambda: Geometric(2).log_at_least(0.5), "z"),
+        (lambda: Mirrored(NoNoise()), "law"),
     ],
-    ids=["zero", "nan", "negative", "no dyadic step", "off the lattice", "between lattice points"],
+    ids=["zero", "nan", "negative", "no dyadic step", "off the lattice", "between lattice points", "nothing to move"],
 )
 def test_what_is_no_law_is_refused(make, name) -> None:
     with pytest.raises(ParameterError) as refusal:

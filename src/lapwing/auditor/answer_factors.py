@@ -46,7 +46,7 @@ def log_expectation(
     log_times = times.log if times else None
     if threshold.step is not None:
         return log_sum(log_f, landmarks, threshold.step, log_times=log_times)
-    unit = min(threshold.scale, *(shape.scale for shape in shapes))
+    unit = min([threshold.scale, *(shape.scale for shape in shapes)])
     return log_integral(log_f, landmarks, unit, log_times=log_times)
 
 

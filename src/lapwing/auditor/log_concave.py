@@ -3,6 +3,8 @@
 A concave logarithm that has fallen by `DEPTH` below its maximum is lower still beyond, and falls at least as steeply:
 so the mass outside the chosen window is at most about e^-DEPTH of the whole. Inside, Gauss-Legendre panels are halved
 until halving changes nothing. What does not settle raises; nothing is guessed.
+
+Proof: proofs/sparse_vector_oracle.md
 """
 
 import math

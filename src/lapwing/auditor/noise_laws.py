@@ -258,6 +258,27 @@ class DiscreteGaussian(_OnALattice):
         return self._upper(-n)
 
 
+class RoundedGaussian(_OnALattice):
+    """The normal law with standard deviation `scale`, rounded to the nearest multiple of `step`.
+
+    >>> round(float(np.exp(RoundedGaussian(1).log_density(0))), 6)
+    0.382925
+    """
+
+    def _mass(self, n: Reals) -> Reals:
+        return log_between(self._before_rounding, (n, -0.5), (n, 0.5))
+
+    def _upper(self, n: Reals) -> Reals:
+        return self._before_rounding.log_at_least(n, -0.5)
+
+    def _lower(self, n: Reals) -> Reals:
+        return self._before_rounding.log_below(n, 0.5)
+
+    @property
+    def _before_rounding(self) -> Gaussian:
+        return Gaussian(1 / self._rate)
+
+
 @dataclass(frozen=True)
 class _Moved:
     """sign * noise + by."""
@@ -268,6 +289,8 @@ class _Moved:
     sign: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        if isinstance(self.law, NoNoise):
+            raise ParameterError("law", self.law, reason="is no noise to move", remedy="move the values instead")
         by = exact("by", self.by)
         if self.law.step is not None and (by / self.law.step).denominator != 1:
             raise ParameterError(

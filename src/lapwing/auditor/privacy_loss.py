@@ -49,10 +49,10 @@ def privacy_loss(variant: SparseVectorVariant, pair: NeighbouringPair, transcrip
     >>> privacy_loss(naked, NeighbouringPair(here=[0, 1], there=[1, 0]), (NO, YES))
     inf
     """
-    return testify(variant, pair, transcript).loss
+    return witness_of(variant, pair, transcript).loss
 
 
-def testify(variant: SparseVectorVariant, pair: NeighbouringPair, transcript: Transcript) -> Witness:
+def witness_of(variant: SparseVectorVariant, pair: NeighbouringPair, transcript: Transcript) -> Witness:
     """Return the witness that `pair` and `transcript` make."""
     here = variant.log_probability(pair.here, transcript)
     there = -math.inf if here == -math.inf else variant.log_probability(pair.there, transcript)
@@ -71,4 +71,4 @@ def worst_of(variant: SparseVectorVariant, pair: NeighbouringPair, transcripts: 
     >>> worst.transcript == (NO, YES), round(worst.loss, 9)
     (True, 1.0)
     """
-    return max((testify(variant, pair, transcript) for transcript in transcripts), key=lambda found: found.loss)
+    return max((witness_of(variant, pair, transcript) for transcript in transcripts), key=lambda found: found.loss)

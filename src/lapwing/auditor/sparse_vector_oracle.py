@@ -3,6 +3,8 @@
 Given the noise on the threshold, the answers are independent. So the probability of a transcript is one integral (on a
 lattice: one sum) over the threshold noise, of a product of one factor per question. The factors here are written from
 the definition of each variant and share nothing with the code that runs it.
+
+Proof: proofs/sparse_vector_oracle.md
 """
 
 import math
@@ -174,13 +176,14 @@ class SparseVectorVariant:
                 reason="makes the gap tell the threshold noise itself, for which there is no density",
                 remedy="reveal the bit, or put the noise on a lattice",
             )
-        steps = {law.step for law in self._comparing_laws if not isinstance(law, NoNoise)}
-        if len(steps) > 1 and not (None in steps and self.threshold.step):
+        lattices = {law.step for law in self._comparing_laws} - {None}
+        continuous = self.threshold.step is None and not isinstance(self.threshold, NoNoise)
+        if len(lattices) > 1 or (lattices and continuous):
             raise ParameterError(
                 "query",
                 self.query,
                 reason=f"does not live where the threshold noise {self.threshold} lives",
-                remedy="take both on one lattice, or both continuous",
+                remedy="put all noise on one lattice, or the query noise on the whole line",
             )
 
     @property
@@ -221,7 +224,8 @@ class SparseVectorVariant:
         """
         self._check(transcript)
         values = values_asked(questions, transcript)
-        return math.fsum(self._log_of_part(part) for part in self._parts(values, transcript))
+        parts = Counter(frozenset(part.items()) for part in self._parts(values, transcript))
+        return math.fsum(times * self._log_of_part(part) for part, times in parts.items())
 
     def probability(self, questions: Questions, transcript: Transcript) -> float:
         """Return the probability (for told numbers: the density) of `transcript`."""
@@ -300,29 +304,33 @@ class SparseVectorVariant:
         parts: list[Counter[tuple[Number, Outcome]]] = [Counter()]
         for pair in zip(values, transcript, strict=True):
             parts[-1][pair] += 1
-            if self.threshold_noise is ThresholdNoise.REDRAWN_AFTER_YES and isinstance(pair[1], Yes):
+            if self.threshold_noise is ThresholdNoise.REDRAWN_AFTER_YES and self.price(pair[1]):
                 parts.append(Counter())
         return [part for part in parts if part]
 
-    def _log_of_part(self, part: Counter[tuple[Number, Outcome]]) -> float:
-        factors = [(n, factor) for (value, outcome), n in part.items() for factor in self.factors(value, outcome)]
+    def _log_of_part(self, part: frozenset[tuple[tuple[Number, Outcome], int]]) -> float:
+        factors = [(n, factor) for (value, outcome), n in part for factor in self.factors(value, outcome)]
         return log_expectation(self.threshold, factors)
 
     def factors(self, value: Number, outcome: Outcome) -> list[Factor]:
         """Return what this outcome of a question with this true value contributes, given the threshold noise."""
         g = exact("value", value)
-        not_clear = [] if self.clear is None else [misses(self.clear.query, self._least(self.clear.margin, g))]
+        not_clear = [] if self.clear is None else [self._miss(self.clear.query, self.clear.margin, g)]
         match outcome:
             case No():
-                return [*not_clear, misses(self.query, self._least(0, g))]
+                return [*not_clear, self._miss(self.query, 0, g)]
             case Yes(level=Level.CLEAR) if self.clear is not None:
-                return self._yes(self.clear.query, self._least(self.clear.margin, g), g, outcome)
+                return self._pass(self.clear.query, self.clear.margin, g, outcome)
             case Yes():
-                return [*not_clear, *self._yes(self.query, self._least(0, g), g, outcome)]
+                return [*not_clear, *self._pass(self.query, 0, g, outcome)]
             case Abort() | Lost():
-                return [passes(self.query, self._least(0, g))]
+                return self._pass(self.query, 0, g, YES)
 
-    def _yes(self, law: NoiseLaw, least: Offset, g: Fraction, yes: Yes) -> list[Factor]:
+    def _miss(self, law: NoiseLaw, margin: Number, g: Fraction) -> Factor:
+        return misses(law, self._least(law, margin - g))
+
+    def _pass(self, law: NoiseLaw, margin: Number, g: Fraction, yes: Yes) -> list[Factor]:
+        least = self._least(law, margin - g)
         fresh = [answers(self.numeric, g, yes.numeric)] if self.numeric and yes.numeric is not None else []
         if yes.gap is not None:
             return [passes_with_gap(law, least, g, yes.gap), *fresh]
@@ -330,7 +338,8 @@ class SparseVectorVariant:
             return [passes_with_value(law, least, g, yes.compared), *fresh]
         return [passes(law, least), *fresh]
 
-    def _least(self, margin: Number, g: Fraction) -> Offset:
-        """Return what query noise minus threshold noise must be at least, for g to clear the margin."""
-        offset = margin - g
-        return just_above(offset, self.lattice) if self.comparison is Comparison.MORE_THAN else offset
+    def _least(self, law: NoiseLaw, offset: Offset) -> Offset:
+        """Return what query noise minus threshold noise must be at least to pass: more, where equality is no yes."""
+        if self.comparison is Comparison.AT_LEAST:
+            return offset
+        return just_above(offset, self.lattice if isinstance(law, NoNoise) else law.step)

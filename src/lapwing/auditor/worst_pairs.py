@@ -12,10 +12,11 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.auditor.privacy_loss import NeighbouringPair, Witness, testify
+from lapwing.auditor.privacy_loss import NeighbouringPair, Witness, witness_of
 from lapwing.auditor.sparse_vector_oracle import Halting, Reveals, SparseVectorVariant, ThresholdNoise
 from lapwing.auditor.transcripts import ABORT, CLEAR_YES, NO, YES, Abort, Level, Number, Outcome, Transcript, Yes
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive, whole
 
 
@@ -68,11 +69,17 @@ def worst_loss(
     >>> round(worst_loss(SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1)).loss, 6)
     1.0
     """
-    noes, clear_yeses = whole("noes", noes, least=0), whole("clear_yeses", clear_yeses, least=0)
-    template = _template(variant, noes=noes, yeses=yeses, clear_yeses=clear_yeses)
+    template = _template(
+        variant,
+        noes=whole("noes", noes, least=0),
+        yeses=None if yeses is None else whole("yeses", yeses, least=0),
+        clear_yeses=whole("clear_yeses", clear_yeses, least=0),
+    )
+    if not template:
+        raise ParameterError("noes", noes, reason="and no yes are no transcript", remedy="ask at least one question")
     search = _Search(variant, positive("sensitivity", sensitivity), template)
-    starts = sorted(search.starts(movement), key=lambda start: search.witness(*start).loss)
-    return max((search.climb(*start) for start in starts[-2:]), key=lambda witness: witness.loss)
+    starts = sorted(search.starts(movement), key=lambda start: search.loss(*start))
+    return search.witness(*max((search.climb(*start) for start in starts[-2:]), key=lambda end: search.loss(*end)))
 
 
 def _template(variant: SparseVectorVariant, *, noes: int, yeses: int | None, clear_yeses: int) -> Transcript:
@@ -92,8 +99,18 @@ _Moves: TypeAlias = tuple[int, ...]
 """How the value of each kind moves to the neighbour: up by the sensitivity (1), down (-1), or not (0)."""
 
 _TOLD_AS = {Reveals.GAP: "gap", Reveals.COMPARED_VALUE: "compared", Reveals.NUMERIC: "numeric"}
-_FAR = (-32, -4, -1, 0, 4, 32)
-_LIMIT = 256
+
+_FIRST_TRIED: dict[Outcome | str, tuple[int, ...]] = {
+    NO: (-1, 0, 4, 32),
+    YES: (-32, -4, 0, 4),
+    CLEAR_YES: (-32, -4, 0, 4),
+    "gap": (0, 4, 32),
+    "compared": (-4, 0, 4),
+    "numeric": (-32, 32),
+}
+"""Where the search begins, in units of the largest noise scale: near the threshold, and far out in the tails."""
+
+_FURTHEST = 256
 _MOST_SWEEPS = 16
 
 
@@ -116,43 +133,51 @@ class _Search:
             on_it = (sensitivity / variant.lattice).denominator == 1
             self.resolution = variant.lattice if on_it else sensitivity / 2
         self.unit = max(1, round(unit / self.resolution))
+        self.known: dict[tuple[_Point, _Moves], float] = {}
 
     def starts(self, movement: Movement) -> Iterator[tuple[_Point, _Moves]]:
-        far = [self.unit * units for units in _FAR]
-        points = itertools.product(*[far] * len(self.kinds), *[far[2:]] * len(self.told))
-        return itertools.product(points, self._moves(movement))
+        tried = [[self.unit * units for units in _FIRST_TRIED[axis]] for axis in (*self.kinds, *self.told)]
+        return itertools.product(itertools.product(*tried), self._moves(movement))
 
-    def climb(self, point: _Point, moves: _Moves) -> Witness:
-        best = self.witness(point, moves)
-        step = 16 * self.unit
-        while step and best.loss < math.inf:
+    def climb(self, point: _Point, moves: _Moves) -> tuple[_Point, _Moves]:
+        best, step = self.loss(point, moves), 16 * self.unit
+        while step and best < math.inf:
             for _ in range(_MOST_SWEEPS):
-                before = best.loss
+                before = best
                 for axis, change in itertools.product(range(len(point)), (step, -step)):
                     tried = (*point[:axis], point[axis] + change, *point[axis + 1 :])
-                    found = self.witness(tried, moves)
-                    if found.loss > best.loss and abs(tried[axis]) <= _LIMIT * self.unit:
-                        best, point = found, tried
-                if best.loss <= before + 1e-12:
+                    if abs(tried[axis]) <= _FURTHEST * self.unit and self.loss(tried, moves) > best:
+                        best, point = self.loss(tried, moves), tried
+                if best <= before + 1e-12:
                     break
             step //= 4
-        return best
+        return point, moves
+
+    def loss(self, point: _Point, moves: _Moves) -> float:
+        here = self._log_probability(point, (0,) * len(moves))
+        return here if here == -math.inf else here - self._log_probability(point, moves)
 
     def witness(self, point: _Point, moves: _Moves) -> Witness:
-        numbers = [_plain(steps * self.resolution) for steps in point]
-        here = dict(zip(self.kinds, numbers, strict=False))
-        there = {
-            kind: _plain(Fraction(here[kind]) + move * self.sensitivity)
-            for kind, move in zip(self.kinds, moves, strict=True)
+        here, there = self._values(point, (0,) * len(moves)), self._values(point, moves)
+        return witness_of(self.variant, NeighbouringPair(here=here, there=there), self._transcript(point))
+
+    def _log_probability(self, point: _Point, moves: _Moves) -> float:
+        if (point, moves) not in self.known:
+            values, transcript = self._values(point, moves), self._transcript(point)
+            self.known[point, moves] = self.variant.log_probability(values, transcript)
+        return self.known[point, moves]
+
+    def _values(self, point: _Point, moves: _Moves) -> tuple[Number, ...]:
+        values = {
+            kind: _plain(steps * self.resolution + move * self.sensitivity)
+            for kind, steps, move in zip(self.kinds, point, moves, strict=False)
         }
-        told = dict(zip(self.told, numbers[len(self.kinds) :], strict=True))
-        said = {kind: self._tell(kind, told) for kind in self.kinds}
-        pair = NeighbouringPair(
-            here=tuple(here[_kind(outcome)] for outcome in self.template),
-            there=tuple(there[_kind(outcome)] for outcome in self.template),
-        )
-        transcript = tuple(outcome if isinstance(outcome, Abort) else said[outcome] for outcome in self.template)
-        return testify(self.variant, pair, transcript)
+        return tuple(values[_kind(outcome)] for outcome in self.template)
+
+    def _transcript(self, point: _Point) -> Transcript:
+        numbers = [_plain(steps * self.resolution) for steps in point[len(self.kinds) :]]
+        said = {kind: self._tell(kind, dict(zip(self.told, numbers, strict=True))) for kind in self.kinds}
+        return tuple(outcome if isinstance(outcome, Abort) else said[outcome] for outcome in self.template)
 
     def _tell(self, kind: Outcome, told: dict[str, Number]) -> Outcome:
         if not isinstance(kind, Yes):
