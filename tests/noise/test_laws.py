@@ -84,7 +84,7 @@ def test_a_draw_from_a_source_is_a_function_of_its_bytes(kind, scale) -> None:
     law = kind(scale)
     first = law.draw_many(300, source=Stream(1))
     laws._sampler.cache_clear()
-    laws._pool.cache_clear()
+    laws._shared_pool.cache_clear()
     assert np.array_equal(first, law.draw_many(300, source=Stream(1)))
     assert law.draw(source=Stream(1)) == law.draw_many(1, source=Stream(1))[0] == law.draw_many(9, source=Stream(1))[0]
     assert not np.array_equal(law.draw_many(10_000, source=Stream(1)), law.draw_many(10_000, source=Stream(2)))

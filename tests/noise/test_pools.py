@@ -5,7 +5,7 @@ import pytest
 
 from lapwing.noise import laws
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric
-from lapwing.noise.pools import BLOCK, VEIL, Pool
+from lapwing.noise.pools import BLOCK, INTEGERS, VEIL, Pool
 
 
 class Numbering:
@@ -22,19 +22,21 @@ class Numbering:
         return numbers
 
 
-def test_draws_are_handed_out_one_after_the_other() -> None:
+def test_draws_are_handed_out_once_each() -> None:
     pool = Pool(Numbering())
-    assert [pool.draw() for _ in range(3)] == [0, 1, 2]
-    assert pool.draw_many(4).tolist() == [3, 4, 5, 6]
-    assert pool.draw() == 7
-    assert isinstance(pool.draw(), int)
-
-
-def test_a_block_that_is_too_short_for_a_vector_is_left_and_none_of_it_comes_again() -> None:
-    pool = Pool(Numbering())
-    seen = [number for _ in range(20) for number in pool.draw_many(BLOCK >> 2)]
-    seen += [pool.draw() for _ in range(BLOCK)]
+    seen = [pool.draw() for _ in range(3 * INTEGERS)]
+    seen += [number for _ in range(20) for number in pool.draw_many(BLOCK >> 2).tolist()]
+    seen += pool.draw_many(5).tolist() + pool.draw_many(7).tolist()
     assert len(set(seen)) == len(seen)
+    assert {type(number) for number in seen} == {int}
+
+
+def test_short_vectors_share_a_block() -> None:
+    sampler = Numbering()
+    pool = Pool(sampler)
+    assert pool.draw_many(3).tolist() == [0, 1, 2]
+    assert pool.draw_many(2).tolist() == [3, 4]
+    assert sampler.calls == [BLOCK]
 
 
 def test_long_vectors_are_drawn_directly() -> None:
@@ -50,7 +52,7 @@ def test_an_array_is_the_caller_s_own(count) -> None:
     assert draws.base is None
     assert draws.flags.owndata
     assert draws.flags.writeable
-    assert not np.shares_memory(draws, laws._pool(law)._block)
+    assert not np.shares_memory(draws, law._pool()._block)
     assert draws.dtype == np.int64
     assert draws.shape == (count,)
 
@@ -58,7 +60,7 @@ def test_an_array_is_the_caller_s_own(count) -> None:
 def test_what_a_caller_does_to_an_array_does_not_reach_the_pool() -> None:
     pool = Pool(Numbering())
     pool.draw_many(10)[:] = -1
-    assert min(pool.draw() for _ in range(100)) == 10
+    assert pool.draw_many(10).tolist() == list(range(10, 20))
 
 
 def test_no_draw_is_handed_to_two_threads(in_threads) -> None:
@@ -72,9 +74,13 @@ LARGE = DiscreteLaplace(2**38)  # two equal streams of such draws are no acciden
 
 
 def test_a_forked_child_forgets_the_draws_it_was_born_with(in_a_fork) -> None:
+    """Even those of a pool that a thread was about to draw from: its frame stays alive in the child."""
     LARGE.draw()
-    assert laws._pool.cache_info().currsize
-    assert in_a_fork(lambda: laws._pool.cache_info().currsize) == 0
+    LARGE.draw_many(5)
+    held = LARGE._pool()
+    assert held._integers
+    assert held._used < BLOCK
+    assert in_a_fork(lambda: (held is LARGE._pool(), held._integers, held._used)) == (True, [], BLOCK)
 
 
 def test_parent_and_children_draw_different_streams(in_a_fork) -> None:
@@ -90,7 +96,7 @@ def test_parent_and_children_draw_different_streams(in_a_fork) -> None:
 
 def test_a_fork_while_another_thread_draws_does_not_lock_the_child(in_a_fork) -> None:
     LARGE.draw()
-    with laws._pool(LARGE)._lock:
+    with LARGE._pool()._lock:
         assert isinstance(in_a_fork(LARGE.draw), int)
 
 
@@ -107,22 +113,23 @@ def test_workers_of_a_process_pool_draw_different_streams(method) -> None:
 
 
 def test_tables_and_pools_are_bounded_in_number_and_in_bytes() -> None:
-    for i in range(200):
-        Geometric(1 + i % 100).draw()
+    alive = [Geometric(1 + i) for i in range(100)]
+    for law in alive:
+        law.draw()
+    assert sum(law._pool_reference() is not None for law in alive) <= laws.LAWS_KEPT
     assert laws._sampler.cache_info().currsize <= laws.LAWS_KEPT
-    assert laws._pool.cache_info().currsize <= laws.LAWS_KEPT
+    assert laws._shared_pool.cache_info().currsize <= laws.LAWS_KEPT
     for law in (DiscreteLaplace(136), DiscreteGaussian(527**2), DiscreteLaplace(2**38), DiscreteGaussian(2**76)):
         assert _bytes_of(law) <= 400 * 1024
 
 
 def _bytes_of(law):
     law.draw()
-    pool = laws._pool(law)
-    holders = [pool, sampler := laws._sampler(law)]
+    holders = [law._pool(), sampler := laws._sampler(law)]
     holders += [inner for inner in vars(sampler).values() if hasattr(inner, "__dict__")]
     holders += [strips.guide for strips in holders if hasattr(strips, "guide")]
     arrays = {id(a): a.nbytes for h in holders for a in vars(h).values() if isinstance(a, np.ndarray)}
-    return sum(arrays.values())
+    return sum(arrays.values()) + 40 * INTEGERS  # an entry of a list and the integer it points to
 
 
 def test_a_single_draw_from_a_given_source_hides_among_many() -> None:
@@ -135,3 +142,11 @@ def test_a_single_draw_from_a_given_source_hides_among_many() -> None:
 
     DiscreteLaplace(10).draw(source=Source())
     assert counts[0] == 2 * VEIL
+
+
+def test_a_law_whose_pool_was_let_go_finds_another() -> None:
+    law = Geometric(7)
+    law.draw()
+    laws._shared_pool.cache_clear()
+    assert law._pool_reference() is None
+    assert isinstance(law.draw(), int)

@@ -114,12 +114,12 @@ def bernoulli_logistic(x: Exact, *, source: RandomSource = SYSTEM) -> bool:
     >>> bernoulli_logistic(0) in {True, False}
     True
     """
-    return _logistic_coin(exact("x", x)).toss(source)
+    return _logistic_coin(_number("x", x)).toss(source)
 
 
 def bernoulli_logistic_many(x: Exact, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.bool_]:
     """Return `count` independent `bernoulli_logistic(x)`."""
-    return _logistic_coin(exact("x", x)).toss_many(whole("count", count, least=0), source)
+    return _logistic_coin(_number("x", x)).toss_many(whole("count", count, least=0), source)
 
 
 def uniform_below(n: int, *, source: RandomSource = SYSTEM) -> int:
@@ -175,15 +175,19 @@ def choose_many(weights: Sequence[Exact], count: int, *, source: RandomSource = 
     return np.array([bisect_right(ends, uniform_below(ends[-1], source=source)) for _ in range(count)], np.int64)
 
 
+def _number(name: str, given: Exact) -> Fraction:
+    return given if type(given) is Fraction else exact(name, given)  # the usual case is not worth the microseconds
+
+
 def _probability(p: Exact) -> Fraction:
-    number = exact("p", p)
+    number = _number("p", p)
     if not 0 <= number <= 1:
         raise ParameterError("p", p, reason="is no probability", remedy="write a number from 0 to 1")
     return number
 
 
 def _exponent(x: Exact) -> Fraction:
-    number = exact("x", x)
+    number = _number("x", x)
     if number < 0:
         raise ParameterError("x", x, reason="is negative", remedy="write an exponent of at least 0")
     return number

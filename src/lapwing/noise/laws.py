@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
+from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from lapwing.noise import lattice
 from lapwing.noise.decay import Decay
 from lapwing.noise.guide_table import TAIL_BITS, TableSampler
 from lapwing.noise.pools import Pool, Sampler, veiled
-from lapwing.noise.randomness import SYSTEM, RandomSource, forget_in_children
+from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.noise.strips import StripSampler
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive, whole
@@ -57,7 +58,8 @@ def scale_in_range(name: str, given: object, power: int = 1) -> Fraction:
 class Law:
     """What every law can do. Values are 64-bit integers; beyond those they saturate, and never wrap."""
 
-    __slots__ = ()
+    __slots__ = ("_pool_reference",)
+    _pool_reference: ReferenceType[Pool]
 
     def draw(self, *, source: RandomSource = SYSTEM) -> int:
         """Return one draw.
@@ -72,7 +74,7 @@ class Law:
         True
         """
         if source is SYSTEM:
-            return _pool(self).draw()
+            return self._pool().draw()
         return int(self.draw_many(1, source=source)[0])
 
     def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
@@ -86,8 +88,19 @@ class Law:
         if type(count) is not int or count < 0:  # the usual case is not worth the microseconds of `whole`
             count = whole("count", count, least=0)
         if source is SYSTEM:
-            return _pool(self).draw_many(count)
+            return self._pool().draw_many(count)
         return veiled(_sampler(self), count, source)
+
+    def _pool(self) -> Pool:
+        """Return the pool of this law, remembered weakly: it belongs to the cache, which may let go of it."""
+        try:
+            pool = self._pool_reference()
+        except AttributeError:  # the first draw from this object
+            pool = None
+        if pool is None:
+            pool = _shared_pool(self)
+            object.__setattr__(self, "_pool_reference", ref(pool))
+        return pool
 
     def _new_sampler(self) -> Sampler:
         raise NotImplementedError
@@ -252,8 +265,5 @@ def _sampler(law: Law) -> Sampler:
 
 
 @lru_cache(maxsize=LAWS_KEPT)
-def _pool(law: Law) -> Pool:
+def _shared_pool(law: Law) -> Pool:
     return Pool(_sampler(law))
-
-
-forget_in_children(_pool.cache_clear)
