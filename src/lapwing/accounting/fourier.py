@@ -1,8 +1,8 @@
 """Composition of fixed releases: the losses add up, so their laws are convolved, with one fast Fourier transform.
 
-The laws are tilted before they are transformed (Esscher): the mass is moved to where the answer lies, so that round-off
-is small beside the delta that is asked for, be it 1e-6 or 1e-30. What the grid, the finite window and the floating point
-leave open is bounded and added; the result is never below the truth.
+The laws are tilted before they are transformed (Esscher): the mass is moved to where the answer lies, so that
+round-off is small beside the delta that is asked for, be it 1e-6 or 1e-30. What the grid, the finite window and the
+floating point leave open is bounded and added; the result is never below the truth.
 
 Proof: proofs/fourier_composition.md
 """
@@ -20,8 +20,9 @@ from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.law import Lattice
 from lapwing.accounting.rounding import ROUND_OFF, UNIT
 from lapwing.accounting.tilting import SLOPES, Factor, Target, Tilts
+from lapwing.accounting.window import Window
 
-TOLERANCE = 3e-6
+TOLERANCE = 4e-6
 """The share of epsilon that the grid may cost."""
 
 _FEWEST_POINTS = 1 << 12
@@ -31,6 +32,8 @@ _LOG_LOST = -16.0
 
 _LOG_ALIASED = -9.0
 """log of the tilted mass that may lie below a window; it comes back at the top, where it weighs little."""
+
+_DEAD = 2.0**-80
 
 _LOG_LOST_OF_PAIR = -40.0
 _POINTS_OF_PAIR = 1 << 14
@@ -54,14 +57,9 @@ class Grid:
 def epsilon_on_grid(factors: Sequence[Factor], tilts: Tilts, delta: float) -> float:
     """Return an epsilon >= 0 for which the composition is (epsilon, delta)-indistinguishable in this order."""
     target = tilts.for_delta(delta)
-    while True:
-        grid = plan(factors, tilts, target)
-        window = convolve(factors, grid)
-        if grid.low <= 0 or window.delta(grid.low) > delta:
-            return window.epsilon(delta)
+    while (found := convolve(factors, plan(factors, tilts, target)).epsilon(delta)) is None:
         target = replace(target, index=max(0, target.index - 8))  # the answer lies below the window: tilt less
-        if target.index == 0:
-            return target.epsilon
+    return found
 
 
 def delta_on_grid(factors: Sequence[Factor], tilts: Tilts, epsilon: float) -> float:
@@ -124,41 +122,6 @@ def _step(factors: Sequence[Factor], slope: float, scale: float, width: float) -
     return max(tolerable(uses), spacing / math.ceil(spacing / tolerable(uses - times)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Window:
-    """Masses of a composed law at `losses`, never below the true ones, and what may lie above."""
-
-    losses: Floats
-    masses: Floats
-    infinite_mass: float
-    margin: float
-    """How far the losses may be too low by rounding."""
-
-    def delta(self, epsilon: float) -> float:
-        """Return the profile at `epsilon`, which must not lie below the window."""
-        above = int(np.searchsorted(self.losses, epsilon - self.margin, side="right"))
-        gain = -np.expm1(epsilon - self.margin - self.losses[above:])
-        return min(1.0, (float(gain @ self.masses[above:]) + self.infinite_mass) * (1 + ROUND_OFF))
-
-    def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon >= 0 in the window at which the profile is at most `delta`."""
-        if self.infinite_mass >= delta:
-            return math.inf
-        if self.losses[0] <= 0 and self.delta(0.0) <= delta:
-            return 0.0
-        start = int(np.searchsorted(self.losses, 0.0))
-        losses, masses = self.losses[start:], self.masses[start:]
-        q_above = np.cumsum((masses * np.exp(-losses))[::-1])[::-1]
-        drops = np.append(q_above[1:] * np.diff(np.exp(losses)), self.infinite_mass)
-        profile = np.cumsum(drops[::-1])[::-1]
-        cell = min(int(np.searchsorted(-profile, -delta)), len(losses) - 1)
-        share = (delta - profile[cell]) / (q_above[cell] * math.exp(losses[cell]))
-        epsilon = float(losses[cell]) + self.margin + math.log1p(max(-share, -0.5) if share > 0 else 0.0)
-        while self.delta(epsilon) > delta:
-            epsilon = epsilon * (1 + 1e-9) + 1e-15
-        return max(epsilon, 0.0)
-
-
 def convolve(factors: Sequence[Factor], grid: Grid) -> Window:
     """Return the composed law in the window of `grid`, from above."""
     placed = [(law.on_grid(grid.step, grid.tail), times) for law, times in factors]
@@ -174,7 +137,7 @@ def convolve(factors: Sequence[Factor], grid: Grid) -> Window:
         spectrum *= _power(rfft(_fold(tilted, points)), times)
     round_off = (uses + len(placed) + 2) * (8 * math.log2(points) + 8) * UNIT
     tilted = np.maximum(np.roll(irfft(spectrum, points), -(first % points)), 0.0) + round_off
-    losses = start + grid.step * (first + np.arange(points))
+    losses = start + grid.step * np.arange(first, first + points, dtype=np.float64)
     masses = tilted * np.exp(np.minimum(total - grid.slope * losses, 700.0))
     masses *= 1 + uses * ROUND_OFF  # the tilt of each use is taken off again with this error
     infinite = -math.expm1(sum(times * math.log1p(-lattice.infinite_mass) for lattice, times in placed))
@@ -199,10 +162,16 @@ def _fold(masses: Floats, points: int) -> Floats:
 
 
 def _power(base: NDArray[Any], exponent: int) -> NDArray[Any]:
-    """Return base**exponent by repeated squaring, which is quicker than NumPy's and has a simpler error."""
+    """Return base**exponent by repeated squaring, and zero where it would be smaller than `_DEAD`."""
+    if exponent == 1:
+        return base
+    power = np.zeros_like(base)
+    alive = np.abs(base) > _DEAD ** (1 / exponent)
+    base = base[alive]
     result = base.copy() if exponent % 2 else np.ones_like(base)
     while exponent := exponent // 2:
         base = base * base
         if exponent % 2:
             result = result * base
-    return result
+    power[alive] = result
+    return power

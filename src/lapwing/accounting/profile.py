@@ -19,13 +19,10 @@ def epsilon_at(profile: Callable[[float], float], delta: float) -> float:
         low, high = high, 2 * high
         if high > _LARGEST:
             return math.inf
-    while high - low > 1e-12 * high and low < (middle := _between(profile, delta, low, high)) < high:
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
         if profile(middle) > delta:
             low = middle
         else:
             high = middle
     return high
-
-
-def _between(profile: Callable[[float], float], delta: float, low: float, high: float) -> float:
-    return (low + high) / 2

@@ -15,9 +15,12 @@ from lapwing.accounting.losses.law import LossLaw
 Factor: TypeAlias = tuple[LossLaw, int]
 """A law and how often it is met."""
 
-SLOPES = np.geomspace(2.0**-6, 2.0**22, 113)
+SLOPES = np.geomspace(2.0**-6, 2.0**24, 121)
 GAINS = SLOPES * np.log(SLOPES) - (SLOPES + 1) * np.log1p(SLOPES)
 """log of the largest e^(-slope y) (1 - e^-y): by so much a profile lies below e^(cumulant - slope epsilon)."""
+
+_STEEPEST = len(SLOPES) - 9
+"""The last slope that is used: a bound for what lies above needs a steeper one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +48,13 @@ class Tilts:
     def for_delta(self, delta: float) -> Target:
         """Return the target at `delta`; its epsilon is the bound of Canonne, Kamath and Steinke 2020."""
         bounds = (self.cumulants + GAINS - math.log(delta)) / SLOPES
-        best = int(np.argmin(bounds))
+        best = min(int(np.argmin(bounds)), _STEEPEST)
         return Target(best, max(float(bounds[best]), 0.0), math.log(delta))
 
     def for_epsilon(self, epsilon: float) -> Target:
         """Return the target at `epsilon`; its delta is the same bound, read the other way."""
         bounds = self.cumulants + GAINS - SLOPES * epsilon
-        best = int(np.argmin(bounds))
+        best = min(int(np.argmin(bounds)), _STEEPEST)
         return Target(best, epsilon, min(0.0, float(bounds[best])))
 
     def highest(self, log_mass: float) -> float:
@@ -70,5 +73,5 @@ class Tilts:
         wanted = target.log_delta + log_share
         steeper = slice(target.index + 1, None)
         above = self.cumulants[steeper] + GAINS[steeper] - SLOPES[steeper] * target.epsilon - wanted
-        upper = float(np.min(above / (SLOPES[steeper] - target.slope), initial=math.inf))
+        upper = float(np.min(above / (SLOPES[steeper] - target.slope)))
         return max(-wanted / target.slope, upper)

@@ -1,5 +1,4 @@
-"""Losses with atoms only: randomized response, two-sided geometric noise, and what is known only by its
-(epsilon, delta).
+"""Losses with atoms only: randomized response, geometric noise, whatever is known by its epsilon and delta only.
 
 Proof: proofs/atomic_losses.md
 """
@@ -26,6 +25,7 @@ class AtomicLaw:
     reverse : the atoms of the other order; the same object if the pair is symmetric
     spacing : the distance of the atoms if they lie on one lattice
     is_attained : whether one pair of neighbours really has these atoms
+    response : the (epsilon, delta) of which these are the atoms of randomized response, if they are
     renyi_bound : a tighter bound of the Renyi divergence than that of the atoms, if one is known
     """
 
@@ -35,6 +35,7 @@ class AtomicLaw:
     rho: Fraction | None
     spacing: float | None = None
     is_attained: bool = True
+    response: tuple[Fraction, Fraction] | None = None
     renyi_bound: Callable[[float], float] | None = field(default=None, repr=False)
 
     mu_squared = None
@@ -56,6 +57,7 @@ class AtomicLaw:
             rho=self.rho,
             spacing=self.spacing,
             is_attained=self.is_attained,
+            response=self.response,
             renyi_bound=self.renyi_bound,
         )
 
@@ -76,7 +78,7 @@ class AtomicLaw:
         """Return log of the sum of the tilted atoms."""
         powers = np.multiply.outer(np.asarray(order), self.pair.losses)
         top = powers.real.max(axis=-1, keepdims=True)
-        return top[..., 0] + np.log(np.exp(powers - top) @ self.pair.masses)
+        return np.asarray(top[..., 0] + np.log(np.exp(powers - top) @ self.pair.masses))
 
     def tails(self, x: Floats) -> Tails:
         """Return the steps of the atoms."""
@@ -100,8 +102,9 @@ class AtomicLaw:
         rise = np.clip((below - depth) * step, 0.0, step)
         raised = self.pair.masses * np.minimum(np.expm1(-rise) / math.expm1(-step) * (1 + ROUND_OFF), 1.0)
         size = int(below[0]) + 1
-        masses = np.bincount(below, self.pair.masses - raised, size)
-        masses += np.bincount(np.maximum(below - 1, 0), raised, size)
+        masses = np.zeros(size)
+        np.add.at(masses, below, self.pair.masses - raised)
+        np.add.at(masses, np.maximum(below - 1, 0), raised)
         return Lattice(top - (size - 1) * step, step, masses[::-1] * (1 + ROUND_OFF), self.infinite_mass)
 
     def members(self, at_most: int) -> tuple[DominatingPair, ...]:
@@ -118,23 +121,35 @@ def approximate(epsilon: Fraction, delta: Fraction) -> AtomicLaw:
     """Return the law that dominates everything that is (epsilon, delta)-DP (KOV 2015, Theorem 3.3)."""
     plain, lost = pure(epsilon).pair, float_above(delta)
     pair = DominatingPair(plain.losses, plain.masses * (1 - lost), lost)
-    return AtomicLaw(pair=pair, reverse=pair, pure_epsilon=None, rho=None, spacing=2 * float_above(epsilon))
+    return AtomicLaw(
+        pair=pair,
+        reverse=pair,
+        pure_epsilon=None,
+        rho=None,
+        spacing=2 * float_above(epsilon),
+        response=(epsilon, delta),
+    )
 
 
 def k_ary(epsilon: Fraction, categories: int) -> AtomicLaw:
     """Return the law of randomized response among `categories` answers."""
-    e = float_above(epsilon)
-    lie = 1 / (math.exp(min(e, 700.0)) + categories - 1)
-    truth = 1 / (1 + (categories - 1) * math.exp(-e))
-    if categories == 2:  # noqa: PLR2004
-        pair = DominatingPair.of_total_one(np.array([-e, e]), np.array([lie, truth * (1 + ROUND_OFF)]), 0.0)
-        return AtomicLaw(pair=pair, reverse=pair, pure_epsilon=epsilon, rho=pure_rho(epsilon), spacing=2 * e)
-    masses = np.array([lie, (categories - 2) * lie * (1 + ROUND_OFF), truth * (1 + ROUND_OFF)])
-    pair = DominatingPair.of_total_one(np.array([-e, 0.0, e]), masses, 0.0)
+    e, others = float_above(epsilon), categories - 1
+    truth = 1 / (1 + others * math.exp(-e))
+    lie = math.exp(-e) * truth
+    between = [(0.0, (others - 1) * lie)] if others > 1 else []
+    losses, masses = np.array([(-e, lie), *between, (e, truth)]).T
+    pair = DominatingPair.of_total_one(losses, masses * (1 + ROUND_OFF), 0.0)
     rho = pure_rho(epsilon)
-    if (categories - 2) <= 2 * math.exp(e / 2):
-        rho = min(rho, fraction_above(e * (truth - lie) + e * ROUND_OFF))
-    return AtomicLaw(pair=pair, reverse=pair, pure_epsilon=epsilon, rho=rho, spacing=e)
+    if others - 1 <= 2 * math.exp(e / 2):  # else the divergence is not the largest R(alpha)/alpha
+        rho = min(rho, fraction_above(e * -math.expm1(-e) * truth))
+    return AtomicLaw(
+        pair=pair,
+        reverse=pair,
+        pure_epsilon=epsilon,
+        rho=rho,
+        spacing=e if between else 2 * e,
+        response=None if between else (epsilon, Fraction(0)),
+    )
 
 
 def pure_rho(epsilon: Fraction) -> Fraction:
@@ -144,15 +159,27 @@ def pure_rho(epsilon: Fraction) -> Fraction:
 
 
 def discrete_laplace(sensitivity: int, scale: Fraction) -> AtomicLaw:
-    """Return the law of P(x) proportional to e^(-|x|/scale), moved by `sensitivity`."""
-    step = float_above(1 / scale)
-    q = math.exp(-step)
-    between = np.arange(1, sensitivity)
-    ends = np.array([1 / (1 + q)]), np.array([q**sensitivity / (1 + q)])
-    masses = np.concatenate([ends[0], -math.expm1(-step) / (1 + q) * np.exp(-step * between), ends[1]])[::-1]
-    losses = step * np.arange(-sensitivity, sensitivity + 1, 2)
-    pair = DominatingPair.of_total_one(losses, masses * (1 + ROUND_OFF), 0.0)
-    divergence = float(pair.losses @ pair.masses)
-    epsilon = sensitivity / scale
-    rho = min(pure_rho(epsilon), fraction_above(divergence + ROUND_OFF * step * sensitivity))
-    return AtomicLaw(pair=pair, reverse=pair, pure_epsilon=epsilon, rho=rho, spacing=2 * step)
+    """Return the law of P(x) proportional to e^(-|x|/scale), moved by `sensitivity`, in at most `_MOST_ATOMS` atoms."""
+    if sensitivity == 1:
+        return pure(1 / scale)
+    step, epsilon = float_above(1 / scale), sensitivity / scale
+    total = 1 + math.exp(-step)
+    between = -math.expm1(-step) * np.exp(-step * np.arange(sensitivity - 1, 0, -1))
+    masses = np.concatenate([[math.exp(-step * sensitivity)], between, [1.0]]) / total * (1 + ROUND_OFF)
+    losses = step * np.arange(-sensitivity, sensitivity + 1.0, 2.0)
+    pair = DominatingPair.of_total_one(losses, masses, 0.0)
+    divergence = float(pair.losses @ pair.masses) + ROUND_OFF * step * sensitivity
+    spacing: float | None = 2 * step
+    if sensitivity > _MOST_ATOMS:
+        pair, spacing = pair.onto(np.linspace(losses[0], losses[-1], _MOST_ATOMS)), None
+    return AtomicLaw(
+        pair=pair,
+        reverse=pair,
+        pure_epsilon=epsilon,
+        rho=min(pure_rho(epsilon), fraction_above(divergence)),
+        spacing=spacing,
+        is_attained=spacing is not None,
+    )
+
+
+_MOST_ATOMS = 8192

@@ -1,8 +1,8 @@
 """The exponential mechanism: all its losses on one pair of neighbours lie in an interval of length epsilon.
 
-Where the interval lies depends on the pair: it is [t - epsilon, t] for some t in [0, epsilon], and nobody says which. One
-use is described exactly by the upper envelope over t. For several uses the envelope is safe but not tight, and Renyi
-divergences, which take the worst t one by one, are often better.
+Where the interval lies depends on the pair: it is [t - epsilon, t] for some t in [0, epsilon], and nobody says which.
+One use is described exactly by the upper envelope over t. For several uses the envelope is safe but not tight, and
+Renyi divergences, which take the worst t one by one, are often better.
 
 Proof: proofs/bounded_range.md
 """
@@ -20,7 +20,7 @@ from lapwing.accounting.losses.law import Lattice, Orders, Tails, half_exponenti
 from lapwing.accounting.rounding import ROUND_OFF, float_above
 
 _HUGE = 300.0
-_MEMBERS = 32
+_MEMBERS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +96,16 @@ class BoundedRangeLaw:
         )
 
     def members(self, at_most: int) -> tuple[DominatingPair, ...]:
-        """Return pairs of at most six atoms, each of which dominates every t in one of `_MEMBERS` intervals."""
+        """Return pairs of ten atoms, each of which dominates every t in one of `_MEMBERS` intervals."""
         del at_most
-        edges = np.linspace(0.0, self.top, _MEMBERS + 1)
-        return tuple(self._member(float(low), float(high)) for low, high in pairwise(edges))
+        edges = np.linspace(0.0, self.top, _MEMBERS + 1).tolist()
+        return tuple(self._member(low, high) for low, high in pairwise(edges))
 
     def _member(self, low: float, high: float) -> DominatingPair:
         """Return the chord of the envelope over t in [low, high]."""
-        corners = np.array([low, (low + high) / 2, high])
-        knots = np.unique(np.concatenate([corners - self.top, corners]))
-        return DominatingPair.through(knots, np.array([self._highest(low, high, float(x)) for x in knots]))
+        upper, middle = np.linspace(low, high, 4), np.linspace(high - self.top, low, 4)
+        knots = np.unique(np.concatenate([upper - self.top, middle, upper]))
+        return DominatingPair.through(knots, np.array([self._highest(low, high, x) for x in knots.tolist()]))
 
     def _highest(self, low: float, high: float, x: float) -> float:
         """Return the largest profile at x over t in [low, high]: it rises in t up to (x + e)/2 and falls behind."""

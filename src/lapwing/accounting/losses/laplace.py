@@ -52,7 +52,7 @@ class LaplaceLaw:
 
     def renyi(self, alpha: float) -> float:
         """Return the closed form of Mironov 2017 (Table II)."""
-        return renyi_from_cumulant(float(self.cumulant(np.float64(alpha - 1))), alpha, self.top)
+        return renyi_from_cumulant(float(self.cumulant(np.array(alpha - 1))), alpha, self.top)
 
     def cumulant(self, order: Orders) -> Orders:
         """Return log(cosh(c e) + sinh(c e)/(2 c)) - e/2 at c = order + 1/2, in a form that does not overflow."""

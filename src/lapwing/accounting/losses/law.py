@@ -37,7 +37,7 @@ class Lattice:
     @property
     def losses(self) -> Floats:
         """The losses at which the masses sit."""
-        return self.lowest + self.step * np.arange(len(self.masses))
+        return self.lowest + self.step * np.arange(len(self.masses), dtype=np.float64)
 
     @property
     def highest(self) -> float:
@@ -49,7 +49,7 @@ class Lattice:
         met = self.masses > 0
         powers = order * self.losses[met]
         top = float(powers.max())
-        return top + math.log(float(np.exp(powers - top) @ self.masses[met]))
+        return top + math.log(float((np.exp(powers - top) * self.masses[met]).sum()))
 
     def pair(self) -> DominatingPair:
         """Return the masses as a dominating pair."""
@@ -117,7 +117,7 @@ def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, 
     grid is lifted to its lowest point, what lies above goes to infinity.
     """
     cells = max(1, math.ceil((high - low) / step))
-    x = high - step * np.arange(cells, -1, -1)
+    x = high - step * np.arange(cells, -1, -1, dtype=np.float64)
     p_below, p_above, q_below, q_above = tails(x)
     p, p_error = _cells(p_below, p_above)
     q, q_error = _cells(q_below, q_above)

@@ -119,7 +119,7 @@ class SampledLaw:
             case _ if epsilon <= math.log1p(-q):
                 return min(1.0, -math.expm1(epsilon) * (1 + ROUND_OFF))
             case _:
-                return q * self.whole.delta(float(_to_whole(np.float64(epsilon), q))) * (1 + ROUND_OFF)
+                return q * self.whole.delta(float(_to_whole(np.array(epsilon), q))) * (1 + ROUND_OFF)
 
     def renyi(self, alpha: float) -> float:
         """Return the divergence: a binomial sum at whole orders and its chord between them, or that of the atoms."""
