@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import opendp.prelude as dp
-from _report import Goals, rates, table
 
+from _report import Goals, rates, table
 from lapwing.mechanisms.sparse_vector.advice import Way, advise
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise
@@ -74,7 +74,7 @@ def speed(goals: Goals) -> None:
     below = np.full(10**7, -10_000)
     counts = SparseVector(epsilon=1, yeses=50, threshold=1000, moves=MOVES["counts"])
     one = counts.open()
-    insecure = np.random.default_rng(0)
+    insecure = np.random.default_rng(0)  # noqa: TID251 - a competitor
     laplace = dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=50.0)
 
     def ask() -> None:

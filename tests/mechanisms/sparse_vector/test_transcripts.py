@@ -60,11 +60,9 @@ def test_transcripts_asked_one_by_one_have_the_law_of_the_oracle(name) -> None:
     look, above = looks(mechanism)
 
     def transcript():
-        said, stream = [], mechanism.open()
-        for value in values:
-            if stream.status is Status.OPEN:
-                said.append(outcome_of(mechanism, stream.ask(value), **look))
-        return tuple(said)
+        stream = mechanism.open()
+        answers = (stream.ask(value) for value in values if stream.status is Status.OPEN)
+        return tuple(outcome_of(mechanism, answer, **look) for answer in answers)
 
     truth, *lies = p_values(
         mechanism, values, (transcript() for _ in range(SAMPLES * 3 // 2 if name == "two-sided" else SAMPLES)), above

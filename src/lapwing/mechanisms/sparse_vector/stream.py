@@ -286,7 +286,7 @@ class Stream:
     def _ask_chunk(
         self, places: Sensitive[Steps], limits: Steps, span: range, source: RandomSource
     ) -> dict[int, Answer]:
-        """Ask the values of one chunk; return the yeses by position. What is left of the noise after a halt is discarded."""
+        """Ask one chunk and return its yeses by position. What is left of the noise after a halt is discarded."""
         noises = self._rule.draw_many(len(span), source)
         fresh = self._rule.draw_fresh(self._rule.units - self._units, source)
         before, yeses = self._asked - span.start, dict[int, Answer]()
