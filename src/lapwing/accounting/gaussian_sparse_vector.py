@@ -25,6 +25,7 @@ _LARGEST_EXPONENT = 600.0  # e^600 still squares to a float
 _NUDGE = 1e-13  # far above the rounding error of one step, far below what one step adds
 _ONE_BY_ONE = 1024  # so many questions are stepped one at a time, later ones in blocks of 1/256 of those done
 _BLOCK = 256
+_GUESS = 1.1
 
 
 def renyi_bound(event: GaussianSparseVector, alpha: float) -> float:
@@ -80,14 +81,27 @@ def _log_v(width: float, alpha: float, questions: int, yeses: int, with_gap: boo
     log_v, done = np.zeros(yeses + 1), 0
     while done < questions:
         block = 1 if done < _ONE_BY_ONE else min(questions - done, done // _BLOCK)
-        if block == 1:
-            log_v[1:] += front.log_growth(np.exp(log_v[:-1] - log_v[1:]))
-        else:
-            for j in range(1, yeses + 1):  # log_v[j - 1] is already that of the end of the block
-                ratio = np.exp(np.minimum(log_v[j - 1 : j] - log_v[j], 0.0))
-                log_v[j] += block * front.log_growth(ratio)[0]
+        log_v[1:] += _growth_in_block(front, log_v, block)
         done += block
     return _above(float(log_v[-1]))
+
+
+def _growth_in_block(front: "_Front", log_v: Floats, block: int) -> Floats:
+    """Return a bound on how much ln V(., 1), ln V(., 2), ... grow in `block` questions.
+
+    Within the block the ratio V(., j-1)/V(., j) is at most that of V(., j-1) at its end to V(., j) at its beginning. A
+    guess at the growth of all V(., j-1) is confirmed if what follows from it is not more than the guess.
+    """
+    growth = block * front.log_growth(np.exp(log_v[:-1] - log_v[1:]))
+    if block == 1:
+        return growth
+    guess = np.append(0.0, growth * _GUESS)
+    while True:
+        ratio = np.exp(np.minimum(log_v[:-1] + guess[:-1] - log_v[1:], 0.0))
+        implied = block * front.log_growth(ratio)
+        if (implied <= guess[1:]).all():
+            return implied
+        guess[1:] = np.maximum(guess[1:], implied) * _GUESS
 
 
 def _counting_bound(exponent: float, questions: int, yeses: int) -> float:

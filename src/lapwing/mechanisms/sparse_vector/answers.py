@@ -1,9 +1,12 @@
 """What a stream tells: all of it released, none of it secret."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +41,17 @@ class Answers(Sequence[Answer]):
     Examples
     --------
     >>> yes = Answer(above=True, question=2, threshold=Fraction(10), price=Fraction(1, 5))
-    >>> answers = Answers(count=3, first=1, threshold_of=lambda position: Fraction(10), yeses={1: yes})
+    >>> answers = Answers(first=1, thresholds=np.array([10, 10, 10]), step=Fraction(1), yeses={1: yes})
     >>> len(answers), answers.positions, [bool(answer) for answer in answers]
     (3, (1,), [False, True, False])
     """
 
-    __slots__ = ("_count", "_first", "_threshold_of", "_yeses")
+    __slots__ = ("_first", "_step", "_thresholds", "_yeses")
 
     def __init__(
-        self, *, count: int, first: int, threshold_of: Callable[[int], Fraction], yeses: Mapping[int, Answer]
+        self, *, first: int, thresholds: NDArray[np.int64], step: Fraction, yeses: Mapping[int, Answer]
     ) -> None:
-        self._count, self._first, self._threshold_of, self._yeses = count, first, threshold_of, dict(yeses)
+        self._first, self._thresholds, self._step, self._yeses = first, thresholds, step, dict(yeses)
 
     @property
     def positions(self) -> tuple[int, ...]:
@@ -61,7 +64,7 @@ class Answers(Sequence[Answer]):
         return tuple(self._yeses.values())
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._thresholds)
 
     @overload
     def __getitem__(self, index: int) -> Answer: ...
@@ -69,14 +72,15 @@ class Answers(Sequence[Answer]):
     def __getitem__(self, index: slice) -> Sequence[Answer]: ...
     def __getitem__(self, index: int | slice) -> Answer | Sequence[Answer]:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(self._count))]
-        position = range(self._count)[index]
+            return [self[i] for i in range(*index.indices(len(self)))]
+        position = range(len(self))[index]
         if position in self._yeses:
             return self._yeses[position]
-        return Answer(above=False, question=self._first + position, threshold=self._threshold_of(position))
+        threshold = int(self._thresholds[position]) * self._step
+        return Answer(above=False, question=self._first + position, threshold=threshold)
 
     def __iter__(self) -> Iterator[Answer]:
-        return (self[i] for i in range(self._count))
+        return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"<{self._count} answers, {len(self._yeses)} of them yes>"
+        return f"<{len(self)} answers, {len(self._yeses)} of them yes>"

@@ -188,10 +188,8 @@ class Stream:
                 if self._status is Status.HALTED:
                     break
 
-            def threshold_of(position: int) -> Fraction:
-                return self._lattice.number(int(limits[position]))
-
-            return Answers(count=self._asked + 1 - first, first=first, threshold_of=threshold_of, yeses=yeses)
+            answered = limits[: self._asked + 1 - first]
+            return Answers(first=first, thresholds=answered, step=self._lattice.step, yeses=yeses)
 
     def lose(self) -> None:
         """Count a question whose outcome cannot be told, after a crash or a failure, as the yes that it may have been.

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
 
-from lapwing.accounting.pricing import PricedLoss, price
+from lapwing.accounting.pricing import price
 from lapwing.mechanisms.sparse_vector import accuracy, estimates
 from lapwing.mechanisms.sparse_vector.answers import Answer
 from lapwing.mechanisms.sparse_vector.estimates import Interval
@@ -18,12 +18,15 @@ from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact, exact, probability, whole
+from lapwing.vocabulary.loss import Loss
 
 Choice = TypeVar("Choice", bound=Enum)
 
 
 class StreamMechanism(ABC):
     """Parameters of a stream, all public: `threshold`, `moves`, `grid`, what follows from them, and no secret."""
+
+    __slots__ = ()
 
     threshold: Fraction
     moves: Movement
@@ -37,7 +40,7 @@ class StreamMechanism(ABC):
         """What the whole stream costs at most, as it is priced and written into ledgers."""
 
     @property
-    def loss(self) -> PricedLoss:
+    def loss(self) -> Loss:
         """What the whole stream costs at most, in every currency."""
         return price(self.event)
 
@@ -66,7 +69,7 @@ class StreamMechanism(ABC):
         steps = self.lattice.value(int(number) if number.denominator == 1 else number)
         return accuracy.chance_of_yes(self.rule, steps - self._steps(threshold))
 
-    def margin(self, confidence: Exact = "0.95", *, questions: int, above: int | None = None) -> Fraction:
+    def margin(self, confidence: Exact = "0.95", *, questions: int | None = None, above: int | None = None) -> Fraction:
         """Return how far values must be from the threshold for all answers to be right with probability `confidence`.
 
         It is computed over all noise, for the worst case that `above` of the `questions` lie that far above the
@@ -75,14 +78,16 @@ class StreamMechanism(ABC):
         Parameters
         ----------
         confidence : the probability that every answer is right
-        questions : how many are asked
+        questions : how many are asked; those that the stream is meant for, if not said
         above : how many should get a yes; as many as the stream has to give, if not said
         """
         below, high = self._worst_case(questions, above)
         wanted = float(probability("confidence", confidence))
         return self.lattice.number(accuracy.margin(self.rule, below=below, above=high, confidence=wanted))
 
-    def guaranteed_margin(self, confidence: Exact = "0.95", *, questions: int, above: int | None = None) -> Fraction:
+    def guaranteed_margin(
+        self, confidence: Exact = "0.95", *, questions: int | None = None, above: int | None = None
+    ) -> Fraction:
         """Return what the union bound says about `margin`: a formula anyone can check, and a little larger.
 
         For one-sided noise with the threshold placed between its two errors it is half of b₁ ln(2/β) + b₂ ln(2k/β),
@@ -94,7 +99,7 @@ class StreamMechanism(ABC):
         beta = float(1 - probability("confidence", confidence))
         return self.lattice.number(accuracy.guaranteed_margin(self.rule, below=below, above=high, beta=beta))
 
-    def chance_all_right(self, margin: Exact, *, questions: int, above: int | None = None) -> float:
+    def chance_all_right(self, margin: Exact, *, questions: int | None = None, above: int | None = None) -> float:
         """Return the probability that every answer is right when all values are `margin` from the threshold."""
         below, high = self._worst_case(questions, above)
         steps = exact("margin", margin) // self.grid
@@ -124,8 +129,11 @@ class StreamMechanism(ABC):
         """
         return estimates.estimate(self.rule, answer, float(self.grid))
 
-    def _worst_case(self, questions: int, above: int | None) -> tuple[int, int]:
-        asked = whole("questions", questions)
+    def _worst_case(self, questions: int | None, above: int | None) -> tuple[int, int]:
+        meant = self.questions if questions is None else questions
+        if meant is None:
+            raise ParameterError("questions", None, reason="are not counted", remedy="say how many will be asked")
+        asked = whole("questions", meant)
         most = self.rule.units // self.rule.dearest
         high = min(asked, most if above is None else whole("above", above, least=0, most=most))
         return asked - high, high
