@@ -75,10 +75,8 @@ def vectors(goals: Goals) -> None:
     opendp = rates(peers, rounds=2)
     rows = []
     for name in laws:
-        ours["normal" if "Gaussian" in name else "laplace"]
-        rows.append(
-            [name, millions(ours[name]), *beside(ours[name], opendp.get(name)), *beside(ours[name], numpy_rate)]
-        )
+        rate, numpy_rate = ours[name], ours["normal" if "Gaussian" in name else "laplace"]
+        rows.append([name, millions(rate), *beside(rate, opendp.get(name)), *beside(rate, numpy_rate)])
     table(
         f"Vectors of {MILLION:,} (OpenDP {PEER_VECTOR:,}), millions of draws a second",
         ["law", "lapwing", "OpenDP", "ratio", "NumPy, insecure", "ratio"],

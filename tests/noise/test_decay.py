@@ -65,6 +65,24 @@ def test_a_decision_is_never_revised_by_more_bits(law) -> None:
             assert {magnitude_of(law, child, 11) for child in range(prefix << 3, (prefix + 1) << 3)} == {magnitude}
 
 
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_blunt_bounds_leave_more_open_and_decide_nothing_else(law, monkeypatch) -> None:
+    honest = Decay.cumulative_bounds
+    sharp = [magnitude_of(law, prefix, 10) for prefix in range(1 << 10)]
+
+    def blunt(self, last, bits):
+        lows, highs = honest(self, last, bits)
+        return [low - (1 << 34) for low in lows], [high + (1 << 34) for high in highs]  # four prefixes to each side
+
+    monkeypatch.setattr(Decay, "cumulative_bounds", blunt)
+    dull = [magnitude_of(law, prefix, 10) for prefix in range(1 << 10)]
+    decided = [(one, other) for one, other in zip(sharp, dull, strict=True) if other is not None]
+    assert all(one == other for one, other in decided)
+    assert len(decided) < len(sharp) - sharp.count(None)
+    edge = oracle.floors(oracle.cumulative(law.rate, law.power, law.sides, 0), 10)[0]
+    assert dull[edge - 4 : edge + 5] == [None] * 9
+
+
 @settings(max_examples=60)
 @given(
     rate=st.fractions(min_value=Fraction(1, 40), max_value=20),

@@ -60,10 +60,11 @@ def test_the_weights_are_upper_bounds_and_tight_where_it_matters(gaps) -> None:
             assert truth <= weight <= truth * mp.mpf("1.005") + (1 << 10)
 
 
-def test_the_weights_of_many_candidates_add_up_within_63_bits() -> None:
-    for count in (1, 1 << 10, (1 << 21) - 1, 1 << 21, 1 << 22):
-        weights, _ = selection._upper_weights(np.zeros(count, np.uint64))
-        assert int(weights[0]) * count < 1 << 63
+@pytest.mark.parametrize("candidates", [1, 2, 2**21, 2**22 - 1, 2**22, 2**23, 2**30 + 1])
+def test_the_weights_of_many_candidates_add_up_within_63_bits(candidates) -> None:
+    largest = (1 << selection._weight_bits(candidates)) + 1
+    assert candidates * largest < 1 << 63
+    assert selection._upper_weights(np.zeros(1, np.uint64))[0].tolist() == [2**40 + 1]
 
 
 def test_noise_on_scores_is_permute_and_flip() -> None:

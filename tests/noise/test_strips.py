@@ -124,6 +124,23 @@ def test_far_strips_saturate_and_never_wrap(monkeypatch) -> None:
     assert {int(sign) for sign in np.sign(draws)} == {-1, 1}
 
 
+@pytest.mark.parametrize("sides", [1, 2])
+def test_the_coin_is_tossed_for_the_magnitude_that_is_returned(sides, monkeypatch) -> None:
+    """-x stands where x - 1 does, and must still be kept with the weight of x."""
+    sampler = StripSampler(law := Decay.exponential(Fraction(1000), sides=sides))
+    asked = []
+
+    def keeps(strips, places, *_):
+        asked.extend((strips * step_of(law) + places).tolist())
+        return np.ones(strips.size, bool)
+
+    monkeypatch.setattr(sampler.strips, "kept_below", np.zeros(1 << 16, np.uint16))
+    monkeypatch.setattr(sampler.strips.coin, "keeps", keeps)
+    draws = sampler.draw_many(5000, Stream(4))
+    assert np.abs(draws).tolist() == asked[:5000]
+    assert (draws.min() < 0) == (sides == 2)
+
+
 def test_where_too_few_are_kept_all_are_drawn_again(monkeypatch) -> None:
     """The choice between two rounds looks at how many were kept, never at their values."""
     sampler = StripSampler(Decay.exponential(Fraction(1000), sides=2))

@@ -86,11 +86,16 @@ def _integers(offsets: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]
 def _upper_weights(gaps: NDArray[np.uint64]) -> tuple[NDArray[np.int64], int]:
     """Return whole numbers w and `bits` with w >= 2^bits e^(-gap 2^-56), hardly more where e^(-gap) matters."""
     whole_part, fine_part = _decay_tables()
-    bits = min(_WEIGHT_BITS, 62 - gaps.size.bit_length())  # so that their sum fits into 63 bits
+    bits = _weight_bits(gaps.size)
     coarse = np.minimum(gaps >> np.uint64(UNIT_BITS - _FINE_BITS), np.uint64((_FARTHEST << _FINE_BITS) - 1))
     place = coarse.astype(np.int64)
     product = whole_part[place >> _FINE_BITS] * fine_part[place & ((1 << _FINE_BITS) - 1)]
     return (product >> (2 * _TABLE_BITS - bits)) + 1, bits
+
+
+def _weight_bits(candidates: int) -> int:
+    """Return how many bits a weight may have so that the sum of all of them fits into 63."""
+    return min(_WEIGHT_BITS, 62 - candidates.bit_length())
 
 
 @cache
