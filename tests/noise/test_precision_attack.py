@@ -15,7 +15,7 @@ RELEASES = {
     "rounded Gaussian": lambda exact: on_the_grid(exact, RoundedGaussian(2**GRID_BITS)),
     "discrete Laplace": lambda exact: on_the_grid(exact, DiscreteLaplace(2**GRID_BITS)),
 }
-RNG = np.random.default_rng(1)  # noqa: TID251 - the liar of this page
+RNG = np.random.default_rng(1)
 LIARS = {
     "NumPy's Laplace": lambda exact: exact + RNG.laplace(0, 1, COUNT),
     "NumPy's normal": lambda exact: exact + RNG.normal(0, 1, COUNT),
