@@ -208,7 +208,14 @@ def test_placing_helps_a_search_and_is_undone_by_placing_anew() -> None:
 
 def test_margins_of_nothing_are_refused() -> None:
     stream = SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS)
-    for wrong in ({"questions": 0}, {"questions": 10, "above": 6}, {"questions": 10, "confidence": 1}):
+    for wrong in (
+        {"questions": 0},
+        {"questions": 10, "above": 6},
+        {"questions": 10, "confidence": 1},
+        {"questions": 10, "confidence": "0.99999999999999999999"},
+        {"questions": None},
+    ):
         with pytest.raises(ParameterError):
             stream.margin(**wrong)
     assert stream.margin(questions=3, above=0) < stream.margin(questions=300, above=0)
+    assert stream.placed_for(300).margin("0.9") == stream.placed_for(300).margin("0.9", questions=300)
