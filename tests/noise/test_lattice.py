@@ -106,3 +106,22 @@ def test_prepared_scales_draw_what_unprepared_ones_draw(draw) -> None:
 def test_a_bad_scale_is_named_with_its_place() -> None:
     with pytest.raises(ParameterError, match=r"scales\[2\] = 0 is zero"):
         draw_discrete_laplace_each([1, 2, 0])
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [[0], [2**18 + 1], [2**17], [2**62], [[2**56]], [2**56, 0]],
+    ids=["none", "odd", "too few", "too many", "matrix", "one of them none"],
+)
+def test_steps_that_would_mean_no_noise_or_another_scale_are_refused(steps) -> None:
+    with pytest.raises(ParameterError, match="no scales of the lattice"):
+        CoordinateScales(np.array(steps, np.uint64))
+
+
+def test_prepared_scales_are_a_copy_that_does_not_change() -> None:
+    steps = np.full(3, 2**56, np.uint64)
+    scales = CoordinateScales(steps)
+    steps[:] = 0
+    assert scales.used == [1, 1, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        scales.steps[0] = 0

@@ -24,6 +24,13 @@ def test_the_lattice_has_the_tail_of_the_exponential_law_and_no_other() -> None:
     assert not fits(integer_p_value(twentieths, 0, -np.diff(np.exp(-cells / 1.03))))
 
 
+@pytest.mark.parametrize("count", [0, 1, 255, 256, 70_000])
+def test_there_are_as_many_points_as_asked_for_in_an_array_of_their_own(count) -> None:
+    points = exponential_lattice(count)
+    assert points.shape == (count,)
+    assert points.flags.owndata
+
+
 def test_the_low_bits_of_the_lattice_are_fair() -> None:
     low = (exponential_lattice(10**6) & np.uint64(255)).astype(np.int64)
     assert fits(integer_p_value(low, 0, np.full(256, 1 / 256)))

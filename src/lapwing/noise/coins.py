@@ -37,13 +37,14 @@ class Coin:
     def __init__(self, p: Bounds) -> None:
         self._p = p
         self._heads_below, self._tails_from = p(_BITS)
+        self._undecided = range(self._heads_below, self._tails_from)
 
     def toss(self, source: RandomSource) -> bool:
         """Return one toss."""
         uniform = int.from_bytes(source.take(_BITS >> 3), "little")
-        if uniform < self._heads_below:
-            return True
-        return uniform < self._tails_from and is_below(self._p, source, uniform, _BITS)
+        if uniform in self._undecided:
+            return is_below(self._p, source, uniform, _BITS)
+        return uniform < self._heads_below  # the same work for heads and for tails: their times tell nothing
 
     def toss_many(self, count: int, source: RandomSource) -> NDArray[np.bool_]:
         """Return `count` independent tosses."""

@@ -8,25 +8,29 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.noise import lattice
-from lapwing.noise.laws import scale_in_range
+from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, scale_in_range
 from lapwing.noise.pools import VEIL, Sampler, veiled
 from lapwing.noise.randomness import SYSTEM, RandomSource
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact
+
+_FEWEST_STEPS: Final = lattice.steps_of(LARGEST_SCALE)
+_MOST_STEPS: Final = lattice.steps_of(SMALLEST_SCALE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoordinateScales:
     """Scales made ready for drawing: prepare them once where the same ones are drawn with again.
 
-    Attributes
+    Parameters
     ----------
-    steps : Q for each coordinate
+    steps : Q for each coordinate, as `CoordinateScales.of` computes it
 
     Examples
     --------
@@ -36,6 +40,15 @@ class CoordinateScales:
     """
 
     steps: NDArray[np.uint64]
+
+    def __post_init__(self) -> None:
+        steps = np.array(self.steps, np.uint64)
+        even_and_in_range = (steps & np.uint64(1) == 0) & (steps >= _FEWEST_STEPS) & (steps <= _MOST_STEPS)
+        if steps.ndim != 1 or not even_and_in_range.all():  # zero steps would mean no noise
+            remedy = "write CoordinateScales.of([...]) with scales from 1/20 to 2^38"
+            raise ParameterError("steps", self.steps, reason="are no scales of the lattice", remedy=remedy)
+        steps.setflags(write=False)
+        object.__setattr__(self, "steps", steps)
 
     @classmethod
     def of(cls, scales: Iterable[Exact]) -> "CoordinateScales":

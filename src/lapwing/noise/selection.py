@@ -16,6 +16,7 @@ from lapwing.noise.coins import uniform_below
 from lapwing.noise.exact_exponential import exponential_bounds, is_below
 from lapwing.noise.guide_table import CHUNK
 from lapwing.noise.lattice import UNIT_BITS, standard_exponential
+from lapwing.noise.pools import VEIL
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
@@ -41,11 +42,11 @@ def exponential_lattice(count: int, *, source: RandomSource = SYSTEM) -> NDArray
     Proof: proofs/lattice.md
     """
     count = whole("count", count, least=0)
-    draws = np.empty(count, np.uint64)
-    for start in range(0, count, CHUNK):
+    draws = np.empty(max(count, VEIL), np.uint64)
+    for start in range(0, draws.size, CHUNK):
         chunk = draws[start : start + CHUNK]
         chunk[:], _ = standard_exponential().draw(chunk.size, source)
-    return draws
+    return draws[:count].copy() if count < VEIL else draws
 
 
 def choose_exponential(offsets: Sequence[int] | NDArray[np.integer], *, source: RandomSource = SYSTEM) -> int:
