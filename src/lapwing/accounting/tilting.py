@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from lapwing.accounting.dominating_pair import Floats
 from lapwing.accounting.losses.law import LossLaw
 
 Factor: TypeAlias = tuple[LossLaw, int]
@@ -43,7 +44,11 @@ class Tilts:
     def __init__(self, factors: Sequence[Factor]) -> None:
         self.cumulants = np.zeros(len(SLOPES))
         for law, times in factors:
-            self.cumulants += times * law.cumulant(SLOPES)
+            self.include(law.cumulant(SLOPES), times)
+
+    def include(self, cumulants: Floats, times: int) -> None:
+        """Add `times` uses of a law with these cumulants."""
+        self.cumulants += times * cumulants
 
     def for_delta(self, delta: float) -> Target:
         """Return the target at `delta`; its epsilon is the bound of Canonne, Kamath and Steinke 2020."""
