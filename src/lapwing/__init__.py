@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lapwing.mechanisms.above_threshold import AboveThreshold
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.exponential import ExponentialMechanism
     from lapwing.mechanisms.gaussian import GaussianMechanism
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
     from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
     from lapwing.mechanisms.randomized_response import RandomizedResponse
+    from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
+    from lapwing.mechanisms.sparse_vector.advice import advise
+    from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
+    from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
+    from lapwing.mechanisms.sparse_vector.movement import Movement
+    from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
     from lapwing.queries.asking import (
         at_least,
         bins,
@@ -43,19 +50,24 @@ if TYPE_CHECKING:
     from lapwing.vocabulary.sensitive import Sensitive
 
 _HOME = {
+    "AboveThreshold": "lapwing.mechanisms.above_threshold",
+    "AdaptiveSparse": "lapwing.mechanisms.sparse_vector.adaptive",
     "Adjacency": "lapwing.vocabulary.adjacency",
     "Boolean": "lapwing.queries.column",
     "Category": "lapwing.queries.column",
     "Column": "lapwing.queries.column",
+    "CorrelationScreen": "lapwing.mechanisms.sparse_vector.correlation",
     "Date": "lapwing.queries.column",
     "DiscreteGaussianMechanism": "lapwing.mechanisms.discrete_gaussian",
     "ExponentialMechanism": "lapwing.mechanisms.exponential",
     "GaussianMechanism": "lapwing.mechanisms.gaussian",
+    "GaussianSparse": "lapwing.mechanisms.sparse_vector.gaussian",
     "GeometricMechanism": "lapwing.mechanisms.geometric",
     "Integer": "lapwing.queries.column",
     "KeyType": "lapwing.queries.catalogue",
     "LaplaceMechanism": "lapwing.mechanisms.laplace",
     "LapwingError": "lapwing.vocabulary.errors",
+    "Movement": "lapwing.mechanisms.sparse_vector.movement",
     "NoisyMaxWithGap": "lapwing.mechanisms.noisy_max",
     "PermuteAndFlip": "lapwing.mechanisms.permute_and_flip",
     "Population": "lapwing.queries.catalogue",
@@ -64,8 +76,12 @@ _HOME = {
     "Real": "lapwing.queries.column",
     "Rows": "lapwing.queries.catalogue",
     "Sensitive": "lapwing.vocabulary.sensitive",
+    "SparseVector": "lapwing.mechanisms.sparse_vector.pure",
+    "StreamNoise": "lapwing.mechanisms.sparse_vector.pure",
     "Table": "lapwing.queries.catalogue",
     "Text": "lapwing.queries.column",
+    "YesTells": "lapwing.mechanisms.sparse_vector.pure",
+    "advise": "lapwing.mechanisms.sparse_vector.advice",
     "age": "lapwing.queries.written",
     "at_least": "lapwing.queries.asking",
     "bins": "lapwing.queries.asking",
@@ -89,19 +105,24 @@ _HOME = {
 }
 
 __all__ = [
+    "AboveThreshold",
+    "AdaptiveSparse",
     "Adjacency",
     "Boolean",
     "Category",
     "Column",
+    "CorrelationScreen",
     "Date",
     "DiscreteGaussianMechanism",
     "ExponentialMechanism",
     "GaussianMechanism",
+    "GaussianSparse",
     "GeometricMechanism",
     "Integer",
     "KeyType",
     "LaplaceMechanism",
     "LapwingError",
+    "Movement",
     "NoisyMaxWithGap",
     "PermuteAndFlip",
     "Population",
@@ -110,8 +131,12 @@ __all__ = [
     "Real",
     "Rows",
     "Sensitive",
+    "SparseVector",
+    "StreamNoise",
     "Table",
     "Text",
+    "YesTells",
+    "advise",
     "age",
     "at_least",
     "bins",

@@ -33,7 +33,8 @@ def optimal_delta(times, epsilon, level, delta_each=0):
         if gain <= 0:
             break
         total += binomial(times, lies) * gain
-    return 1 - (1 - mpf(delta_each)) ** times * (1 - total / (1 + exp(e)) ** times)
+    total /= (1 + exp(e)) ** times
+    return 1 - (1 - mpf(delta_each)) ** times * (1 - total) if delta_each else total
 
 
 def solve(profile, delta, high):
@@ -41,7 +42,7 @@ def solve(profile, delta, high):
     low, high, delta = mpf(0), mpf(high), mpf(delta)
     if profile(low) <= delta:
         return low
-    for _ in range(120):
+    for _ in range(90):
         middle = (low + high) / 2
         if profile(middle) > delta:
             low = middle

@@ -91,7 +91,7 @@ def pair_on_grid(factors: Sequence[Factor], tilts: Tilts, reverse: Tilts) -> Dom
 
 def plan(factors: Sequence[Factor], tilts: Tilts, target: Target) -> Grid:
     """Return a grid that is good for `target`."""
-    log_lost = max(target.log_delta, -650.0) + _LOG_LOST
+    log_lost = max(target.log_delta, -640.0) + _LOG_LOST
     uses = sum(times for _, times in factors)
     tail = math.exp(log_lost) / uses
     spans = [law.span(tail) for law, _ in factors]

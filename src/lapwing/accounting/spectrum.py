@@ -29,6 +29,7 @@ from lapwing.accounting.tilting import Factor, Target, Tilts
 _LOG_SHARE = -14.0
 """log of the share of delta that the copies and the frequencies left out may each cost."""
 
+_MOST_FREQUENCIES = 1 << 16
 _PRECISION = 1e-8
 _LARGEST = 1e6
 _SMALLEST = 1e-300
@@ -64,7 +65,7 @@ class Line:
         for _ in range(4):
             decay = math.log(slope / highest) - _LOG_SHARE
             highest = max(2 * slope, math.sqrt(2 * max(decay, 1.0) / (gaussian + smoothing)))
-        return cls(slope, period, math.ceil(highest * period / (2 * math.pi)), smoothing)
+        return cls(slope, period, min(math.ceil(highest * period / (2 * math.pi)), _MOST_FREQUENCIES), smoothing)
 
     @cached_property
     def frequencies(self) -> Floats:

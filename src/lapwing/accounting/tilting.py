@@ -23,6 +23,8 @@ GAINS = SLOPES * np.log(SLOPES) - (SLOPES + 1) * np.log1p(SLOPES)
 _STEEPEST = len(SLOPES) - 9
 """The last slope that is used: a bound for what lies above needs a steeper one."""
 
+_LEAST_LOG_DELTA = -690.0
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -60,7 +62,7 @@ class Tilts:
         """Return the target at `epsilon`; its delta is the same bound, read the other way."""
         bounds = self.cumulants + GAINS - SLOPES * epsilon
         best = min(int(np.argmin(bounds)), _STEEPEST)
-        return Target(best, epsilon, min(0.0, float(bounds[best])))
+        return Target(best, epsilon, min(0.0, max(float(bounds[best]), _LEAST_LOG_DELTA)))
 
     def highest(self, log_mass: float) -> float:
         """Return a loss above which at most e^log_mass lies (Chernoff)."""

@@ -4,6 +4,7 @@ It reads the catalogue and nothing else, so a plan costs the same and is refused
 """
 
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from lapwing.queries import bernstein
@@ -19,6 +20,7 @@ from lapwing.queries.aggregate import (
     Once,
     OpenKey,
     PickedRows,
+    cell_count,
 )
 from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import Population, Rows
@@ -57,11 +59,14 @@ from lapwing.queries.questions import (
 from lapwing.queries.scope import Scope
 from lapwing.queries.sensitivity import sensitivity
 from lapwing.queries.term import Constant, bounds
+from lapwing.queries.written import Value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import whole
 
 MOST_CELLS = 100_000
-_MOST_PART = 2**62
+_MOST_BITS = 63
+_MOST_STEPS = 2**28
+"""One person moves a total or a moment by at most so many grid steps: noise a thousand times as large can be drawn."""
 
 
 def plan(question: Question, population: Population) -> Plan:
@@ -117,21 +122,41 @@ class _Planner:
                 return self.distinct(question)
 
     def total(self, question: Sum) -> Plan:
-        value, rows = measure(question.value, self.scope), self.rows()
+        rows, groups = self.rows(), self.groups()
+
+        def most(values: list[Measure]) -> int:
+            return rows * groups * max(abs(bound) for bound in bounds(values[0].term))
+
+        (value,) = self.measured([question.value], most)
         low, high = (bound * rows for bound in bounds(value.term))
-        self.check_part(max(abs(low), abs(high)))
-        bounding = ClippedTotals(term=value.term, low=min(0, low), high=max(0, high), max_cells=self.groups())
+        bounding = ClippedTotals(term=value.term, low=min(0, low), high=max(0, high), max_cells=groups)
         return self.made(bounding, Total(step=value.step))
 
     def moments(self, question: Average) -> Plan:
-        degree, cells = _DEGREES[question.moment]
-        values = [measure(value, self.scope, most_cells=cells) for value in question.values]
-        scales = tuple(_scale(value) for value in values)
-        rows, most = self.rows(), math.prod(scale.extent**degree for scale in scales)
-        self.check_part(rows * most)
+        degree, rows, groups = _DEGREES[question.moment], self.rows(), self.groups()
+
+        def most(values: list[Measure]) -> int:
+            return math.prod(_scale(value).extent ** degree for value in values)
+
+        values = self.measured(question.values, lambda values: rows * groups * most(values))
         terms = bernstein.products([bernstein.basis(value.term, degree) for value in values])
-        bounding = PickedRows(terms=terms, most=most, max_rows=rows, max_cells=self.groups())
-        return self.made(bounding, Moments(moment=question.moment, scales=scales))
+        bounding = PickedRows(terms=terms, most=most(values), max_rows=rows, max_cells=groups)
+        return self.made(bounding, Moments(moment=question.moment, scales=tuple(_scale(value) for value in values)))
+
+    def measured(self, values: Sequence[Value], most: Callable[[list[Measure]], int]) -> list[Measure]:
+        """Return the values on their own grids, or on the finest coarser ones on which a person moves few enough steps.
+
+        What is rounded away is far below the noise, which is at least as many steps as one person moves.
+        """
+        measures = [measure(value, self.scope) for value in values]
+        for bits in range(_MOST_BITS, 1, -1):
+            coarser = [value.coarser(max(0, _size(value).bit_length() - bits)) for value in measures]
+            if most(coarser) <= _MOST_STEPS:
+                return coarser
+        raise BadQuestionError(
+            f"one person could move this by more than {_MOST_STEPS} steps of the coarsest grid; clip tighter, or count "
+            "fewer rows and groups of a person"
+        )
 
     def quantiles(self, question: Ranks) -> Plan:
         self.ungrouped()
@@ -211,17 +236,13 @@ class _Planner:
                 f"a person may be in any number of groups of {self.scope.table.name}; say in how many they count: "
                 "max_groups=2"
             )
-        return whole("max_groups", self.question.max_groups, most=2**20)
+        limit = whole("max_groups", self.question.max_groups, most=2**20)
+        count = cell_count(self.keys)
+        return limit if count is None else min(limit, count)
 
     def ungrouped(self) -> None:
         if self.keys:
             raise BadQuestionError("this cannot be grouped; ask once for each group, with a where of its own")
-
-    def check_part(self, part: int) -> None:
-        if part > _MOST_PART:
-            raise BadQuestionError(
-                f"one person could add {float(part):.1e} grid steps, more than 2^62; clip tighter, or count fewer rows"
-            )
 
     def undeclared(self) -> BadQuestionError:
         names = ", ".join(repr(key.column) for key in self.keys if isinstance(key, OpenKey))
@@ -231,13 +252,13 @@ class _Planner:
         )
 
 
-_DEGREES = {
-    # The degree of the polynomials, and the most grid cells that keep their products within 62 bits.
-    Moment.MEAN: (1, 2**31),
-    Moment.VARIANCE: (2, 2**20),
-    Moment.COVARIANCE: (1, 2**20),
-    Moment.CORRELATION: (2, 2**10),
-}
+_DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.CORRELATION: 2}
+"""The degree of the polynomials whose sums give a moment."""
+
+
+def _size(value: Measure) -> int:
+    low, high = bounds(value.term)
+    return max(abs(low), abs(high), high - low)
 
 
 def _scale(value: Measure) -> Scale:
