@@ -41,23 +41,16 @@ def clipped(writer: Writer, number: str, low: float, high: float) -> str:
 
 
 def _on_grid(writer: Writer, row: RowOf, term: OnGrid) -> str:
-<<<<<<< HEAD
-    column, dialect = writer.column(row, term.column), writer.dialect
-    if isinstance(writer.type_of(row, term.column), Real):
-        step = 2.0**-term.bits
-        number = clipped(writer, column, term.low * step, term.high * step)
-        if term.bits < 0:
-            # PostgreSQL refuses to halve the smallest doubles; whatever is this near to zero lands on zero anyway.
-            near = f"{number} BETWEEN {writer.value(-0.5)} AND {writer.value(0.5)}"
-            number = f"CASE WHEN {near} THEN {writer.value(0.0)} ELSE {number} END"
-    elif term.bits == 0:
-=======
     column = writer.column(row, term.column)
     if not isinstance(writer.type_of(row, term.column), Real):
->>>>>>> queries
         return clipped(writer, column, term.low, term.high)
     step = 2.0**-term.bits
-    return _rounded(writer, clipped(writer, column, term.low * step, term.high * step), term.bits)
+    number = clipped(writer, column, term.low * step, term.high * step)
+    if term.bits < 0:
+        # PostgreSQL refuses to halve the smallest doubles; whatever is this near to zero lands on zero anyway.
+        near = f"{number} BETWEEN {writer.value(-0.5)} AND {writer.value(0.5)}"
+        number = f"CASE WHEN {near} THEN {writer.value(0.0)} ELSE {number} END"
+    return _rounded(writer, number, term.bits)
 
 
 def _rounded(writer: Writer, number: str, bits: int) -> str:
