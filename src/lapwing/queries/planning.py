@@ -220,7 +220,7 @@ class _Planner:
         """Return how many rows of a person count."""
         if self.scope.table.rows is Rows.ONE_A_PERSON:
             return 1
-        limit = self.question.max_rows or self.scope.table.max_rows
+        limit = self.scope.table.max_rows if self.question.max_rows is None else self.question.max_rows
         if limit is None:
             raise BadQuestionError(
                 f"a person may have any number of rows in {self.scope.table.name}; say how many count: max_rows=3"
