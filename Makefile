@@ -42,8 +42,8 @@ lock: .venv/run      ## choose new versions of what lapwing stands on
 	$(BIN)/uv pip compile --quiet --universal --upgrade --no-header --no-annotate --all-extras --group dev \
 	  pyproject.toml -o constraints.txt
 
-clean:      ## forget both environments
-	rm -rf .venv .venv-peers
+clean:      ## forget all environments
+	rm -rf .venv .venv-*
 
 .venv/run: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo 'Python 3.11 or newer not found. Install it, or say: make PYTHON=/path/to/python'; exit 1; }
@@ -57,9 +57,18 @@ clean:      ## forget both environments
 	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[postgres,spark]' --group dev
 	@touch $@
 
+bench-queries: .venv-smartnoise/ready .venv-tumult/ready
+
 # Peers are yardsticks: they never share an environment with the product.
 .venv-peers/ready: .venv/run benchmarks/peers.txt
 	@echo 'Setting up .venv-peers (once)'
 	@$(PYTHON) -m venv .venv-peers
 	@$(INSTALL) --python $(PEERS)/python -e '.[postgres]' -r benchmarks/peers.txt
+	@touch $@
+
+# Peers that quarrel with the others. One that cannot be installed here is left out, and the benchmark says so.
+.venv-%/ready: .venv/run benchmarks/peers-%.txt
+	@echo 'Setting up .venv-$* (once)'
+	@$(PYTHON) -m venv .venv-$*
+	@$(INSTALL) --python .venv-$*/bin/python -r benchmarks/peers-$*.txt || echo '$* cannot be installed here'
 	@touch $@

@@ -23,6 +23,7 @@ class Dialect:
     text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`picking.text_number`)
     text_order : a text expression, to be ordered byte by byte
     starts_with : whether a text expression starts with another
+    in_order : a SELECT that is best planned on its own, with its rows in an order that the next step can use
     """
 
     quote: str
@@ -38,6 +39,7 @@ class Dialect:
     text_number: str
     text_order: str
     starts_with: str
+    in_order: str = "{0}"
 
     def name(self, name: str) -> str:
         """Return a name as an identifier.
@@ -78,6 +80,9 @@ POSTGRES = Dialect(
     text_number="CAST(CAST('x' || substr(md5({}), 1, 15) AS BIT(60)) AS BIGINT)",
     text_order='{} COLLATE "C"',
     starts_with="starts_with({}, {})",
+    # OFFSET keeps an expression from being copied to every place that names it, four times for a rank; and people in
+    # order are grouped and ranked without a hash table that outgrows its memory.
+    in_order="{0} ORDER BY {1} OFFSET 0",
 )
 
 SPARK = Dialect(

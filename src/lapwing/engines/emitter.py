@@ -110,7 +110,9 @@ class _Select:
         if row.table.row_key is not None and isinstance(self.aggregate.bounding, PickedRows):
             select.append(f"{row_number(writer, row, row.table.row_key)} AS o")
         select += passed
-        where = f"{person} IS NOT NULL AND {condition(writer, row, self.aggregate.counted)}"
+        where = condition(writer, row, self.aggregate.counted)
+        if not self.one_row:
+            where = f"{person} IS NOT NULL AND {where}"
         self.steps["counted"] = f"SELECT {', '.join(select)} FROM {writer.relation(row)} WHERE {where}"
 
     def furthest(self, bounding: Furthest) -> None:
@@ -134,6 +136,7 @@ class _Select:
             numbered = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {same} ORDER BY p) AS o FROM counted"
         told = [self.person_number, *(cell.number for cell in self.cells), *values, "o"]
         folded = f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM ({numbered}) AS numbered"
+        folded = self.in_order(folded, "p")
         among = ["p"] if bounding.max_cells is None else ["p", *self.keys]
         order = [rank("t"), *(cell.order for cell in self.cells), *values, "o"]
         self.steps["picked"] = self.lowest(folded, among, order, bounding.max_rows)
@@ -147,10 +150,12 @@ class _Select:
         person = ["p", *(["n"] if few and self.row.table.key_type is KeyType.TEXT else [])]
         select = ", ".join([*person, *self.keys, *(f"{number} AS v{i}" for i, number in enumerate(numbers()))])
         group = ", ".join([*person, *self.keys])
+        if few and self.row.table.key_type is KeyType.INTEGER:
+            self.steps[self.last] = self.in_order(self.steps[self.last], group)
         self.steps["parts"] = f"SELECT {select} FROM {self.last} GROUP BY {group}"
         if few and limit is not None:
             told = [self.person_number, *(cell.number for cell in self.cells)]
-            folded = f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM parts"
+            folded = self.in_order(f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM parts", "p")
             order = [rank("t"), *(cell.order for cell in self.cells)]
             self.steps["kept"] = self.lowest(folded, ["p"], order, limit)
 
@@ -170,6 +175,9 @@ class _Select:
     def clipped_total(self, bounding: ClippedTotals) -> str:
         number = "COUNT(*)" if bounding.term == Constant(1) else self.sum("v0")
         return self.whole(clipped(self.writer, number, bounding.low, bounding.high))
+
+    def in_order(self, select: str, order: str) -> str:
+        return self.writer.dialect.in_order.format(select, order)
 
     def sum(self, number: str) -> str:
         return self.writer.dialect.total.format(number)

@@ -30,6 +30,7 @@ _PINNED = {
     "extra_float_digits": "3",
     "transform_null_equals": "off",
     "lock_timeout": "0",
+    "parallel_tuple_cost": "0.001",  # the default keeps all of a large sort on one processor
     "jit": "off",  # it compiles for longer than most of our statements run
 }
 _CONNECT_SECONDS = 10
