@@ -1,4 +1,4 @@
-"""The tables of the queries benchmark: events with a heavy tail of rows per person, and people with forty attributes."""
+"""The tables of the queries benchmark: events with a heavy tail of rows a person, and people with many attributes."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ GROUPS = 100
 FLAGS = 30
 
 
-def generator(seed: int) -> np.random.Generator:
+def generator(seed: int):
     return np.random.Generator(np.random.Philox(seed))  # noqa: TID251 - the same tables in every run
 
 

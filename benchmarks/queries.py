@@ -72,7 +72,7 @@ PEOPLE = Population(
 )
 SUM = plan(ask.total("events", "value", by="grp", max_rows=3, max_groups=5), EVENTS)
 
-# The same sum by hand: what someone who knows DuckDB writes for these bounds. The order is any that is the person's own.
+# The same sum by hand: what someone who knows DuckDB writes for these bounds, with any order of a person's groups.
 BY_HAND = """
 WITH pairs AS (
     SELECT person_id, grp,
@@ -81,10 +81,12 @@ WITH pairs AS (
 kept AS (
     SELECT grp, total, ROW_NUMBER() OVER (
         PARTITION BY person_id
-        ORDER BY ((((person_id * 1009 + grp) % 2147483647) * 1103515245 + 1234567) % 2147483647) * 48271 % 2147483647, grp
+        ORDER BY (((person_id * 1009 + grp) % 2147483647 * 1103515245 + 1234567) % 2147483647) * 48271 % 2147483647, grp
     ) AS place FROM pairs)
 SELECT grp, CAST(SUM(total) AS BIGINT) FROM kept WHERE place <= 5 GROUP BY grp
 """
+
+BARE = "SELECT count(*) FROM people WHERE {}"
 
 
 def best(cases: dict[str, Callable[[], object]], rounds: int, timer: Callable[[], float]) -> dict[str, float]:
@@ -158,7 +160,7 @@ def told(name: str, seconds: float | None, rows: int) -> tuple[float, str]:
 def on_postgres(goals: Goals, path: Path, rows: int) -> None:
     with loaded(path) as dsn:
         source = {"events": PostgresTable(table="events")}
-        with PostgreSQL(EVENTS, source, dsn, on_failure=lambda reason: print(reason)) as engine:
+        with PostgreSQL(EVENTS, source, dsn, on_failure=print) as engine:
             noise = GeometricMechanism(l1_sensitivity=SUM.sensitivity.l1, epsilon=1)
             cohort = plan(ask.count("events", "age between 30 and 60 and sex = 1 and score > 500"), EVENTS).aggregate
             cases = {
@@ -209,7 +211,7 @@ def cohorts(goals: Goals, path: Path) -> None:
         few = range(100)
         seconds = best(
             {
-                "bare DuckDB": lambda: [bare.execute(f"SELECT count(*) FROM people WHERE {wheres[i]}").fetchall() for i in few],  # noqa: E501, S608
+                "bare DuckDB": lambda: [bare.execute(BARE.format(wheres[i])).fetchall() for i in few],
                 "lapwing, one by one": lambda: [engine.number(asked[i]) for i in few],
             },
             7,
@@ -232,13 +234,15 @@ def cohorts(goals: Goals, path: Path) -> None:
     table(f"Cohorts of {data.num_rows:,} people, questions per CPU second", ["", "1/s"], shown)
     print(f"  bitmaps of {len(atoms)} atoms, built and asked once: {building:.2f} s")
     goals.at_most("cohort count beside bare DuckDB", rates["bare DuckDB"] / rates["lapwing, one by one"], 1.2)
-    goals.at_least("stream of cohorts beside one DuckDB query each", rates["lapwing, a stream"] / rates["bare DuckDB"], 30)
+    goals.at_least(
+        "stream of cohorts beside one DuckDB query each", rates["lapwing, a stream"] / rates["bare DuckDB"], 30
+    )
 
 
 def check(bare: duckdb.DuckDBPyConnection, engine: DuckDB, wheres: list[str], asked: list) -> None:
     """See that all of them count the same people."""
     for where, many, aggregate in zip(wheres, engine.numbers(asked, data_version=1), asked, strict=True):
-        ((people,),) = bare.execute(f"SELECT count(*) FROM people WHERE {where}").fetchall()  # noqa: S608
+        ((people,),) = bare.execute(BARE.format(where)).fetchall()
         one = engine.number(aggregate)
         assert people == many.open_for_release() == one.open_for_release()  # noqa: S101
 

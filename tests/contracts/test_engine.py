@@ -221,6 +221,30 @@ def test_events_within_days_of_one_another(bench) -> None:
     assert people(bench, within, patients, visits, codes) == 1
 
 
+FAR = "has(codes, codes.day >= visits.day and age(patients.born, codes.day) {})"
+
+
+@pytest.mark.parametrize(
+    ("where", "counted"),
+    [
+        (f"has(visits, {FAR.format('>= 18')})", {1, 3}),
+        (f"has(visits, not {FAR.format('>= 18')})", {2, 3, 4}),
+        (f"has(visits, {FAR.format('>= 18')}, 2)", {3}),
+        (f"not has(visits, not {FAR.format('>= 18')})", {1, 5}),
+    ],
+    ids=["some", "not some", "two", "no other"],
+)
+def test_a_row_may_be_compared_with_rows_two_tables_out(bench, where, counted) -> None:
+    born, adult, child = date(2000, 6, 1), date(2018, 6, 1), date(2018, 5, 31)
+    days = {1: [adult], 2: [child], 3: [adult, adult, date.max], 4: [adult], 5: []}
+    patients = [patient(pid, born=None if pid == 4 else born) for pid in days]
+    visits = [visit(pid, day=day) for pid, seen in days.items() for day in seen]
+    codes = [code(pid, day=day) for pid, seen in days.items() for day in seen[:1]]
+    for one in patients:
+        bench.load({"patients": [one], "visits": visits, "codes": codes})
+        assert numbers(bench, ask.count("patients", where)) == (int(one["pid"] in counted),), one
+
+
 def test_a_funnel_puts_each_person_where_their_best_row_stops(bench) -> None:
     rows = [patient(1, smoker=True), patient(1, smoker=True, age=70), patient(2, smoker=False, age=70), patient(3)]
     bench.load({**EMPTY, "patients": rows})

@@ -11,7 +11,6 @@ from psycopg import sql
 
 from engines.clinic import arrow_tables, arrow_type
 from engines.rows_in_memory import RowsInMemory
-from lapwing.engines.dialect import DUCKDB
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.postgres import PostgreSQL
 from lapwing.engines.postgres_registry import PostgresTable
@@ -31,8 +30,7 @@ class DuckDBBench(DuckDB):
     def load(self, tables):
         for name, arrow in arrow_tables(self._population, tables).items():
             self._connection.register("incoming", arrow)
-            place = DUCKDB.name(f"data of {name}")
-            self._connection.execute(f"CREATE OR REPLACE TABLE {place} AS FROM incoming").fetchall()
+            self._connection.execute(f"CREATE OR REPLACE TABLE {self._relations[name]} AS FROM incoming").fetchall()
             self._connection.unregister("incoming")
         self._one_row = one_row_a_person(self._population, tables)
         return self

@@ -83,10 +83,10 @@ def atoms(table):
     return st.sampled_from(table.columns).flatmap(about)
 
 
-def gaps(table, outer):
+def gaps(table, outers):
     """Conditions about two days, of one row or of two rows of the same person."""
-    mine = [Name(c.name, table.name) for c in table.columns if isinstance(c.type, Date)]
-    others = mine + [Name(c.name, outer.name) for c in (outer.columns if outer else ()) if isinstance(c.type, Date)]
+    mine, *rest = ([Name(c.name, t.name) for c in t.columns if isinstance(c.type, Date)] for t in (table, *outers))
+    others = sum(rest, mine)
     if not mine or len(others) < 2:
         return st.nothing()
     pair = st.tuples(st.sampled_from(mine), st.sampled_from(others)).filter(
@@ -101,14 +101,13 @@ def gaps(table, outer):
     return within | later | aged
 
 
-def conditions(table, outer=None, depth=2):
-    """Conditions about rows of a table; `outer` is the table around it, when it is inside another condition."""
-    base = atoms(table) | gaps(table, outer)
+def conditions(table, outers=(), depth=2):
+    """Conditions about rows of a table; `outers` are the tables around it, when it is inside other conditions."""
+    base = atoms(table) | gaps(table, outers)
     if depth > 0:
-        inner = [t for t in POPULATION.tables if outer is None or t.name != outer.name]
-        inner = [t for t in inner if t.name != table.name]
-        for other in inner:
-            where = conditions(other, table, depth - 1)
+        around = {table.name, *(outer.name for outer in outers)}
+        for other in (t for t in POPULATION.tables if t.name not in around):
+            where = conditions(other, (table, *outers), depth - 1)
             base |= st.builds(lambda w, n, o=other: ask.has(o.name, w, at_least=n), where, st.integers(1, 3))
     return st.recursive(
         base,

@@ -23,6 +23,7 @@ class Dialect:
     text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`picking.text_number`)
     text_order : a text expression, to be ordered byte by byte
     starts_with : whether a text expression starts with another
+    sees_far : whether a subquery may name columns of a query further out than the one around it
     in_order : a SELECT that is best planned on its own, with its rows in an order that the next step can use
     """
 
@@ -40,6 +41,7 @@ class Dialect:
     text_order: str
     starts_with: str
     in_order: str = "{0}"
+    sees_far: bool = True
 
     def name(self, name: str) -> str:
         """Return a name as an identifier.
@@ -99,4 +101,5 @@ SPARK = Dialect(
     text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
     text_order="{}",
     starts_with="startswith({}, {})",
+    sees_far=False,
 )

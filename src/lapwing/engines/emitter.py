@@ -70,6 +70,8 @@ class _Select:
     def text(self) -> str:
         bounding = self.aggregate.bounding
         match bounding:
+            case Once() if self.one_row and not self.keys:
+                return f"SELECT COUNT(*) FROM {self.writer.relation(self.row)} WHERE {self.counted()}"
             case Once():
                 self.count([])
                 self.part(list, bounding.max_cells)
@@ -110,10 +112,12 @@ class _Select:
         if row.table.row_key is not None and isinstance(self.aggregate.bounding, PickedRows):
             select.append(f"{row_number(writer, row, row.table.row_key)} AS o")
         select += passed
-        where = condition(writer, row, self.aggregate.counted)
-        if not self.one_row:
-            where = f"{person} IS NOT NULL AND {where}"
-        self.steps["counted"] = f"SELECT {', '.join(select)} FROM {writer.relation(row)} WHERE {where}"
+        self.steps["counted"] = f"SELECT {', '.join(select)} FROM {writer.relation(row)} WHERE {self.counted()}"
+
+    def counted(self) -> str:
+        """Return which rows count; where there is one for every person, no key is missing."""
+        where = condition(self.writer, self.row, self.aggregate.counted)
+        return where if self.one_row else f"{self.writer.person(self.row)} IS NOT NULL AND {where}"
 
     def furthest(self, bounding: Furthest) -> None:
         """Add the number of steps that each row passes, then the largest of each person."""

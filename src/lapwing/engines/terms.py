@@ -65,7 +65,8 @@ def _elapsed(writer: Writer, row: RowOf, term: Elapsed) -> str:
     def number(end: str | int) -> str:
         if isinstance(end, int):
             return writer.value(ymd(end) if years else end)
-        return writer.ymd(row, end) if years else writer.day_number(row, end)
+        column = writer.column(row, end)
+        return writer.ymd(column) if years else writer.day_number(column)
 
     gap = f"({number(term.until)} - {number(term.since)})"
     if years:
@@ -120,7 +121,7 @@ def _value_column(writer: Writer, row: RowOf, column: str, name: str) -> tuple[s
             number = f"CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 END"
             return select, number, number
         case Date():
-            return writer.day_number(row, column), name, name
+            return writer.day_number(select), name, name
         case _:
             return select, name, name
 
