@@ -158,21 +158,19 @@ def told(name: str, seconds: float | None, rows: int) -> tuple[float, str]:
 
 
 def on_postgres(goals: Goals, path: Path, rows: int) -> None:
-    with loaded(path) as dsn:
-        source = {"events": PostgresTable(table="events")}
-        with PostgreSQL(EVENTS, source, dsn, on_failure=print) as engine:
-            noise = GeometricMechanism(l1_sensitivity=SUM.sensitivity.l1, epsilon=1)
-            cohort = plan(ask.count("events", "age between 30 and 60 and sex = 1 and score > 500"), EVENTS).aggregate
-            cases = {
-                "lapwing, bounded sum": lambda: noise.release(engine.vector(SUM.aggregate)),
-                "lapwing, cohort": lambda: engine.number(cohort),
-            }
-            ours = best(cases, 2, time.perf_counter)
-        python = HERE.parent / ".venv-smartnoise" / "bin" / "python"
-        theirs, note = told("SmartNoise", seconds_of(python, "smartnoise", dsn, runs=2), rows)
-    shown = [[name, f"{seconds:.2f}"] for name, seconds in ours.items()]
-    table("PostgreSQL, seconds on the wall", ["", "s"], [*shown, [f"SmartNoise, bounded sum {note}", f"{theirs:.2f}"]])
-    speed = theirs / ours["lapwing, bounded sum"]
+    python = HERE.parent / ".venv-smartnoise" / "bin" / "python"
+    noise = GeometricMechanism(l1_sensitivity=SUM.sensitivity.l1, epsilon=1)
+    cohort = plan(ask.count("events", "age between 30 and 60 and sex = 1 and score > 500"), EVENTS).aggregate
+    ours, theirs = [], []
+    with loaded(path) as dsn, PostgreSQL(EVENTS, {"events": PostgresTable(table="events")}, dsn) as engine:
+        cases = {"sum": lambda: noise.release(engine.vector(SUM.aggregate)), "cohort": lambda: engine.number(cohort)}
+        for _ in range(3):  # in turns, so that both have the same company
+            ours.append(best(cases, 1, time.perf_counter))
+            theirs.append(seconds_of(python, "smartnoise", dsn, runs=1))
+    seconds, note = told("SmartNoise", min((s for s in theirs if s is not None), default=None), rows)
+    shown = [[f"lapwing, {name}", f"{min(run[name] for run in ours):.2f}", ""] for name in cases]
+    table("PostgreSQL, seconds on the wall", ["", "s", ""], [*shown, ["SmartNoise, sum", f"{seconds:.2f}", note]])
+    speed = seconds / min(run["sum"] for run in ours)
     goals.at_least(f"bounded sum on PostgreSQL beside SmartNoise{note and f' ({note})'}", speed, 1)
 
 

@@ -7,6 +7,9 @@ fail, whatever value they meet.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+SMALL = 2**20
+"""Of so small terms 64 bits hold the sum of 2^43 rows, more than a table of PostgreSQL can have."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
@@ -18,6 +21,7 @@ class Dialect:
     mark : the mark of parameter n = 0, 1, ...; it may stand in more than one place
     integer, real, text, day, truth : the types of 64-bit integers, doubles, text, days and truth values
     total : the exact sum of a 64-bit integer expression, too wide to overflow
+    small_total : the same for terms of at most `SMALL`, if that can be had quicker
     day_number : the days since 1970-01-01 of a day expression
     ymd : year * 10000 + month * 100 + day of a day expression, as a 64-bit integer
     text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`picking.text_number`)
@@ -40,6 +44,7 @@ class Dialect:
     text_number: str
     text_order: str
     starts_with: str
+    small_total: str | None = None
     in_order: str = "{0}"
     sees_far: bool = True
 
@@ -77,6 +82,7 @@ POSTGRES = Dialect(
     day="DATE",
     truth="BOOLEAN",
     total="SUM({})",
+    small_total="SUM(CAST({} AS INTEGER))",  # 64 bits wide, where a sum of 64-bit integers is a decimal
     day_number="({} - DATE '1970-01-01')",
     ymd="CAST(date_part('year', {0}) * 10000 + date_part('month', {0}) * 100 + date_part('day', {0}) AS BIGINT)",
     text_number="CAST(CAST('x' || substr(md5({}), 1, 15) AS BIT(60)) AS BIGINT)",

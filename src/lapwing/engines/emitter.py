@@ -12,7 +12,7 @@ The steps are always the same, each a common table expression, and the bounding 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from lapwing.engines.dialect import Dialect
+from lapwing.engines.dialect import SMALL, Dialect
 from lapwing.engines.predicates import condition
 from lapwing.engines.terms import cell_columns, clipped, fold, rank, row_number, term_sql
 from lapwing.engines.writer import RowOf, Value, Writer
@@ -177,7 +177,9 @@ class _Select:
         return f"SELECT {', '.join([keys, *numbers])} FROM {self.last} GROUP BY {keys}"
 
     def clipped_total(self, bounding: ClippedTotals) -> str:
-        number = "COUNT(*)" if bounding.term == Constant(1) else self.sum("v0")
+        small, dialect = max(map(abs, bounds(bounding.term))) <= SMALL, self.writer.dialect
+        sum_ = dialect.small_total if small and dialect.small_total else dialect.total
+        number = "COUNT(*)" if bounding.term == Constant(1) else sum_.format("v0")
         return self.whole(clipped(self.writer, number, bounding.low, bounding.high))
 
     def in_order(self, select: str, order: str) -> str:
