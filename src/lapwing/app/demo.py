@@ -61,7 +61,8 @@ def _a_stream(clinic: list[tuple[str, int, bool]]) -> Iterator[str]:
             size = Sensitive(sum(s == sex and a in of_age and survivor for s, a, survivor in clinic))
             answer = stream.ask(size)
             if where := mechanism.interval(answer):
-                yield f"  yes: {sex}, {age} to {age + _YEARS - 1}, survivor: {int(where.low)} to {int(where.high)} patients"
+                size_range = f"{int(where.low)} to {int(where.high)} patients"
+                yield f"  yes: {sex}, {age} to {age + _YEARS - 1}, survivor: {size_range}"
         spent, noes = float(stream.spent or 0), stream.asked - stream.yeses
         yield f"{stream.asked} questions, {noes} of them answered no for nothing; epsilon {spent:.3f} spent"
 
