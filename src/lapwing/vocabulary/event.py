@@ -218,8 +218,8 @@ def checked_event(given: object) -> Event:
 
 
 def _events(name: str, given: object) -> tuple[Event, ...]:
-    if not isinstance(given, tuple):
-        raise ParameterError(name, given, reason="is no tuple of events", remedy="write them as a tuple")
+    if not isinstance(given, tuple) or not given:
+        raise ParameterError(name, given, reason="is no tuple of events", remedy="write at least one, in a tuple")
     return tuple(checked_event(part) for part in given)
 
 
