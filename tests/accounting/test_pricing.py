@@ -81,7 +81,7 @@ def test_every_kind_of_event_has_a_line_in_the_price_list() -> None:
         DiscreteLaplaceNoise(l1_sensitivity=1, scale=ONE),
         DiscreteGaussianNoise(l2_sensitivity_squared=1, sigma_squared=ONE),
         PureRelease(epsilon=ONE),
-        ApproximateRelease(epsilon=ONE, delta=HALF),
+        ApproximateRelease(epsilon=ONE, delta=Fraction(1, 10**9)),
         ExponentialSelection(epsilon=ONE),
         RandomizedResponse(epsilon=ONE),
         Composed(parts=(LAPLACE,)),
