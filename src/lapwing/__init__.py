@@ -7,19 +7,157 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lapwing.mechanisms.above_threshold import AboveThreshold
+    from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+    from lapwing.mechanisms.exponential import ExponentialMechanism
+    from lapwing.mechanisms.gaussian import GaussianMechanism
+    from lapwing.mechanisms.geometric import GeometricMechanism
+    from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
+    from lapwing.mechanisms.laplace import LaplaceMechanism
+    from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
+    from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
+    from lapwing.mechanisms.randomized_response import RandomizedResponse
+    from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
+    from lapwing.mechanisms.sparse_vector.advice import advise
+    from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
+    from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
+    from lapwing.mechanisms.sparse_vector.movement import Movement
+    from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
+    from lapwing.queries.asking import (
+        at_least,
+        bins,
+        by_year,
+        correlation,
+        count,
+        count_distinct,
+        count_rows,
+        covariance,
+        funnel,
+        has,
+        mean,
+        median,
+        quantiles,
+        top,
+        total,
+        variance,
+    )
+    from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+    from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
+    from lapwing.queries.written import age, col
     from lapwing.vocabulary.adjacency import Adjacency
     from lapwing.vocabulary.errors import LapwingError
     from lapwing.vocabulary.privacy_unit import PrivacyUnit
     from lapwing.vocabulary.sensitive import Sensitive
 
 _HOME = {
+    "AboveThreshold": "lapwing.mechanisms.above_threshold",
+    "AdaptiveSparse": "lapwing.mechanisms.sparse_vector.adaptive",
     "Adjacency": "lapwing.vocabulary.adjacency",
+    "Boolean": "lapwing.queries.column",
+    "Category": "lapwing.queries.column",
+    "Column": "lapwing.queries.column",
+    "CorrelationScreen": "lapwing.mechanisms.sparse_vector.correlation",
+    "Date": "lapwing.queries.column",
+    "DiscreteGaussianMechanism": "lapwing.mechanisms.discrete_gaussian",
+    "ExponentialMechanism": "lapwing.mechanisms.exponential",
+    "GaussianMechanism": "lapwing.mechanisms.gaussian",
+    "GaussianSparse": "lapwing.mechanisms.sparse_vector.gaussian",
+    "GeometricMechanism": "lapwing.mechanisms.geometric",
+    "Integer": "lapwing.queries.column",
+    "KeyType": "lapwing.queries.catalogue",
+    "LaplaceMechanism": "lapwing.mechanisms.laplace",
     "LapwingError": "lapwing.vocabulary.errors",
+    "Movement": "lapwing.mechanisms.sparse_vector.movement",
+    "NoisyMaxWithGap": "lapwing.mechanisms.noisy_max",
+    "PermuteAndFlip": "lapwing.mechanisms.permute_and_flip",
+    "Population": "lapwing.queries.catalogue",
     "PrivacyUnit": "lapwing.vocabulary.privacy_unit",
+    "RandomizedResponse": "lapwing.mechanisms.randomized_response",
+    "Real": "lapwing.queries.column",
+    "Rows": "lapwing.queries.catalogue",
     "Sensitive": "lapwing.vocabulary.sensitive",
+    "SparseVector": "lapwing.mechanisms.sparse_vector.pure",
+    "StreamNoise": "lapwing.mechanisms.sparse_vector.pure",
+    "Table": "lapwing.queries.catalogue",
+    "Text": "lapwing.queries.column",
+    "YesTells": "lapwing.mechanisms.sparse_vector.pure",
+    "advise": "lapwing.mechanisms.sparse_vector.advice",
+    "age": "lapwing.queries.written",
+    "at_least": "lapwing.queries.asking",
+    "bins": "lapwing.queries.asking",
+    "by_year": "lapwing.queries.asking",
+    "col": "lapwing.queries.written",
+    "correlation": "lapwing.queries.asking",
+    "count": "lapwing.queries.asking",
+    "count_distinct": "lapwing.queries.asking",
+    "count_rows": "lapwing.queries.asking",
+    "covariance": "lapwing.queries.asking",
+    "funnel": "lapwing.queries.asking",
+    "gaussian_histogram": "lapwing.mechanisms.histogram",
+    "geometric_histogram": "lapwing.mechanisms.histogram",
+    "has": "lapwing.queries.asking",
+    "mean": "lapwing.queries.asking",
+    "median": "lapwing.queries.asking",
+    "quantiles": "lapwing.queries.asking",
+    "top": "lapwing.queries.asking",
+    "total": "lapwing.queries.asking",
+    "variance": "lapwing.queries.asking",
 }
 
-__all__ = ["Adjacency", "LapwingError", "PrivacyUnit", "Sensitive"]
+__all__ = [
+    "AboveThreshold",
+    "AdaptiveSparse",
+    "Adjacency",
+    "Boolean",
+    "Category",
+    "Column",
+    "CorrelationScreen",
+    "Date",
+    "DiscreteGaussianMechanism",
+    "ExponentialMechanism",
+    "GaussianMechanism",
+    "GaussianSparse",
+    "GeometricMechanism",
+    "Integer",
+    "KeyType",
+    "LaplaceMechanism",
+    "LapwingError",
+    "Movement",
+    "NoisyMaxWithGap",
+    "PermuteAndFlip",
+    "Population",
+    "PrivacyUnit",
+    "RandomizedResponse",
+    "Real",
+    "Rows",
+    "Sensitive",
+    "SparseVector",
+    "StreamNoise",
+    "Table",
+    "Text",
+    "YesTells",
+    "advise",
+    "age",
+    "at_least",
+    "bins",
+    "by_year",
+    "col",
+    "correlation",
+    "count",
+    "count_distinct",
+    "count_rows",
+    "covariance",
+    "funnel",
+    "gaussian_histogram",
+    "geometric_histogram",
+    "has",
+    "mean",
+    "median",
+    "quantiles",
+    "top",
+    "total",
+    "variance",
+]
 
 
 def __getattr__(name: str) -> Any:

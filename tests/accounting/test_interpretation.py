@@ -46,19 +46,19 @@ def test_the_factor_of_two_is_attained() -> None:
     st.lists(st.floats(0.001, 1), min_size=8, max_size=8),
     st.floats(0.05, 3),
     st.integers(0, 1),
-    st.functions(like=lambda t: ..., returns=st.integers(0, 1), pure=True),
+    st.lists(st.integers(0, 1), min_size=8, max_size=8),
 )
-def test_no_prior_and_no_question_beats_twice_epsilon(weights, epsilon, answer, question) -> None:
+def test_no_prior_and_no_question_beats_twice_epsilon(weights, epsilon, answer, bits) -> None:
     """Three people, any dependence between them, any yes-or-no question to the table, answered by a coin."""
     tables = list(product((0, 1), repeat=3))
-    prior = dict(zip(tables, weights, strict=True))
+    prior, question = dict(zip(tables, weights, strict=True)), dict(zip(tables, bits, strict=True)).__getitem__
     worlds = compare_worlds(prior, lambda t: told(question(t), answer, epsilon), lambda t: (0, *t[1:]))
     assert worlds.distance <= 2 * epsilon * (1 + 1e-12)
     assert sum(worlds.with_data.values()) == pytest.approx(1)
 
 
 def test_what_is_learned_about_everybody_is_learned_without_her_too() -> None:
-    """A study finds the link; the insurer's belief about Alice moves from a half to more than nine tenths, either way."""
+    """A study finds the link; the insurer's belief about Alice moves from a half to over nine tenths, either way."""
     prior = {("linked", 1): 0.5, ("unlinked", 1): 0.25, ("unlinked", 0): 0.25}
     worlds = compare_worlds(prior, lambda t: 0.95 if t[0] == "linked" else 0.05, lambda t: (t[0], None))
     assert worlds.with_data["linked", 1] == worlds.without_data["linked", 1] > 0.9
@@ -66,7 +66,7 @@ def test_what_is_learned_about_everybody_is_learned_without_her_too() -> None:
 
 
 def test_naming_and_shaming_is_beyond_every_factor() -> None:
-    """Additive secrecy is as small as one likes, and whoever is named is known for sure (document 004, Exercise 2.3)."""
+    """Additive secrecy is as small as one likes, yet whoever is named is known for sure (document 004, Exercise 2.3)."""
     prior = {0: 0.999, 1: 0.001}
     worlds = compare_worlds(prior, lambda record: 1e-6 if record == 1 else 0.0, lambda _: 1)
     assert worlds.with_data == {0: 0.0, 1: 1.0}

@@ -10,6 +10,8 @@
     ├── StreamError                 a stream of questions cannot go on
     │   ├── StreamHaltedError       its last yes was given
     │   └── SealBrokenError         suspended state was altered, replayed, or opened with another key
+    ├── EngineError                 a database could not answer; the message is always the same
+    ├── RegistrationError           the data is not what the catalogue says; only custodians meet it
     ├── SecrecyError                something tried to look at a value that has no noise on it yet
     └── RandomnessError             no trustworthy random bits could be had, so no noise was drawn
 
@@ -84,6 +86,31 @@ class StreamHaltedError(StreamError):
 
 class SealBrokenError(StreamError):
     """Suspended state was altered, replayed, or opened with another key; it is refused, never guessed."""
+
+
+class EngineError(LapwingError):
+    """A database could not answer. The message never varies, because the reason may depend on the data.
+
+    An engine hands the reason to the custodian's `on_failure` and to nobody else; it is no cause and no context of this
+    error, so that no traceback shows it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the question could not be answered; the custodian can find out why")
+
+
+class RegistrationError(LapwingError):
+    """The data is not what the catalogue says. It is raised while tables are registered, to the custodian.
+
+    Attributes
+    ----------
+    table : the table that cannot be registered
+    reason, remedy : what is wrong with it, and what to do
+    """
+
+    def __init__(self, table: str, *, reason: str, remedy: str) -> None:
+        self.table, self.reason, self.remedy = table, reason, remedy
+        super().__init__(f"table {table} {reason}; {remedy}")
 
 
 class SecrecyError(LapwingError, TypeError):
