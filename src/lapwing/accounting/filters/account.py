@@ -12,7 +12,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import TypeAlias
 
-from lapwing.accounting.filters.charge import Charge, Closing, OneShot, Reservation, Yes
+from lapwing.accounting.filters.charge import Charge, Closing, Reservation, Yes
 from lapwing.accounting.filters.cost import Cost, cost_of
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
@@ -20,7 +20,7 @@ from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
 from lapwing.accounting.filters.verdict import Shortage, Step
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
-from lapwing.vocabulary.exact import exact, positive, probability
+from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
 EVERYONE = "everyone"
@@ -36,7 +36,6 @@ class Admission:
     charge: Charge
     cost: Cost
     steps: Mapping[str, Step]
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +60,14 @@ class Account:
 
     A cell is a set of people that each person's own record decides, the same in every table and data version; all cells
     are declared, the empty ones too. A charge names the cells whose people it can tell apart and is booked in each of
-    them. Under `REPLACE` a person may leave one cell and enter another, so each cell gets a part of the budget such that
-    any two together keep it.
+    them. Under `REPLACE` a person may leave one cell and enter another, so each cell gets a part of the budget that any
+    two cells together keep.
 
     Proof: proofs/partitions.md
 
     Examples
     --------
+    >>> from lapwing.accounting.filters.charge import OneShot
     >>> from lapwing.vocabulary.event import PureRelease
     >>> account = open_account(PureDP(epsilon=Fraction(1)), cells=["north", "south"])
     >>> half = PureRelease(epsilon=Fraction(1, 2))
@@ -96,7 +96,7 @@ class Account:
         cost = cost_of(charge)
         steps = {}
         for cell in self._touched(charge):
-            verdict = self.filters[cell].weigh(cost)
+            verdict = self.filters[cell].weigh(charge.event, cost)
             if isinstance(verdict, Shortage):
                 return Refusal(cell=cell, shortage=verdict, filter_=self.filters[cell])
             steps[cell] = verdict

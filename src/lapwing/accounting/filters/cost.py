@@ -12,18 +12,16 @@ from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, Expone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a charge costs; `None` where no finite bound is known.
+    """What a charge costs in exact numbers; `None` where no finite bound is known.
 
     Parameters
     ----------
-    event : the whole charge as one event
     epsilon : what a sum of pure epsilons spends at once
     reserved : what it holds in reserve besides
     delta : the probability that the release fails to keep `epsilon`
     rho : what a sum of zero-concentrated losses spends
     """
 
-    event: Event
     epsilon: Fraction | None
     reserved: Fraction
     delta: Fraction
@@ -37,9 +35,15 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GaussianLoss:
-    """A Gaussian release, which the residue pays for exactly."""
+    """A Gaussian release, which a residue pays for exactly."""
 
     mu_squared: Fraction
+    infinite_mass: float = 0.0
+
+    @property
+    def first_order_price(self) -> float:
+        """What it takes from a residue."""
+        return float(self.mu_squared)
 
 
 def cost_of(charge: Charge) -> Cost:
@@ -60,7 +64,6 @@ def cost_of(charge: Charge) -> Cost:
             return whole
         case Reservation():
             return Cost(
-                event=whole.event,
                 epsilon=charge.opening,
                 reserved=charge.whole - charge.opening,
                 delta=whole.delta,
@@ -72,8 +75,8 @@ def cost_of(charge: Charge) -> Cost:
 def cost_of_event(event: Event) -> Cost:
     """Return what one release of `event` costs."""
     bound = _approximate_bound(event)
-    epsilon, delta = bound if bound else (None, Fraction(0))
-    return Cost(event=event, epsilon=epsilon, reserved=Fraction(0), delta=delta, rho=price(event).rho)
+    epsilon, delta = bound or (None, Fraction(0))
+    return Cost(epsilon=epsilon, reserved=Fraction(0), delta=delta, rho=price(event).rho)
 
 
 def _approximate_bound(event: Event) -> tuple[Fraction, Fraction] | None:
@@ -82,9 +85,9 @@ def _approximate_bound(event: Event) -> tuple[Fraction, Fraction] | None:
         case ApproximateRelease(epsilon=epsilon, delta=delta):
             return epsilon, delta
         case Composed(parts=parts):
-            bounds = [_approximate_bound(part) for part in parts]
-            known = [bound for bound in bounds if bound]
-            return (sum(e for e, _ in known), sum(d for _, d in known)) if len(known) == len(bounds) else None
+            bounds = [bound for part in parts if (bound := _approximate_bound(part))]
+            total = sum((e for e, _ in bounds), Fraction(0)), sum((d for _, d in bounds), Fraction(0))
+            return total if len(bounds) == len(parts) else None
         case Repeated(part=part, times=times):
             bound = _approximate_bound(part)
             return bound and (times * bound[0], times * bound[1])

@@ -5,8 +5,8 @@ For mu > 0 and real r, with u = r/mu - mu/2 and w = r/mu + mu/2,
     profile(r) = Phi(-u) - e^r Phi(-w),
 
 the hockey-stick divergence of order e^r between N(mu, 1) and N(0, 1). Both terms are computed through Mills' ratio
-R(x) = Phi(-x)/phi(x), because e^r phi(w) = phi(u): nothing overflows, and each term keeps its relative accuracy far into
-the tail, where filters with a small delta live.
+R(x) = Phi(-x)/phi(x), because e^r phi(w) = phi(u): nothing overflows, and each term keeps its relative accuracy far
+into the tail, where filters with a small delta live.
 """
 
 import math
@@ -80,7 +80,7 @@ def largest_mu_squared(epsilon: Fraction, delta: Fraction) -> float:
     level, target = round_down(epsilon), round_down(delta)
 
     def promised(mu: float) -> bool:
-        parts = terms(mu, np.float64(level)[None])
+        parts = terms(mu, np.array([level]))
         return float((parts.upper * (1 + ROUNDING) - parts.lower * (1 - ROUNDING))[0]) <= target
 
     low, high = 0.0, 1.0

@@ -25,11 +25,16 @@ class Atoms(Protocol):
     """One order of a dominating pair: finite losses, their masses, and the mass of an infinite loss."""
 
     @property
-    def losses(self) -> Array: ...
+    def losses(self) -> Array:
+        """The finite losses."""
+
     @property
-    def masses(self) -> Array: ...
+    def masses(self) -> Array:
+        """Their probabilities under the first law."""
+
     @property
-    def infinite_mass(self) -> float: ...
+    def infinite_mass(self) -> float:
+        """The probability under the first law of what is impossible under the second."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,8 +104,8 @@ class LossFamily:
         )
 
     @cached_property
-    def second_moment(self) -> float:
-        """The largest mean square of a member's loss: the price of a small charge, to first order."""
+    def first_order_price(self) -> float:
+        """The largest mean square of a member's loss, which is what a small charge takes from a residue."""
         return float((self.masses * self.losses**2).sum(axis=1).max())
 
     def between(self, mu: float, r: Array, step: float) -> Array:

@@ -5,7 +5,7 @@ are never changed. What a record says is what is booked on replay: prices and re
 old book means the same under a new version and on another machine.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -35,7 +35,7 @@ _NOUNS: dict[str, type[Any]] = {
         *(Account, Admission, CapChange, OpenStream, PureSum, ConcentratedSum, TwoArms, DeltaShares),
     )
 }
-_READ_SCALAR = {
+_READ_SCALAR: dict[Any, Callable[[Any], Any]] = {
     Fraction: Fraction,
     float: float.fromhex,
     Adjacency: Adjacency,
@@ -68,7 +68,7 @@ def from_record(record: Mapping[str, Json]) -> Any:
     """
     try:
         noun = _NOUNS[record["is"]]
-        hints = _hints(noun)
+        hints = _hints(record["is"])
         return noun(**{name: _read(hints[name], value) for name, value in record.items() if name != "is"})
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as cause:
         raise ParameterError(
@@ -112,5 +112,5 @@ def _read(hint: Any, value: Json) -> Any:
 
 
 @lru_cache
-def _hints(noun: type[Any]) -> dict[str, Any]:
-    return get_type_hints(noun)
+def _hints(noun: str) -> dict[str, Any]:
+    return get_type_hints(_NOUNS[noun])

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.accounting.filters.cost import Cost, cost_of_event
+from lapwing.accounting.filters.charge import Charge
+from lapwing.accounting.filters.cost import cost_of, cost_of_event
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import TwoArms
 from lapwing.accounting.filters.verdict import Filter, Shortage
@@ -53,8 +54,8 @@ def what_fits(filter_: PureSum | ConcentratedSum | TwoArms) -> Remaining:
             return Remaining(pure=left, laplace=left, gaussian=Fraction(0))
         case ConcentratedSum(left=left):
             gaussian, sum_left = 2 * left, Fraction(0)
-        case TwoArms(residue=residue, left=pure_left):
-            gaussian, sum_left = Fraction(residue or 0), max(pure_left or Fraction(0), Fraction(0))
+        case TwoArms(residue=residue, pure=pure):
+            gaussian, sum_left = Fraction(residue or 0), max(pure.left if pure else Fraction(0), Fraction(0))
     return Remaining(
         pure=max(sum_left, _largest(filter_, _pure)),
         laplace=max(sum_left, _largest(filter_, _laplace)),
@@ -62,17 +63,18 @@ def what_fits(filter_: PureSum | ConcentratedSum | TwoArms) -> Remaining:
     )
 
 
-def how_many(filter_: Filter, cost: Cost, *, at_most: int = 10_000) -> int:
-    """Return how many charges of this `cost` would be admitted one after the other, counting no further than `at_most`.
+def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
+    """Return how many charges like `charge` would be admitted one after the other, counting no further than `at_most`.
 
     Examples
     --------
-    >>> tenth = cost_of_event(PureRelease(epsilon=Fraction(1, 10)))
-    >>> how_many(PureSum(epsilon=Fraction(1)), tenth)
+    >>> from lapwing.accounting.filters.charge import OneShot
+    >>> how_many(PureSum(epsilon=Fraction(1)), OneShot(event=PureRelease(epsilon=Fraction(1, 10))))
     10
     """
+    cost = cost_of(charge)
     for admitted in range(at_most):
-        verdict = filter_.weigh(cost)
+        verdict = filter_.weigh(charge.event, cost)
         if isinstance(verdict, Shortage):
             return admitted
         filter_ = filter_.book(cost, verdict)
@@ -81,7 +83,7 @@ def how_many(filter_: Filter, cost: Cost, *, at_most: int = 10_000) -> int:
 
 def _largest(filter_: Filter, event: Callable[[Fraction], Event]) -> Fraction:
     def fits(size: Fraction) -> bool:
-        return not isinstance(filter_.weigh(cost_of_event(event(size))), Shortage)
+        return not isinstance(filter_.weigh(event(size), cost_of_event(event(size))), Shortage)
 
     high = _LARGEST
     while not fits(high):
@@ -104,4 +106,4 @@ def _laplace(epsilon: Fraction) -> Event:
 
 
 def _digits(number: Fraction) -> str:
-    return str(number) if number.denominator <= 10**4 else f"{float(number):.4g}"  # noqa: PLR2004 - a readable ratio
+    return str(number) if number.denominator <= 10**4 else f"{float(number):.4g}"

@@ -1,7 +1,7 @@
 """The Gaussian residue: how much of a Gaussian promise is left after a charge, however the next charge is chosen.
 
 The state is one number s, "what is left is worth a Gaussian release with mu^2 = s". A charge M leads from s to the
-largest s' for which M followed by a Gaussian release of s' is no worse than a Gaussian release of s, at *every* level r:
+largest s' for which M and then a Gaussian release of s' is no worse than a Gaussian release of s, at *every* level r:
 
     E[profile(s', r - loss)] <= profile(s, r) + slack        for all real r, for every member, in both orders.
 
@@ -39,7 +39,7 @@ def residue_after(s: float, family: LossFamily, slack: float) -> float | None:
     """
     if s < _NOTHING or not fits_last(s, family, slack):
         return None
-    charge = family.second_moment * (1 + family.second_moment / (6 * s))
+    charge = family.first_order_price * (1 + family.first_order_price / (6 * s))
     best = 0.0
     grid: _Grid | None = None
     for _ in range(_ROUNDS):
@@ -111,9 +111,7 @@ class _Side:
     def __init__(self, mu: float, levels: Array, masses: Array, step: float) -> None:
         parts = terms(mu, levels)
         x = np.abs(parts.u) + step / mu
-        hermite = parts.density * (
-            1 / mu + x / mu**2 + (x**2 + 1) / mu**3 + (x**3 + 2) / mu**4 + (x**4 + 3) / mu**5
-        )
+        hermite = parts.density * (1 / mu + x / mu**2 + (x**2 + 1) / mu**3 + (x**3 + 2) / mu**4 + (x**4 + 3) / mu**5)
         upper, lower, self.density, sixth = (
             np.einsum("rmj,mj->rm", part, masses) for part in (parts.upper, parts.lower, parts.density, hermite)
         )

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
+from lapwing.vocabulary.event import Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +24,11 @@ class PureSum:
     Examples
     --------
     >>> from lapwing.vocabulary.event import PureRelease
-    >>> from lapwing.accounting.filters.charge import OneShot
-    >>> from lapwing.accounting.filters.cost import cost_of
-    >>> tenth = cost_of(OneShot(event=PureRelease(epsilon=Fraction(1, 10))))
-    >>> PureSum(epsilon=Fraction(1, 5)).weigh(tenth)
+    >>> from lapwing.accounting.filters.cost import cost_of_event
+    >>> tenth = PureRelease(epsilon=Fraction(1, 10))
+    >>> PureSum(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
     Step(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1))
-    >>> PureSum(epsilon=Fraction(1, 20)).weigh(tenth)
+    >>> PureSum(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
     Shortage(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
     """
 
@@ -38,11 +38,12 @@ class PureSum:
 
     @property
     def left(self) -> Fraction:
-        """What is neither spent nor reserved."""
+        """What is neither spent nor reserved; as an arm of two it may be below zero."""
         return self.epsilon - self.realised - self.reserved
 
-    def weigh(self, cost: Cost) -> Verdict:
+    def weigh(self, event: Event, cost: Cost) -> Verdict:
         """Admit `cost` if it is pure and no more than what is left."""
+        del event
         if cost.delta:
             return Shortage(currency="delta", asked=cost.delta, left=Fraction(0))
         if cost.epsilon is None or cost.epsilon + cost.reserved > self.left:
@@ -52,7 +53,7 @@ class PureSum:
     def book(self, cost: Cost, step: Step) -> "PureSum":
         """Add an admitted cost."""
         del step
-        assert cost.epsilon is not None  # noqa: S101 - `weigh` admits nothing else
+        assert cost.epsilon is not None  # noqa: S101 - nothing else is admitted
         return replace(self, realised=self.realised + cost.epsilon, reserved=self.reserved + cost.reserved)
 
     def settle(self, amount: Fraction) -> "PureSum":
@@ -83,8 +84,9 @@ class ConcentratedSum:
         """What is not spent."""
         return self.rho - self.spent
 
-    def weigh(self, cost: Cost) -> Verdict:
+    def weigh(self, event: Event, cost: Cost) -> Verdict:
         """Admit `cost` if it has a rho, and one that is no more than what is left."""
+        del event
         if cost.rho is None or cost.rho > self.left:
             return Shortage(currency="rho", asked=cost.rho, left=self.left)
         return Step()
@@ -92,7 +94,7 @@ class ConcentratedSum:
     def book(self, cost: Cost, step: Step) -> "ConcentratedSum":
         """Add an admitted cost."""
         del step
-        assert cost.rho is not None  # noqa: S101 - `weigh` admits nothing else
+        assert cost.rho is not None  # noqa: S101 - nothing else is admitted
         return replace(self, spent=self.spent + cost.rho)
 
     def settle(self, amount: Fraction) -> "ConcentratedSum":

@@ -1,8 +1,8 @@
 """The filter of an (epsilon, delta) promise: a charge is admitted if the pure sum admits it *or* the residue does.
 
 One book. Both arms book every admitted charge, whichever admitted it. A residue arm that would have refused an admitted
-charge is dead for ever: its state no longer bounds what happened. The pure arm may come back when a stream closes and
-gives back its reserve, because it is a sum of what has happened and needs no history.
+charge is dead for ever: its state no longer bounds what happened. The pure arm goes on adding while only the residue
+admits, and counts again as soon as its sum is back within the budget, when a stream closes and gives back its reserve.
 """
 
 from dataclasses import dataclass, replace
@@ -11,8 +11,10 @@ from fractions import Fraction
 from lapwing.accounting.filters.cost import Cost, GaussianLoss, loss_of
 from lapwing.accounting.filters.gaussian_curve import largest_mu_squared, round_down
 from lapwing.accounting.filters.residue import residue_after
+from lapwing.accounting.filters.sums import PureSum
 from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import exact, probability
 
 _CHARGES_PER_HALVING = 2**14  # the slack for one certificate is this part of what is left: it never runs out
@@ -39,7 +41,7 @@ class DeltaShares:
                 "failures",
                 self.failures,
                 reason=f"leaves no delta to the residue beside a numerical share of {self.numerical}",
-                remedy="write a share from 0 up to less than 1, such as \"0.1\"",
+                remedy='write a share from 0 up to less than 1, such as "0.1"',
             )
 
 
@@ -54,15 +56,12 @@ class TwoArms:
 
     Parameters
     ----------
-    epsilon : the budget of the pure arm
-    realised, reserved : the book of the pure arm; `realised` is `None` once a charge without a pure price is in it
+    pure : the pure arm; `None` once a charge without a pure price is in the book
     residue : what is left in the residue arm, as the mu^2 of a Gaussian release; `None` if the arm is dead
     slack, failures : what is left of the two other shares of delta
     """
 
-    epsilon: Fraction
-    realised: Fraction | None
-    reserved: Fraction
+    pure: PureSum | None
     residue: float | None
     slack: Fraction
     failures: Fraction
@@ -79,25 +78,18 @@ class TwoArms:
         """
         slack, failures = delta * shares.numerical, delta * shares.failures
         return TwoArms(
-            epsilon=epsilon,
-            realised=Fraction(0),
-            reserved=Fraction(0),
+            pure=PureSum(epsilon=epsilon),
             residue=largest_mu_squared(epsilon, delta - slack - failures),
             slack=slack,
             failures=failures,
         )
 
-    @property
-    def left(self) -> Fraction | None:
-        """What the pure arm has left, below zero while only the residue holds; `None` if it counts no longer."""
-        return None if self.realised is None else self.epsilon - self.realised - self.reserved
-
-    def weigh(self, cost: Cost) -> Verdict:
+    def weigh(self, event: Event, cost: Cost) -> Verdict:
         """Admit `cost` if the residue arm does; if not, and the pure arm does, the residue arm is dead from then on."""
-        step = self._residue_step(cost)
+        step = self._residue_step(event, cost)
         if step is None and self._fits_the_sum(cost):
             step = Step(residue=None, failure=cost.delta)
-        return step or self._shortage(cost)
+        return step or self._shortage(event, cost)
 
     def book(self, cost: Cost, step: Step) -> "TwoArms":
         """Write an admitted cost into both arms."""
@@ -106,11 +98,9 @@ class TwoArms:
             raise ParameterError(
                 "step", step, reason=f"cannot follow on {self}", remedy="replay the records in their order"
             )
-        counts = self.realised is not None and cost.epsilon is not None
         return replace(
             self,
-            realised=self.realised + cost.epsilon if counts else None,
-            reserved=self.reserved + cost.reserved,
+            pure=None if self.pure is None or cost.epsilon is None else self.pure.book(cost, step),
             residue=step.residue,
             slack=self.slack - step.slack,
             failures=self.failures - step.failure,
@@ -118,22 +108,21 @@ class TwoArms:
 
     def settle(self, amount: Fraction) -> "TwoArms":
         """Turn a reserved amount into a spent one, in the pure arm; the residue arm paid at the opening."""
-        realised = None if self.realised is None else self.realised + amount
-        return replace(self, realised=realised, reserved=self.reserved - amount)
+        return replace(self, pure=self.pure and self.pure.settle(amount))
 
     def release(self, amount: Fraction) -> "TwoArms":
         """Give a reserved amount back, in the pure arm; the residue arm paid at the opening."""
-        return replace(self, reserved=self.reserved - amount)
+        return replace(self, pure=self.pure and self.pure.release(amount))
 
     def _fits_the_sum(self, cost: Cost) -> bool:
-        if self.left is None or cost.held is None:
+        if self.pure is None or cost.held is None:
             return False
-        return cost.held <= self.left and cost.delta <= self.failures
+        return cost.held <= self.pure.left and cost.delta <= self.failures
 
-    def _residue_step(self, cost: Cost) -> Step | None:
+    def _residue_step(self, event: Event, cost: Cost) -> Step | None:
         if not self.residue:
             return None
-        loss = loss_of(cost.event)
+        loss = loss_of(event)
         if isinstance(loss, GaussianLoss):
             after = Fraction(self.residue) - loss.mu_squared
             return Step(residue=round_down(after)) if after >= 0 else None
@@ -145,15 +134,14 @@ class TwoArms:
         residue = residue_after(self.residue, loss, float(slack))
         return None if residue is None else Step(residue=residue, slack=spent, failure=failure)
 
-    def _shortage(self, cost: Cost) -> Shortage:
-        loss = loss_of(cost.event)
-        gaussian = isinstance(loss, GaussianLoss)
-        failure = max(cost.delta, Fraction(0) if gaussian else Fraction(loss.infinite_mass))
+    def _shortage(self, event: Event, cost: Cost) -> Shortage:
+        loss = loss_of(event)
+        failure = max(cost.delta, Fraction(loss.infinite_mass))
         if failure > max(self.failures, self.slack):
             return Shortage(currency="delta", asked=failure, left=self.failures)
-        if self.left is not None and cost.held is not None:
-            return Shortage(currency="epsilon", asked=cost.held, left=self.left)
-        asked = loss.mu_squared if gaussian else Fraction(loss.second_moment)
+        if self.pure is not None and cost.held is not None:
+            return Shortage(currency="epsilon", asked=cost.held, left=self.pure.left)
+        asked = Fraction(loss.first_order_price)
         return Shortage(currency="mu squared", asked=asked, left=Fraction(self.residue or 0))
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Protocol, Self, TypeAlias
 
 from lapwing.accounting.filters.cost import Cost
+from lapwing.vocabulary.event import Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +39,8 @@ Verdict: TypeAlias = Step | Shortage
 class Filter(Protocol):
     """One promise, kept by saying no. Immutable: booking returns the filter after it."""
 
-    def weigh(self, cost: Cost) -> Verdict:
-        """Return what booking `cost` would do, or why it is refused."""
+    def weigh(self, event: Event, cost: Cost) -> Verdict:
+        """Return what booking `event` at `cost` would do, or why it is refused."""
 
     def book(self, cost: Cost, step: Step) -> Self:
         """Return the filter after `cost` was admitted with `step`."""

@@ -1,0 +1,306 @@
+"""Whatever is asked in whatever order: nothing beyond the cap, no change by a refusal, replays alike to the last bit."""
+
+import itertools
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accounting.filters.atoms import gaussian_profile
+from lapwing.accounting.filters.account import (
+    EVERYONE,
+    Admission,
+    change_cap,
+    open_account,
+    replay,
+)
+from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, Yes
+from lapwing.accounting.filters.record import from_record, to_record
+from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.two_arms import DeltaShares
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import BudgetExceededError, ParameterError
+from lapwing.vocabulary.event import (
+    ApproximateRelease,
+    ExponentialSelection,
+    GaussianNoise,
+    LaplaceNoise,
+    PureRelease,
+    RandomizedResponse,
+)
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
+
+CELLS = ("north", "south", "west")
+BUDGETS = {
+    "pure": PureDP(epsilon=Fraction(1)),
+    "concentrated": ConcentratedDP(rho=Fraction(1, 10)),
+    "approximate": ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)),
+}
+SHARES = DeltaShares(failures=Fraction(1, 10))
+
+
+def tell(epsilon):
+    return OneShot(event=RandomizedResponse(epsilon=Fraction(epsilon)))
+
+
+sizes = st.sampled_from([Fraction(1, 100), Fraction(1, 20), Fraction(1, 9), Fraction(1, 3), Fraction(3, 4)])
+scopes = st.none() | st.frozensets(st.sampled_from(CELLS), min_size=1)
+events = st.one_of(
+    st.builds(RandomizedResponse, epsilon=sizes),
+    st.builds(PureRelease, epsilon=sizes),
+    st.builds(ExponentialSelection, epsilon=sizes),
+    st.builds(LaplaceNoise, l1_sensitivity=sizes, scale=st.just(Fraction(1))),
+    st.builds(GaussianNoise, l2_sensitivity_squared=sizes.map(lambda x: x * x), sigma_squared=st.just(Fraction(1))),
+    st.builds(ApproximateRelease, epsilon=sizes, delta=st.just(Fraction(1, 10**8))),
+)
+requests = st.one_of(
+    st.builds(OneShot, event=events, cells=scopes),
+    st.builds(
+        Reservation,
+        stream=st.sampled_from("abc"),
+        opening=sizes,
+        price=sizes,
+        yeses=st.integers(1, 3),
+        cells=scopes,
+    ),
+    st.builds(Yes, stream=st.sampled_from("abc")),
+    st.builds(Closing, stream=st.sampled_from("abc")),
+)
+
+
+def carry_out(account, wishes):
+    """Do what can be done of `wishes`; yield each line of the book with the account after it."""
+    for wish in wishes:
+        if isinstance(wish, OneShot | Reservation):
+            if isinstance(wish, Reservation) and wish.stream in account.streams:
+                continue
+            line = account.quote(wish)
+            if isinstance(line, Refusal):
+                continue
+        else:
+            stream = account.streams.get(wish.stream)
+            if stream is None or (isinstance(wish, Yes) and not stream.unused):
+                continue
+            line = wish
+        account = account.book(line)
+        yield line, account
+
+
+def within_the_cap(account):
+    for filter_ in account.filters.values():
+        match account.budget:
+            case ApproximateDP():
+                if filter_.residue is None and filter_.pure.left < 0:
+                    return False
+                if min(filter_.slack, filter_.failures) < 0 or (filter_.residue or 0) < 0:
+                    return False
+            case _:
+                if filter_.left < 0:
+                    return False
+    return True
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(list(BUDGETS.values())), st.sampled_from(list(Adjacency)), st.lists(requests, max_size=25))
+def test_nothing_is_admitted_beyond_the_cap_and_a_replay_is_the_same_bit_for_bit(budget, adjacency, wishes) -> None:
+    opening = open_account(budget, cells=CELLS, adjacency=adjacency, shares=SHARES)
+    book, account = [], opening
+    for line, account in carry_out(opening, wishes):
+        assert within_the_cap(account)
+        book.append(json.dumps(to_record(line)))
+    again = replay(opening, (from_record(json.loads(line)) for line in book))
+    assert again == account
+    stored = json.dumps(to_record(account))
+    assert json.dumps(to_record(again)) == stored
+    assert from_record(json.loads(stored)) == account
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(list(BUDGETS.values())), st.lists(requests, max_size=15), requests)
+def test_a_refusal_leaves_the_account_as_it_was_and_says_what_would_fit(budget, wishes, wish) -> None:
+    opening = open_account(budget, cells=CELLS)
+    account = [opening, *(after for _, after in carry_out(opening, wishes))][-1]
+    if not isinstance(wish, OneShot):
+        return
+    before = json.dumps(to_record(account))
+    outcome = account.admit(wish)
+    assert json.dumps(to_record(account)) == before
+    if isinstance(outcome, Refusal):
+        assert isinstance(outcome.error(), BudgetExceededError)
+        assert outcome.shortage.asked is None or outcome.shortage.asked > 0
+        fits = outcome.would_fit
+        for size, event in (
+            (fits.pure, PureRelease(epsilon=fits.pure)),
+            (fits.laplace, LaplaceNoise(l1_sensitivity=fits.laplace, scale=Fraction(1))),
+            (fits.gaussian, GaussianNoise(l2_sensitivity_squared=fits.gaussian, sigma_squared=Fraction(1))),
+        ):
+            if size:
+                assert not isinstance(account.admit(OneShot(event=event, cells=frozenset({outcome.cell}))), Refusal)
+
+
+@settings(max_examples=40)
+@given(st.permutations([Yes(stream="a"), Yes(stream="a"), Yes(stream="b"), Closing(stream="c")]), st.booleans())
+def test_the_order_in_which_streams_are_paid_and_closed_does_not_matter(lines, pure) -> None:
+    account = open_account(BUDGETS["pure" if pure else "approximate"])
+    for stream in "abc":
+        account = account.admit(Reservation(stream=stream, opening="0.02", price="0.03", yeses=2))
+    one = replay(account, lines)
+    other = replay(account, sorted(lines, key=repr))
+    assert one == other
+
+
+class TestExactTotals:
+    """What a filter admitted, composed exactly as if it had been fixed in advance, keeps the promise."""
+
+    @staticmethod
+    def exact_delta(epsilon, tells, mu_squared):
+        """delta(epsilon) of randomized responses and one Gaussian release, by adding up all outcomes."""
+        delta = 0.0
+        for signs in itertools.product((1, -1), repeat=len(tells)):
+            loss = sum(s * e for s, e in zip(signs, tells, strict=True))
+            weight = math.prod(1 / (1 + math.exp(-s * e)) for s, e in zip(signs, tells, strict=True))
+            delta += weight * float(gaussian_profile(mu_squared, epsilon - loss))
+        return delta
+
+    @settings(max_examples=50)
+    @given(st.lists(st.floats(0.01, 0.9), max_size=9), st.lists(st.floats(0.001, 0.2), max_size=4), st.randoms())
+    def test_randomized_responses_and_gaussians(self, tells, mus, shuffler) -> None:
+        wishes = [tell(e) for e in tells] + [
+            OneShot(event=GaussianNoise(l2_sensitivity_squared=Fraction(m) ** 2, sigma_squared=Fraction(1)))
+            for m in mus
+        ]
+        shuffler.shuffle(wishes)
+        admitted = [line.charge.event for line, _ in carry_out(open_account(BUDGETS["approximate"]), wishes)]
+        told = [float(e.epsilon) for e in admitted if isinstance(e, RandomizedResponse)]
+        noise = sum(float(e.l2_sensitivity_squared) for e in admitted if isinstance(e, GaussianNoise))
+        assert self.exact_delta(1.0, told, noise) <= 1e-6 * (1 + 1e-9)
+
+
+class TestPartitions:
+    def test_disjoint_cells_pay_side_by_side(self) -> None:
+        account = open_account(BUDGETS["pure"], cells=CELLS)
+        for cell in CELLS:
+            account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1)), cells=frozenset({cell})))
+        assert all(filter_.left == 0 for filter_ in account.filters.values())
+
+    def test_a_charge_that_one_cell_cannot_pay_is_charged_to_none(self) -> None:
+        account = open_account(BUDGETS["pure"], cells=CELLS)
+        account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1)), cells=frozenset({"south"})))
+        refusal = account.admit(tell("1/10"))
+        assert refusal.cell == "south"
+        assert account.filters["north"].left == 1
+
+    @pytest.mark.parametrize("name", BUDGETS)
+    def test_under_replace_two_cells_together_keep_the_budget(self, name) -> None:
+        """A person who moves is taken from one cell and put into another: both have to fit into one budget."""
+        budget = BUDGETS[name]
+        apart = open_account(budget, cells=CELLS, adjacency=Adjacency.REPLACE).filters["west"]
+        whole = open_account(budget, adjacency=Adjacency.REPLACE).filters[EVERYONE]
+        match budget:
+            case PureDP():
+                assert 2 * apart.left == whole.left == 1
+            case ConcentratedDP():
+                assert 2 * apart.left == whole.left == Fraction(1, 10)
+            case ApproximateDP(epsilon=epsilon, delta=delta):
+                e, d = float(epsilon), float(delta)
+                pure_there_gaussian_here = float(gaussian_profile(apart.residue, e - float(apart.pure.epsilon)))
+                both_gaussian = float(gaussian_profile(2 * apart.residue, e))
+                assert 2 * pure_there_gaussian_here + both_gaussian + 4 * float(apart.slack) <= d
+
+    def test_halving_a_residue_would_not_do_under_replace(self) -> None:
+        """One cell spends its half purely, the other its half as a Gaussian release: far beyond delta."""
+        residue = open_account(BUDGETS["approximate"]).filters[EVERYONE].residue
+        assert float(gaussian_profile(residue / 2, 1.0 - 0.5)) > 80 * 1e-6
+
+    @pytest.mark.parametrize("cells", [frozenset({"nowhere"}), frozenset()], ids=["unknown", "none"])
+    def test_an_unknown_cell_is_refused(self, cells) -> None:
+        with pytest.raises(ParameterError, match="cell"):
+            open_account(BUDGETS["pure"], cells=CELLS).admit(
+                OneShot(event=PureRelease(epsilon=Fraction(1)), cells=cells)
+            )
+
+
+class TestChangingTheCap:
+    LARGER = ApproximateDP(epsilon=Fraction(2), delta=Fraction(1, 10**6))
+
+    @settings(max_examples=25)
+    @given(st.lists(requests, max_size=15))
+    def test_the_same_cap_changes_nothing_and_a_larger_one_covers_the_history(self, wishes) -> None:
+        opening = open_account(BUDGETS["approximate"], cells=CELLS, shares=SHARES)
+        book, account = [], opening
+        for line, account in carry_out(opening, wishes):  # noqa: B007
+            book.append(line)
+        assert change_cap(account, BUDGETS["approximate"], book).account == account
+        change = change_cap(account, self.LARGER, book)
+        raised = account.book(change)
+        assert raised.streams == account.streams
+        assert within_the_cap(raised)
+        for cell, filter_ in account.filters.items():
+            assert (raised.filters[cell].residue or 0) >= (filter_.residue or 0)
+        assert replay(opening, [*book, from_record(json.loads(json.dumps(to_record(change))))]) == raised
+        assert change_cap(raised, self.LARGER, [*book, change]).account == raised
+
+    def test_adding_the_difference_to_what_is_left_is_not_the_same(self) -> None:
+        account = open_account(BUDGETS["approximate"])
+        book = [account.quote(tell("0.15"))]
+        account = account.book(book[0])
+        raised = account.book(change_cap(account, self.LARGER, book))
+        gain = (
+            open_account(self.LARGER).filters[EVERYONE].residue
+            - open_account(BUDGETS["approximate"]).filters[EVERYONE].residue
+        )
+        assert raised.filters[EVERYONE].residue > account.filters[EVERYONE].residue + gain
+
+    def test_a_cap_below_the_history_is_refused(self) -> None:
+        account = open_account(BUDGETS["pure"])
+        book = [account.quote(tell("1/2"))]
+        with pytest.raises(ParameterError, match="does not cover"):
+            change_cap(account.book(book[0]), PureDP(epsilon=Fraction(1, 3)), book)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        "budget",
+        [
+            PureDP(epsilon=Fraction(0)),
+            ConcentratedDP(rho=Fraction(-1)),
+            ApproximateDP(epsilon=Fraction(1), delta=Fraction(1)),
+            ApproximateDP(epsilon=Fraction(1), delta=Fraction(0)),
+            GaussianDP(mu_squared=Fraction(1)),
+        ],
+        ids=repr,
+    )
+    def test_a_budget_that_promises_nothing_is_refused(self, budget) -> None:
+        with pytest.raises(ParameterError):
+            open_account(budget)
+
+    @pytest.mark.parametrize("shares", [{"numerical": 0}, {"failures": 1}, {"failures": "-0.1"}], ids=repr)
+    def test_shares_that_leave_nothing_are_refused(self, shares) -> None:
+        with pytest.raises(ParameterError):
+            DeltaShares(**shares)
+
+    @pytest.mark.parametrize(
+        "record",
+        [
+            {"is": "Nothing"},
+            {},
+            {"is": "Yes"},
+            {"is": "PureRelease", "epsilon": "1/0"},
+            {"is": "Step", "residue": "zero", "slack": "0", "failure": "0"},
+        ],
+        ids=repr,
+    )
+    def test_a_record_that_was_not_written_here_is_refused(self, record) -> None:
+        with pytest.raises(ParameterError, match="is no record"):
+            from_record(record)
+
+    def test_a_book_out_of_order_is_refused(self) -> None:
+        account = open_account(BUDGETS["approximate"])
+        first = account.quote(tell("0.1"))
+        second = account.book(first).quote(tell("0.1"))
+        assert isinstance(first, Admission)
+        with pytest.raises(ParameterError, match="cannot follow"):
+            replay(account, [second, first])
