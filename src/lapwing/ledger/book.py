@@ -7,7 +7,7 @@ there is no second copy that could disagree with the chain.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
 from lapwing.accounting.filters.record import from_record, to_record
@@ -18,6 +18,8 @@ from lapwing.ledger.store import Rows
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 
 Clock = Callable[[], datetime]
+K = TypeVar("K")
+S = TypeVar("S")
 
 SETTLING: Final = frozenset({"answer", "lost", "outcome"})
 """Kinds of entries that carry no time: how long an answer took may depend on the data, and hashes go to analysts."""
@@ -31,6 +33,17 @@ class Memory:
 
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
     populations: dict[str, tuple[int, Population]] = field(default_factory=dict)
+
+    def learn(self, news: "Memory") -> None:
+        """Take over what is newer; a slower thread may bring older news."""
+        _take_newer(self.accounts, news.accounts)
+        _take_newer(self.populations, news.populations)
+
+
+def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
+    for name, (seq, state) in news.items():
+        if name not in kept or kept[name][0] < seq:
+            kept[name] = (seq, state)
 
 
 class Book:

@@ -53,8 +53,7 @@ def name(what: str, given: object) -> str:
     lapwing.vocabulary.errors.ParameterError: population = '' is no name; write 1 to 200 printable characters, with no
     blanks around them
     """
-    well_formed = isinstance(given, str) and 0 < len(given) <= _LONGEST_NAME and given == given.strip()
-    if not well_formed or not given.isprintable() or not unicodedata.is_normalized("NFC", given):
+    if not isinstance(given, str) or not _is_name(given):
         raise ParameterError(
             what,
             given,
@@ -62,6 +61,11 @@ def name(what: str, given: object) -> str:
             remedy=f"write 1 to {_LONGEST_NAME} printable characters, with no blanks around them",
         )
     return given
+
+
+def _is_name(given: str) -> bool:
+    well_formed = given.isprintable() and unicodedata.is_normalized("NFC", given)
+    return well_formed and 0 < len(given) <= _LONGEST_NAME and given == given.strip()
 
 
 def text(what: str, given: object) -> str:

@@ -72,21 +72,33 @@ def link(before: bytes, body: str) -> bytes:
     return sha256(b"lapwing entry 1\n" + before + body.encode("ascii")).digest()
 
 
-def checked(ledger: str, entries: Iterable[Entry]) -> Iterator[Entry]:
+def checked(ledger: str, entries: Iterable[Entry], *, last: int, head: bytes) -> Iterator[Entry]:
     """Yield `entries` as long as they are numbered without a gap and each hash follows from the one before.
+
+    Parameters
+    ----------
+    ledger : the name of the ledger
+    entries : all of them, from the first on
+    last, head : the number and the hash of the entry with which they must end
 
     Raises
     ------
-    LedgerDamagedError : with the number of the first entry that does not
+    LedgerDamagedError : with the number of the first entry that is wrong
     """
     before, due = genesis(ledger), 1
     for entry in entries:
+        if due > last:
+            raise LedgerDamagedError(f"was added by hand: the ledger says that it ends at entry {last}", seq=due)
         if entry.seq != due:
             raise LedgerDamagedError(f"is missing: entry {entry.seq} comes in its place", seq=due)
         if not entry.body.isascii() or link(before, entry.body) != entry.hash:
             raise LedgerDamagedError("is not what was written: its hash does not follow from the chain", seq=due)
         yield entry
         before, due = entry.hash, due + 1
+    if due <= last:
+        raise LedgerDamagedError(f"is missing: the ledger says that it ends at entry {last}", seq=due)
+    if before != head:
+        raise LedgerDamagedError("is not the end that the ledger says it has", seq=last)
 
 
 def compare(receipt: Receipt, *, ledger: str, last: int, found: bytes | None) -> None:
@@ -99,7 +111,9 @@ def compare(receipt: Receipt, *, ledger: str, last: int, found: bytes | None) ->
     """
     if receipt.ledger != ledger:
         raise LedgerRolledBackError(
-            f"the receipt was issued by ledger {receipt.ledger}, and this is ledger {ledger}", seq=receipt.seq, last=last
+            f"the receipt was issued by ledger {receipt.ledger}, and this is ledger {ledger}",
+            seq=receipt.seq,
+            last=last,
         )
     if found is None:
         raise LedgerRolledBackError("the ledger is older than a receipt that it issued", seq=receipt.seq, last=last)

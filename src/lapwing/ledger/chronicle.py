@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from lapwing.ledger.book import Book, Clock, Memory
 from lapwing.ledger.chain import Receipt, compare
 from lapwing.ledger.store import Rows, Store
-from lapwing.vocabulary.errors import LedgerRolledBackError
 
 
 def now() -> datetime:
@@ -50,22 +49,7 @@ class Chronicle:
         return book
 
     def _learn(self, book: Book) -> None:
-        """Keep what a transaction read or wrote, now that it is over; a slower thread may bring older news."""
-        for kept, news in (
-            (self._memory.accounts, book.news.accounts),
-            (self._memory.populations, book.news.populations),
-        ):
-            for name, (seq, state) in news.items():  # type: ignore[attr-defined]
-                if kept.get(name, (0, None))[0] <= seq:  # type: ignore[attr-defined]
-                    kept[name] = (seq, state)  # type: ignore[index]
+        """Keep what a transaction read or wrote, now that it is over."""
+        self._memory.learn(book.news)
         if self._seen is None or self._seen.seq <= book.last:
             self._seen = book.receipt
-
-
-def require_seen(book: Book, receipt: Receipt) -> None:
-    """Refuse a ledger that is older than `receipt` or has another past."""
-    entry = book.entry(receipt.seq)
-    compare(receipt, ledger=book.ledger, last=book.last, found=entry and entry.hash)
-
-
-__all__ = ["Chronicle", "LedgerRolledBackError", "now", "require_seen"]

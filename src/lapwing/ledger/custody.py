@@ -6,7 +6,7 @@ Every act is an entry. None of them ever makes a charge undone: a new budget is 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from lapwing.accounting.filters.account import EVERYONE, Account, change_cap, open_account
+from lapwing.accounting.filters.account import EVERYONE, change_cap, open_account
 from lapwing.accounting.filters.two_arms import DeltaShares
 from lapwing.ledger.book import Book, state
 from lapwing.ledger.canonical import name as named
@@ -89,16 +89,14 @@ class Custody:
         with self._chronicle.writing("policy") as book:
             known, account = book.population(population), book.account(population)
             change = change_cap(account, budget, book.lines(population))
-            receipt = self._decide(
-                book, known, by, "budget", account=state([change], change.account)
-            )
+            receipt = self._decide(book, known, by, "budget", account=state([change], change.account))
             book.remember(population, None, change.account)
             return receipt
 
     def set_allowance(
         self, population: str, analyst: str, allowance: Guarantee | None, *, by: str = "custodian"
     ) -> Receipt:
-        """Give an analyst a budget of their own under the population's, or take it away; what was spent before counts."""
+        """Give an analyst a budget of their own under the population's, or take it away; the past counts."""
         named("analyst", analyst)
         with self._chronicle.writing("policy") as book:
             known, account = book.population(population), book.account(population)

@@ -79,7 +79,10 @@ class Population:
             "protects_groups_of": self.unit.protects_groups_of,
             "tables": dict(self.tables),
             "analysts": {
-                analyst: {"allowance": decided.allowance and to_record(decided.allowance), "suspended": decided.suspended}
+                analyst: {
+                    "allowance": decided.allowance and to_record(decided.allowance),
+                    "suspended": decided.suspended,
+                }
                 for analyst, decided in self.analysts.items()
             },
             "suspended": self.suspended,

@@ -52,17 +52,20 @@ class PostgresDatabase:
 
     def connect(self) -> Connection:
         """Connect, insist on durable settings and read them back."""
-        connection = self._dial()
+        connection: Connection = self._dial()
         try:
-            if not self._shows(connection, "select to_regclass('ledger') is not null"):
-                raise LedgerSchemaError(f"there is no ledger in {self.place}; create one, or name the right schema")
-            if not self._shows(connection, "select not pg_is_in_recovery()"):
-                raise LedgerUnwritableError(f"{self.place} is a standby, which cannot be charged; connect to the primary")
-            self._require_durability(connection)
+            self._insist(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _insist(self, connection: Connection) -> None:
+        if not self._shows(connection, "select to_regclass('ledger') is not null"):
+            raise LedgerSchemaError(f"there is no ledger in {self.place}; create one, or name the right schema")
+        if not self._shows(connection, "select not pg_is_in_recovery()"):
+            raise LedgerUnwritableError(f"{self.place} is a standby, which cannot be charged; connect to the primary")
+        self._require_durability(connection)
 
     def _dial(self) -> Any:
         connection = psycopg.connect(self._dsn, autocommit=True)
@@ -104,9 +107,7 @@ class PostgresDatabase:
         if isinstance(error, (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted)):
             return LedgerDamagedError(f"{self.place} is damaged: {error}")
         if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)):
-            return LedgerUnwritableError(
-                f"{self.place} cannot be used: {error}; nothing was charged, try again when it can"
-            )
+            return LedgerUnwritableError(f"{self.place} cannot be used: {error}; nothing was charged")
         return LedgerDamagedError(f"{self.place} refuses what a ledger does: {error}")
 
     def is_lost(self, connection: Connection) -> bool:
@@ -119,6 +120,9 @@ class PostgresDatabase:
 
     def inspect(self, connection: Connection) -> None:
         """Do nothing: PostgreSQL checks its pages when it reads them, if it was set up with checksums."""
+
+    def examine(self, connection: Connection) -> None:
+        """Do nothing more than `inspect`."""
 
     def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
         """Make the schema, whole or not at all."""

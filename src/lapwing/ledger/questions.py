@@ -94,7 +94,7 @@ class Questions:
             raise refused.explained() from None
 
     def answer(self, seq: int, answer: str) -> Released:
-        """Write down the answer to charge `seq`, and return what stands in the ledger: that, and only that, may be told.
+        """Write down the answer to charge `seq`, and return what stands in the ledger: only that may be told.
 
         Raises
         ------
@@ -164,5 +164,7 @@ def _charge_entry(book: Book, seq: int) -> dict[str, Any]:
     entry = book.entry(seq)
     record = entry.record if entry else {}
     if record.get("kind") != "charge":
-        raise ParameterError("seq", seq, reason="is no charge of a question", remedy="give the number `charge` returned")
+        raise ParameterError(
+            "seq", seq, reason="is no charge of a question", remedy="give the number `charge` returned"
+        )
     return record

@@ -1,4 +1,4 @@
-"""How a charge is booked: on the population's account and, under it, on the analyst's own allowance. Both or neither."""
+"""How a charge is booked: on the population's account and on the analyst's own allowance under it, or on neither."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from lapwing.accounting.filters.refusal import Refusal
 from lapwing.ledger.book import Book, state
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.population import Analyst, Population
-from lapwing.vocabulary.errors import BudgetExceededError
+from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
 
 
 class RefusedError(Exception):
@@ -58,9 +58,9 @@ class Spending:
         ]
         if population.analysts.get(analyst, Analyst()).allowance:
             own = book.allowance(population.name, analyst)
-            self._pages.append(
-                _Page(column="allowance", holder=analyst, whose=f"analyst {analyst!r}", account=own)
-            )
+            if own is None:
+                raise LedgerDamagedError(f"the account of the allowance of {analyst!r} is missing")
+            self._pages.append(_Page(column="allowance", holder=analyst, whose=f"analyst {analyst!r}", account=own))
 
     def admit(self, charge: Charge) -> None:
         """Put a charge before every account it concerns.
@@ -87,9 +87,7 @@ class Spending:
         """Write the entry of the act, with the lines it adds to each account and the account after them."""
         changed = [page for page in self._pages if page.lines]
         states = {page.column: state(page.lines, page.account) for page in changed}
-        entry = self._book.append(
-            kind, population=self._population.name, analyst=self._analyst, **fields, **states
-        )
+        entry = self._book.append(kind, population=self._population.name, analyst=self._analyst, **fields, **states)
         for page in changed:
             self._book.remember(self._population.name, page.holder, page.account)
         return entry

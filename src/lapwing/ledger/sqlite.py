@@ -31,7 +31,6 @@ _SETTINGS: Final = (
     ("fullfsync", "on", 1),  # macOS syncs to the platter only when asked in these words; elsewhere it means nothing
     ("checkpoint_fullfsync", "on", 1),
     ("secure_delete", "on", 1),
-    ("trusted_schema", "off", 0),
     ("cell_size_check", "on", 1),
 )
 
@@ -75,32 +74,37 @@ class SqliteDatabase:
         self._require_file()
         connection = self._driver(self.path)
         try:
-            connection.execute(f"pragma busy_timeout = {int(self._patience * 1000)}")
-            (application,) = connection.execute("pragma application_id").fetchone()
-            if application != _APPLICATION:
-                raise LedgerSchemaError(f"{self.place} is an SQLite file, but no ledger of lapwing; name the right file")
-            for setting, wanted, shown in _SETTINGS:
-                connection.execute(f"pragma {setting} = {wanted}").fetchall()
-                (found,) = connection.execute(f"pragma {setting}").fetchone()
-                if found != shown:
-                    raise LedgerDurabilityError(
-                        f"{setting} of {self.place}", found, remedy=f"it must be {wanted}: is the file on a local disk?"
-                    )
+            self._insist(connection)
         except BaseException:
             connection.close()
             raise
         return connection
 
+    def _insist(self, connection: Connection) -> None:
+        connection.execute(f"pragma busy_timeout = {int(self._patience * 1000)}")
+        (application,) = connection.execute("pragma application_id").fetchone()
+        if application != _APPLICATION:
+            raise LedgerSchemaError(f"{self.place} is an SQLite file, but no ledger of lapwing; name the right file")
+        for setting, wanted, shown in _SETTINGS:
+            connection.execute(f"pragma {setting} = {wanted}").fetchall()
+            (found,) = connection.execute(f"pragma {setting}").fetchone()
+            if found != shown:
+                raise LedgerDurabilityError(
+                    f"{setting} of {self.place}", found, remedy=f"it must be {wanted}: is the file on a local disk?"
+                )
+
     def _require_file(self) -> None:
         try:
             size = self.path.stat().st_size
         except FileNotFoundError:
-            raise LedgerUnwritableError(f"there is no ledger at {self.place}; create one, or name the right file") from None
+            raise LedgerUnwritableError(
+                f"there is no ledger at {self.place}; create one, or name the right file"
+            ) from None
         if not size:
             raise LedgerDamagedError(f"{self.place} is empty, and a ledger never is")
         if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
             raise LedgerUnwritableError(
-                f"{self.place} or its folder is read-only for this user, so nothing could be charged; give write permission"
+                f"{self.place} or its folder is read-only, so nothing can be charged; give this user write permission"
             )
 
     def phrase(self, statement: str) -> str:
@@ -115,7 +119,7 @@ class SqliteDatabase:
         primary = None if code is None else code & 0xFF
         if primary in _UNWRITABLE:
             return LedgerUnwritableError(
-                f"{self.place} cannot be used: {_UNWRITABLE[primary]} ({error}); nothing was charged, try again when it can"
+                f"{self.place} cannot be used: {_UNWRITABLE[primary]} ({error}); nothing was charged"
             )
         if isinstance(error, sqlite3.DatabaseError):
             return LedgerDamagedError(f"{self.place} is damaged: {error}")
@@ -132,9 +136,16 @@ class SqliteDatabase:
 
     def inspect(self, connection: Connection) -> None:
         """Have SQLite check its pages."""
-        found = connection.execute("pragma quick_check(1)").fetchone()
-        if found != ("ok",):
-            raise LedgerDamagedError(f"{self.place} is damaged: {found[0]}")
+        self._ask(connection, "pragma quick_check(1)")
+
+    def examine(self, connection: Connection) -> None:
+        """Have SQLite check its pages, and its indexes against its tables."""
+        self._ask(connection, "pragma integrity_check(1)")
+
+    def _ask(self, connection: Connection, check: str) -> None:
+        (found,) = connection.execute(check).fetchone()
+        if found != "ok":
+            raise LedgerDamagedError(f"{self.place} is damaged: {found}")
 
     def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
         """Make the file, whole or not at all; only the owner may read it."""

@@ -1,7 +1,7 @@
 """Where entries are kept: one serialised, durable transaction at a time, in a file or in a database server.
 
-A store knows nothing of budgets. It promises three things: a writing block is alone and commits as a whole; when it ends
-without an error, what it wrote survives a power cut; when it ends with `LedgerInDoubtError`, nobody knows.
+A store knows nothing of budgets. It promises three things: a writing block is alone and commits as a whole; when it
+ends without an error, what it wrote survives a power cut; when it ends with `LedgerInDoubtError`, nobody knows.
 """
 
 import os
@@ -59,7 +59,10 @@ class Database(Protocol):
         """Overwrite what was deleted, as far as this database can."""
 
     def inspect(self, connection: Connection) -> None:
-        """Have the database look for damage in its own structures."""
+        """Have the database look for damage in its own structures, in seconds."""
+
+    def examine(self, connection: Connection) -> None:
+        """Have the database look for damage everywhere, its indexes included, however long it takes."""
 
     def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
         """Make an empty ledger with the name `ledger`, whole or not at all."""
@@ -90,7 +93,7 @@ class Rows:
 
 
 class Store:
-    """The ledger's place, with one connection to write and one to read, safe to share among threads and after a fork."""
+    """The ledger's place: one connection to write and one to read, safe to share among threads and after a fork."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -140,9 +143,14 @@ class Store:
             self.database.shred(self._writer.open())
 
     def inspect(self) -> None:
-        """Have the database look for damage in its own structures."""
+        """Have the database look for damage in its own structures, in seconds."""
         with self._reader.lock, self._understood(self._reader):
             self.database.inspect(self._reader.open())
+
+    def examine(self) -> None:
+        """Have the database look for damage everywhere, however long it takes."""
+        with self._reader.lock, self._understood(self._reader):
+            self.database.examine(self._reader.open())
 
     def close(self) -> None:
         """Let go of files and connections; the next block opens them again."""

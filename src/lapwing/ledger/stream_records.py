@@ -69,7 +69,10 @@ class Opening:
         require_sealed(self.sealed)
         if self.questions is not None:
             whole("questions", self.questions)
-        if isinstance(self.charge, Reservation) and (self.charge.stream, self.charge.yeses) != (self.stream, self.units):
+        if isinstance(self.charge, Reservation) and (self.charge.stream, self.charge.yeses) != (
+            self.stream,
+            self.units,
+        ):
             raise ParameterError(
                 "charge",
                 self.charge,

@@ -83,7 +83,7 @@ class Streams:
         text("question", question)
         vault.require_sealed(sealed)
         with self._chronicle.writing("intend") as book:
-            return _intend(book, _stream(book, stream), number, key, question, sealed)
+            return _intend(book, _stream(book, stream), number=number, key=key, question=question, sealed=sealed)
 
     def decide(
         self,
@@ -115,13 +115,13 @@ class Streams:
         if sealed is not None:
             vault.require_sealed(sealed)
         with self._chronicle.writing("decide") as book:
-            decision = _decide(book, _stream(book, stream), number, outcome, answer, units, sealed)
+            decision = _decide(book, _stream(book, stream), number, outcome, answer=answer, units=units, sealed=sealed)
         if decision.status is not Status.OPEN:
             self._chronicle.store.shred()
         return decision
 
     def close(self, stream: str) -> Stream:
-        """End a stream with no question in flight: its secrets are destroyed, and what no yes has used is given back."""
+        """End a stream with no question in flight: its secrets are destroyed, what no yes has used is given back."""
         return self._end(stream, "close")
 
     def forfeit(self, stream: str) -> Stream:
@@ -160,15 +160,23 @@ def _open(book: Book, opening: Opening) -> None:
     population.versions(opening.tables)
     spending.append(
         "opening",
-        **{"request": opening.key, "digest": opening.digest, "stream": opening.stream},
-        **{"tables": sorted(opening.tables), "terms": opening.terms},
-        **{"units": opening.units, "dearest": opening.dearest, "questions": opening.questions},
-        **{"status": Status.OPEN.value, "asked": 0, "used": 0, "seals": 1},
+        request=opening.key,
+        digest=opening.digest,
+        stream=opening.stream,
+        tables=sorted(opening.tables),
+        terms=opening.terms,
+        units=opening.units,
+        dearest=opening.dearest,
+        questions=opening.questions,
+        status=Status.OPEN.value,
+        asked=0,
+        used=0,
+        seals=1,
     )
     vault.keep(book.rows, opening.stream, vault.STATE, opening.sealed)
 
 
-def _intend(book: Book, stream: Stream, number: int, key: str, question: str, sealed: bytes) -> Intent | Decision:
+def _intend(book: Book, stream: Stream, *, number: int, key: str, question: str, sealed: bytes) -> Intent | Decision:
     population = book.population(stream.population)
     asks = digest([stream.name, question])
     if earlier := known_request(book, stream.population, stream.analyst, key, asks):
@@ -194,7 +202,7 @@ def _intend(book: Book, stream: Stream, number: int, key: str, question: str, se
 
 
 def _decide(
-    book: Book, stream: Stream, number: int, outcome: Outcome, answer: str | None, units: int, sealed: bytes | None
+    book: Book, stream: Stream, number: int, outcome: Outcome, *, answer: str | None, units: int, sealed: bytes | None
 ) -> Decision:
     intent = book.question(stream.name, number)
     if intent is None:

@@ -13,7 +13,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange, OpenStream
-from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, Yes
+from lapwing.accounting.filters.charge import Charge, Closing, OneShot, Reservation, Yes
 from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
@@ -45,7 +45,7 @@ _READ_SCALAR: dict[Any, Callable[[Any], Any]] = {
 }
 
 
-def to_record(noun: Account | Booking | Event) -> dict[str, Json]:
+def to_record(noun: Account | Booking | Charge | Event | Guarantee) -> dict[str, Json]:
     """Return an account, a line of its book or an event as a JSON value.
 
     Examples
