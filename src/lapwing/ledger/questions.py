@@ -7,7 +7,7 @@ no end after a crash is lost: drawing noise again would give two looks for one p
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from lapwing.accounting.filters.charge import OneShot
 from lapwing.accounting.filters.record import to_record
@@ -18,6 +18,8 @@ from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.spending import RefusedError, Spending
 from lapwing.vocabulary.errors import ParameterError, RequestConflictError, UnansweredError
 from lapwing.vocabulary.event import Event
+
+_SHOWN: Final = ("seq", "population", "analyst", "question", "at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,18 @@ class Released:
     receipt: Receipt
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsettled:
+    """A question that was charged and has no end: in progress somewhere, or left over from a crash."""
+
+    seq: int
+    population: str
+    analyst: str
+    key: str
+    question: str
+    at: str
+
+
 class Questions:
     """Charging and answering one-shot questions."""
 
@@ -114,6 +128,16 @@ class Questions:
             charge = _charge_entry(book, seq)
             if not book.settlement(seq):
                 book.append("lost", population=charge["population"], settles=seq)
+
+    def unsettled(self) -> list[Unsettled]:
+        """Return every question that was charged and neither answered nor given up."""
+        with self._chronicle.reading() as book:
+            records = [entry.record for entry in book.unsettled()]
+        return [
+            Unsettled(key=record["request"], **{name: record[name] for name in _SHOWN})
+            for record in records
+            if record["kind"] == "charge"
+        ]
 
 
 def _charge(book: Book, request: Request) -> Charged | Released:

@@ -1,0 +1,113 @@
+"""A small clinic for tests of the ledger: one population, two tables, and short words for what is done with it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+
+from lapwing.accounting.filters.charge import Reservation
+from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
+from lapwing.ledger.postgres import PostgresDatabase
+from lapwing.ledger.questions import Charged, Released, Request
+from lapwing.ledger.sqlite import SqliteDatabase
+from lapwing.ledger.store import Database
+from lapwing.ledger.stream_records import Opening
+from lapwing.vocabulary.event import Event, PureRelease
+from lapwing.vocabulary.guarantee import Guarantee, PureDP
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+PEOPLE = PrivacyUnit(person_key="patient_id")
+_schemas = count()
+SECRET = b"\x17" * 77
+SEED = b"\x42" * 60
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a ledger of a test lives: it can be opened again, in this process or in another."""
+
+    database: Callable[[], Database]
+
+    @staticmethod
+    def in_file(path: Path, **settings) -> "Place":
+        return Place(lambda: SqliteDatabase(path, **settings))
+
+    @staticmethod
+    def in_postgres(dsn: str, **settings) -> "Place":
+        return Place(lambda: PostgresDatabase(dsn, **settings))
+
+    @staticmethod
+    def chosen(kind: str, request) -> "Place":
+        """Return the place that a parametrized fixture asks for."""
+        if kind == "sqlite":
+            return Place.in_file(request.getfixturevalue("quick_path") / "ledger.db")
+        dsn = request.getfixturevalue("postgres").dsn()
+        return Place.in_postgres(dsn, schema=f"ledger_{next(_schemas)}")
+
+    def create(self, name: str = "2f1c") -> Ledger:
+        return create_ledger(self.database(), name=name)
+
+    def open(self, **checks) -> Ledger:
+        return open_ledger(self.database(), **checks)
+
+    def clinic(self, epsilon: object = 1, **population) -> Ledger:
+        """Make a ledger with the population "clinic" and its tables "patients" and "visits"."""
+        ledger = self.create()
+        budget: Guarantee = PureDP(epsilon=Fraction(epsilon))
+        ledger.custody.create_population("clinic", **{"unit": PEOPLE, "budget": budget, **population})
+        ledger.custody.add_table("clinic", "patients")
+        ledger.custody.add_table("clinic", "visits")
+        return ledger
+
+
+REQUEST = Request(
+    population="clinic",
+    analyst="ana",
+    key="k",
+    question="count patients",
+    tables=frozenset({"patients"}),
+    event=PureRelease(epsilon=Fraction(1, 10)),
+)
+
+
+def pure(epsilon: object) -> Event:
+    return PureRelease(epsilon=Fraction(epsilon))
+
+
+def request(key: str = "k", *, question: str | None = None, epsilon: object = "1/10", **changed) -> Request:
+    """A question of its own for each key, unless one is given."""
+    return replace(REQUEST, key=key, question=question or f"count {key}", event=pure(epsilon), **changed)
+
+
+def ask(ledger: Ledger, key: str = "k", answer: str = "42", **changed) -> Released:
+    """The way of a question: charge, (read data,) answer."""
+    charged = ledger.questions.charge(request(key, **changed))
+    return ledger.questions.answer(charged.seq, answer) if isinstance(charged, Charged) else charged
+
+
+def opening(
+    stream: str = "s", *, yeses: int = 3, opening: object = "1/10", price: object = "1/10", **changed
+) -> Opening:
+    cells = changed.pop("cells", None)
+    reservation = Reservation(stream=stream, opening=Fraction(opening), price=Fraction(price), yeses=yeses, cells=cells)
+    given = {
+        "population": "clinic",
+        "analyst": "ana",
+        "key": f"open {stream}",
+        "stream": stream,
+        "charge": reservation,
+        "units": yeses,
+        "tables": frozenset({"patients"}),
+        "terms": '{"at_least":200}',
+        "sealed": SECRET,
+    }
+    return Opening(**{**given, **changed})
+
+
+def spent(ledger: Ledger, population: str = "clinic", cell: str = "everyone") -> Fraction:
+    return ledger.account(population).filters[cell].realised
+
+
+def reserved(ledger: Ledger, population: str = "clinic", cell: str = "everyone") -> Fraction:
+    return ledger.account(population).filters[cell].reserved
