@@ -1,10 +1,11 @@
 """A small clinic for tests of the ledger: one population, two tables, and short words for what is done with it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
@@ -25,25 +26,34 @@ SEED = b"\x42" * 60
 
 @dataclass(frozen=True)
 class Place:
-    """Where a ledger of a test lives: it can be opened again, in this process or in another."""
+    """Where a ledger of a test lives: it can be opened again, in this process or in another.
 
-    database: Callable[[], Database]
+    `where` is a path, or a connection string with the name of a schema; `settings` go to the database.
+    """
+
+    where: Path | tuple[str, str]
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def in_file(path: Path, **settings) -> "Place":
-        return Place(lambda: SqliteDatabase(path, **settings))
+        return Place(path, settings)
 
     @staticmethod
-    def in_postgres(dsn: str, **settings) -> "Place":
-        return Place(lambda: PostgresDatabase(dsn, **settings))
+    def in_postgres(dsn: str, schema: str = "lapwing", **settings) -> "Place":
+        return Place((dsn, schema), settings)
 
     @staticmethod
     def chosen(kind: str, request) -> "Place":
         """Return the place that a parametrized fixture asks for."""
         if kind == "sqlite":
             return Place.in_file(request.getfixturevalue("quick_path") / "ledger.db")
-        dsn = request.getfixturevalue("postgres").dsn()
-        return Place.in_postgres(dsn, schema=f"ledger_{next(_schemas)}")
+        return Place.in_postgres(request.getfixturevalue("postgres").dsn(), f"ledger_{next(_schemas)}")
+
+    def database(self) -> Database:
+        if isinstance(self.where, Path):
+            return SqliteDatabase(self.where, **self.settings)
+        dsn, schema = self.where
+        return PostgresDatabase(dsn, schema=schema, **self.settings)
 
     def create(self, name: str = "2f1c") -> Ledger:
         return create_ledger(self.database(), name=name)

@@ -5,8 +5,8 @@
     LAPWING_FAULT=charge.written:full        fail there as a full disk does
 
 Each act of the ledger has the same three points: ACT.begun (the ledger is locked, nothing written), ACT.written (all is
-written and nothing committed) and ACT.committed (all is durable and nobody has been told). Only `Store.writing` and the
-tests know them. Setting the variable in production can only make lapwing answer less.
+written and nothing committed) and ACT.committed (all is durable and nobody has been told). `ACTS` names the acts. Setting
+the variable in production can only make lapwing answer less.
 """
 
 import errno
@@ -15,6 +15,13 @@ import signal
 from typing import Final
 
 VARIABLE: Final = "LAPWING_FAULT"
+
+ACTS: Final = (
+    *("create", "migrate", "population", "policy", "version", "note"),
+    *("charge", "answer", "lose"),
+    *("open", "intend", "decide", "close", "forfeit"),
+)
+"""What a ledger does, as its fault points call it."""
 
 _reached: dict[str, int] = {}
 

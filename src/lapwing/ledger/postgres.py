@@ -12,6 +12,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
+from lapwing.ledger.faults import reach
 from lapwing.ledger.schema import Migration
 from lapwing.ledger.store import Connection
 from lapwing.vocabulary.errors import (
@@ -135,6 +136,8 @@ class PostgresDatabase:
                     for statement in step.postgres:
                         connection.execute(statement)
                 connection.execute("insert into ledger values (1, %s, %s, 0, %s)", (ledger, len(steps), head))
+                reach("create.written")
+            reach("create.committed")
         except psycopg.errors.DuplicateSchema:
             raise LedgerUnwritableError(f"{self.place} exists already; open it, or choose another schema") from None
         finally:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from lapwing.ledger.faults import reach
 from lapwing.ledger.schema import Migration
 from lapwing.ledger.store import Connection
 from lapwing.vocabulary.errors import (
@@ -163,8 +164,10 @@ class SqliteDatabase:
             connection.execute("insert into ledger values (1, ?, ?, 0, ?)", (ledger, len(steps), head))
             connection.execute("COMMIT")
             connection.close()
+            reach("create.written")
             os.link(making, self.path)  # fails if someone else was faster, where a rename would overwrite
             _sync_folder(self.path.parent)
+            reach("create.committed")
         except FileExistsError:
             raise LedgerUnwritableError(f"there is a ledger at {self.place} already; open it") from None
         finally:
