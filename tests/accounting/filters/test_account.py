@@ -1,4 +1,4 @@
-"""Whatever is asked in whatever order: nothing beyond the cap, no change by a refusal, replays alike to the last bit."""
+"""Whatever is asked in whatever order: nothing beyond the cap, no change by a refusal, replays alike to the bit."""
 
 import itertools
 import json
@@ -10,14 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.filters.atoms import gaussian_profile
-from lapwing.accounting.filters.account import (
-    EVERYONE,
-    Admission,
-    change_cap,
-    open_account,
-    replay,
-)
-from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, Yes
+from lapwing.accounting.filters.account import EVERYONE, Admission, replay
+from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.odometer import odometer
+from lapwing.accounting.filters.opening import open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.two_arms import DeltaShares
@@ -25,11 +21,15 @@ from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
+    Composed,
     ExponentialSelection,
     GaussianNoise,
     LaplaceNoise,
+    PoissonSampled,
     PureRelease,
     RandomizedResponse,
+    Repeated,
+    SampledWithoutReplacement,
 )
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
 
@@ -58,6 +58,7 @@ events = st.one_of(
 )
 requests = st.one_of(
     st.builds(OneShot, event=events, cells=scopes),
+    st.builds(WholeBudget, event=events, cells=scopes),
     st.builds(
         Reservation,
         stream=st.sampled_from("abc"),
@@ -74,7 +75,7 @@ requests = st.one_of(
 def carry_out(account, wishes):
     """Do what can be done of `wishes`; yield each line of the book with the account after it."""
     for wish in wishes:
-        if isinstance(wish, OneShot | Reservation):
+        if isinstance(wish, OneShot | WholeBudget | Reservation):
             if isinstance(wish, Reservation) and wish.stream in account.streams:
                 continue
             line = account.quote(wish)
@@ -178,6 +179,25 @@ class TestExactTotals:
         noise = sum(float(e.l2_sensitivity_squared) for e in admitted if isinstance(e, GaussianNoise))
         assert self.exact_delta(1.0, told, noise) <= 1e-6 * (1 + 1e-9)
 
+    @settings(max_examples=12)
+    @given(st.lists(st.floats(0.01, 0.4), min_size=1, max_size=8), st.floats(0.001, 0.2))
+    def test_the_reading_lies_between_the_promise_and_the_exact_total(self, tells, mu) -> None:
+        noise = GaussianNoise(l2_sensitivity_squared=Fraction(mu) ** 2, sigma_squared=Fraction(1))
+        wishes = [tell(tells[0]), OneShot(event=noise), *(tell(e) for e in tells[1:])]
+        book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"]), wishes)]
+        admitted = [line.charge.event for line in book]
+        reading = odometer(book, delta=Fraction(1, 10**6)).epsilon
+        assert reading <= 1 + 1e-4
+        told = [float(e.epsilon) for e in admitted if isinstance(e, RandomizedResponse)]
+        assert self.exact_delta(reading, told, mu * mu if noise in admitted else 0.0) <= 1e-6 * (1 + 1e-9)
+
+    @settings(max_examples=12)
+    @given(st.lists(requests.filter(lambda wish: not isinstance(wish, Closing)), max_size=20))
+    def test_whatever_was_admitted_was_within_the_promise_had_it_been_fixed_in_advance(self, wishes) -> None:
+        book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"], cells=CELLS), wishes)]
+        for cell in CELLS:
+            assert odometer(book, delta=Fraction(1, 10**6), cell=cell).epsilon <= 1 + 1e-4
+
 
 class TestPartitions:
     def test_disjoint_cells_pay_side_by_side(self) -> None:
@@ -208,12 +228,21 @@ class TestPartitions:
                 e, d = float(epsilon), float(delta)
                 pure_there_gaussian_here = float(gaussian_profile(apart.residue, e - float(apart.pure.epsilon)))
                 both_gaussian = float(gaussian_profile(2 * apart.residue, e))
-                assert 2 * pure_there_gaussian_here + both_gaussian + 4 * float(apart.slack) <= d
+                whole_budgets = 2 * float(apart.delta)
+                assert 2 * pure_there_gaussian_here + both_gaussian + 4 * float(apart.slack) + whole_budgets <= d
 
     def test_halving_a_residue_would_not_do_under_replace(self) -> None:
         """One cell spends its half purely, the other its half as a Gaussian release: far beyond delta."""
         residue = open_account(BUDGETS["approximate"]).filters[EVERYONE].residue
         assert float(gaussian_profile(residue / 2, 1.0 - 0.5)) > 80 * 1e-6
+
+    def test_what_remains_is_what_every_cell_can_pay(self) -> None:
+        account = open_account(BUDGETS["pure"], cells=CELLS)
+        account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1, 4)), cells={"south"}))
+        assert account.remaining().pure == Fraction(3, 4)
+        assert account.remaining(frozenset({"north"})).pure == 1
+        assert account.how_many(tell("1/10")) == 7
+        assert account.how_many(OneShot(event=PureRelease(epsilon=Fraction(1, 10)), cells={"north", "west"})) == 10
 
     @pytest.mark.parametrize("cells", [frozenset({"nowhere"}), frozenset()], ids=["unknown", "none"])
     def test_an_unknown_cell_is_refused(self, cells) -> None:
@@ -223,7 +252,7 @@ class TestPartitions:
             )
 
 
-class TestChangingTheCap:
+class TestRaisingTheCap:
     LARGER = ApproximateDP(epsilon=Fraction(2), delta=Fraction(1, 10**6))
 
     @settings(max_examples=25)
@@ -233,35 +262,95 @@ class TestChangingTheCap:
         book, account = [], opening
         for line, account in carry_out(opening, wishes):  # noqa: B007
             book.append(line)
-        assert change_cap(account, BUDGETS["approximate"], book).account == account
-        change = change_cap(account, self.LARGER, book)
+        taken = any(isinstance(line, Admission) and isinstance(line.charge, WholeBudget) for line in book)
+        assert taken or raise_cap(account, BUDGETS["approximate"], book).account == account
+        change = raise_cap(account, self.LARGER, book)
         raised = account.book(change)
         assert raised.streams == account.streams
         assert within_the_cap(raised)
         for cell, filter_ in account.filters.items():
             assert (raised.filters[cell].residue or 0) >= (filter_.residue or 0)
         assert replay(opening, [*book, from_record(json.loads(json.dumps(to_record(change))))]) == raised
-        assert change_cap(raised, self.LARGER, [*book, change]).account == raised
+        assert raise_cap(raised, self.LARGER, [*book, change]).account == raised
 
-    def test_adding_the_difference_to_what_is_left_is_not_the_same(self) -> None:
+    def test_a_plan_that_took_everything_takes_its_part_of_a_larger_budget(self) -> None:
+        account = open_account(BUDGETS["approximate"])
+        book = [account.quote(WholeBudget(event=Repeated(part=RandomizedResponse(epsilon=Fraction("0.05")), times=26)))]
+        account = account.book(book[0])
+        assert account.remaining().pure == 0
+        raised = account.book(raise_cap(account, self.LARGER, book))
+        assert raised.remaining().pure == Fraction("0.7")
+        assert raised.filters[EVERYONE].residue > 0.1
+
+    def test_charging_anew_leaves_more_than_adding_the_difference(self) -> None:
         account = open_account(BUDGETS["approximate"])
         book = [account.quote(tell("0.15"))]
         account = account.book(book[0])
-        raised = account.book(change_cap(account, self.LARGER, book))
+        raised = account.book(raise_cap(account, self.LARGER, book))
         gain = (
             open_account(self.LARGER).filters[EVERYONE].residue
             - open_account(BUDGETS["approximate"]).filters[EVERYONE].residue
         )
         assert raised.filters[EVERYONE].residue > account.filters[EVERYONE].residue + gain
 
-    def test_a_cap_below_the_history_is_refused(self) -> None:
-        account = open_account(BUDGETS["pure"])
-        book = [account.quote(tell("1/2"))]
-        with pytest.raises(ParameterError, match="does not cover"):
-            change_cap(account.book(book[0]), PureDP(epsilon=Fraction(1, 3)), book)
+    @pytest.mark.parametrize(
+        "budget",
+        [
+            ApproximateDP(epsilon=Fraction(2), delta=Fraction(1, 10**7)),
+            ApproximateDP(epsilon=Fraction(1, 2), delta=Fraction(1, 10**5)),
+            PureDP(epsilon=Fraction(5)),
+        ],
+        ids=["less delta", "less epsilon", "another currency"],
+    )
+    def test_a_promise_is_not_lowered(self, budget) -> None:
+        with pytest.raises(ParameterError, match="is not above"):
+            raise_cap(open_account(BUDGETS["approximate"]), budget, [])
 
 
 class TestBadInput:
+    @pytest.mark.parametrize(
+        "event",
+        [
+            PureRelease(epsilon=Fraction(-1)),
+            GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(0)),
+            Repeated(part=PureRelease(epsilon=Fraction(1)), times=-3),
+            Composed(
+                parts=(PureRelease(epsilon=Fraction(1)), LaplaceNoise(l1_sensitivity=Fraction(-1), scale=Fraction(1)))
+            ),
+            Composed(parts=()),
+        ],
+        ids=["negative", "noiseless", "less than once", "inside", "nothing"],
+    )
+    def test_an_event_that_would_give_budget_back_is_refused(self, event) -> None:
+        for charge in (OneShot(event=event), WholeBudget(event=event)):
+            with pytest.raises(ParameterError):
+                open_account(BUDGETS["pure"]).quote(charge)
+
+    def test_a_sample_is_amplified_between_its_own_neighbours_only(self) -> None:
+        noise = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
+        poisson = Repeated(part=PoissonSampled(part=noise, rate=Fraction(1, 100)), times=2)
+        drawn = Composed(parts=(SampledWithoutReplacement(part=noise, sample_size=1, population_size=100),))
+        for event, right, wrong in (
+            (poisson, Adjacency.ADD_REMOVE, Adjacency.REPLACE),
+            (drawn, Adjacency.REPLACE, Adjacency.ADD_REMOVE),
+        ):
+            assert isinstance(
+                open_account(BUDGETS["approximate"], adjacency=right).quote(OneShot(event=event)), Admission
+            )
+            with pytest.raises(ParameterError, match="needs the adjacency"):
+                open_account(BUDGETS["approximate"], adjacency=wrong).quote(OneShot(event=event))
+
+    @pytest.mark.parametrize("cells", ["north", [], [""]], ids=repr)
+    def test_a_partition_without_names_is_refused(self, cells) -> None:
+        with pytest.raises(ParameterError, match="no list of names"):
+            open_account(BUDGETS["pure"], cells=cells)
+
+    @pytest.mark.parametrize("cells", ["north", 3], ids=repr)
+    def test_a_scope_that_is_no_set_is_refused(self, cells) -> None:
+        with pytest.raises(ParameterError, match="no set of cells"):
+            OneShot(event=PureRelease(epsilon=Fraction(1)), cells=cells)
+        assert OneShot(event=PureRelease(epsilon=Fraction(1)), cells=["north"]).cells == frozenset({"north"})
+
     @pytest.mark.parametrize(
         "budget",
         [
@@ -285,11 +374,16 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "record",
         [
-            {"is": "Nothing"},
+            {"kind": "nothing"},
             {},
-            {"is": "Yes"},
-            {"is": "PureRelease", "epsilon": "1/0"},
-            {"is": "Step", "residue": "zero", "slack": "0", "failure": "0"},
+            {"kind": "yes"},
+            {"kind": "yes", "stream": 3},
+            {"kind": "yes", "stream": "s", "more": "s"},
+            {"kind": "pure-dp", "epsilon": "1/0"},
+            {"kind": "pure-dp", "epsilon": "2/4"},
+            {"kind": "step", "residue": "zero"},
+            {"kind": "step", "residue": "nan"},
+            {"kind": "open-stream", "reservation": {"kind": "yes", "stream": "s"}, "given": True},
         ],
         ids=repr,
     )
@@ -304,3 +398,11 @@ class TestBadInput:
         assert isinstance(first, Admission)
         with pytest.raises(ParameterError, match="cannot follow"):
             replay(account, [second, first])
+
+    def test_a_line_of_another_account_is_refused(self) -> None:
+        line = open_account(BUDGETS["approximate"], cells=CELLS).quote(tell("0.1"))
+        with pytest.raises(ParameterError, match="not cells of this account"):
+            open_account(BUDGETS["approximate"]).book(line)
+        gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
+        with pytest.raises(ParameterError, match="is no price"):
+            open_account(BUDGETS["pure"]).book(open_account(BUDGETS["approximate"]).quote(OneShot(event=gaussian)))

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from lapwing.accounting.filters.gaussian_curve import ROUNDING, largest_mu_squared, profile, terms
 
-mpmath.mp.dps = 50
+
+@pytest.fixture(autouse=True)
+def fifty_digits():
+    with mpmath.workdps(50):
+        yield
 
 
 def exact_terms(mu, r):

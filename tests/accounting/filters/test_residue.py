@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
@@ -62,6 +63,28 @@ def test_what_is_left_satisfies_the_inequality_at_every_level_in_both_orders(pai
     assert 0 <= after < s
     for order in orders:
         assert excess(order, s, after) <= slack * (1 + 1e-9) + 1e-16 * gaussian_profile(s, 0.0)
+
+
+@pytest.mark.parametrize("digits", [6, 40])
+@pytest.mark.parametrize("make", [randomized_response, lambda e: two_points(0.2 * e, e)], ids=["tell", "lopsided"])
+def test_in_forty_digits_it_holds_where_the_slack_is_far_below_double_precision(make, digits) -> None:
+    """The charges of a budget with a tiny delta: the levels of the whole grid and beyond, by mpmath."""
+    s = largest_mu_squared(Fraction(1), Fraction(1, 10**digits))
+    slack = 2.0 ** -math.ceil(math.log2(10**digits) + 24)
+    orders = make(0.3 * math.sqrt(s)).orders
+    after = residue_after(s, LossFamily.of(orders), slack)
+
+    def precise(mu_squared, r):
+        mu = mpmath.sqrt(mpmath.mpf(mu_squared))
+        return mpmath.ncdf(mu / 2 - r / mu) - mpmath.exp(r) * mpmath.ncdf(-mu / 2 - r / mu)
+
+    with mpmath.workdps(60):
+        for order in orders:
+            for share in range(80):
+                r = mpmath.mpf(share) / 5 * mpmath.sqrt(s)
+                atoms = zip(order.losses, order.masses, strict=True)
+                left = mpmath.fsum(p * precise(after, r - mpmath.mpf(loss)) for loss, p in atoms)
+                assert left <= precise(s, r) + slack
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,14 @@ from typing import TypeAlias
 from lapwing.accounting.filters.charge import Charge, Closing, Reservation, Yes
 from lapwing.accounting.filters.cost import Cost, cost_of
 from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Remaining, how_many, what_fits
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
 from lapwing.accounting.filters.verdict import Shortage, Step
+from lapwing.accounting.sampling import required_adjacency
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
-from lapwing.vocabulary.exact import positive, probability
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import Guarantee
 
 EVERYONE = "everyone"
 """The only cell of a population that is not partitioned."""
@@ -68,7 +69,9 @@ class Account:
     Examples
     --------
     >>> from lapwing.accounting.filters.charge import OneShot
+    >>> from lapwing.accounting.filters.opening import open_account
     >>> from lapwing.vocabulary.event import PureRelease
+    >>> from lapwing.vocabulary.guarantee import PureDP
     >>> account = open_account(PureDP(epsilon=Fraction(1)), cells=["north", "south"])
     >>> half = PureRelease(epsilon=Fraction(1, 2))
     >>> account = account.admit(OneShot(event=half, cells=frozenset({"north"})))
@@ -93,9 +96,10 @@ class Account:
         """Return `charge` as it would be written down, or why it is refused."""
         if isinstance(charge, Reservation) and charge.stream in self.streams:
             raise ParameterError("stream", charge.stream, reason="is open already", remedy="choose another name")
+        required_adjacency(charge.event, self.adjacency)
         cost = cost_of(charge)
         steps = {}
-        for cell in self._touched(charge):
+        for cell in self._named(charge.cells):
             verdict = self.filters[cell].weigh(charge.event, cost)
             if isinstance(verdict, Shortage):
                 return Refusal(cell=cell, shortage=verdict, filter_=self.filters[cell])
@@ -106,7 +110,7 @@ class Account:
         """Return the account after one line of its book. The steps of an admission are taken as they stand."""
         match booking:
             case Admission(charge=charge, cost=cost, steps=steps):
-                filters = {cell: self.filters[cell].book(cost, step) for cell, step in steps.items()}
+                filters = {cell: self.filters[cell].book(cost, steps[cell]) for cell in self._named(steps)}
                 opened = {charge.stream: OpenStream(reservation=charge)} if isinstance(charge, Reservation) else {}
                 return self._with(filters, {**self.streams, **opened})
             case Yes(stream=name):
@@ -115,17 +119,31 @@ class Account:
                     raise StreamHaltedError(yeses=stream.given)
                 filters = {
                     cell: self.filters[cell].settle(stream.reservation.price)
-                    for cell in self._touched(stream.reservation)
+                    for cell in self._named(stream.reservation.cells)
                 }
                 return self._with(filters, {**self.streams, name: replace(stream, given=stream.given + 1)})
             case Closing(stream=name):
                 stream = self._open(name)
                 filters = {
-                    cell: self.filters[cell].release(stream.unused) for cell in self._touched(stream.reservation)
+                    cell: self.filters[cell].release(stream.unused) for cell in self._named(stream.reservation.cells)
                 }
                 return self._with(filters, {key: other for key, other in self.streams.items() if key != name})
             case CapChange(account=account):
                 return account
+
+    def remaining(self, cells: frozenset[str] | None = None) -> Remaining:
+        """Return the largest single releases of each kind that all of `cells` (by default all there are) admit now."""
+        fits = [what_fits(filter_) for filter_ in {self.filters[cell] for cell in self._named(cells)}]
+        return Remaining(
+            pure=min(fit.pure for fit in fits),
+            laplace=min(fit.laplace for fit in fits),
+            gaussian=min(fit.gaussian for fit in fits),
+        )
+
+    def how_many(self, charge: Charge, *, at_most: int = 10_000) -> int:
+        """Return how many charges like `charge` would be admitted one after the other, up to `at_most`."""
+        filters = {self.filters[cell] for cell in self._named(charge.cells)}
+        return min(how_many(filter_, charge, at_most=at_most) for filter_ in filters)
 
     def _with(self, filters: Mapping[str, CellFilter], streams: Mapping[str, OpenStream]) -> "Account":
         return replace(
@@ -137,22 +155,22 @@ class Account:
             raise StreamError(f"stream {name!r} is not open; these are: {', '.join(sorted(self.streams)) or 'none'}")
         return self.streams[name]
 
-    def _touched(self, charge: Charge) -> list[str]:
-        cells = set(self.filters) if charge.cells is None else charge.cells
-        unknown = cells - set(self.filters)
-        if unknown or not cells:
+    def _named(self, cells: Iterable[str] | None) -> list[str]:
+        named = set(self.filters if cells is None else cells)
+        unknown = named - set(self.filters)
+        if unknown or not named:
             raise ParameterError(
                 "cells",
                 sorted(unknown),
                 reason="are not cells of this account" if unknown else "names no cell",
                 remedy=f"name some of {sorted(self.filters)}, or none at all to charge everyone",
             )
-        return sorted(cells)
+        return sorted(named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapChange:
-    """A new cap, written down as the whole account that `change_cap` found under it."""
+    """A higher cap, written down as the whole account that `raise_cap` found under it."""
 
     account: Account
 
@@ -161,111 +179,6 @@ Booking: TypeAlias = Admission | Yes | Closing | CapChange
 """One line of an account's book."""
 
 
-def open_account(
-    budget: Guarantee,
-    *,
-    cells: Iterable[str] = (EVERYONE,),
-    adjacency: Adjacency = Adjacency.ADD_REMOVE,
-    shares: DeltaShares | None = None,
-) -> Account:
-    """Return a fresh account.
-
-    Parameters
-    ----------
-    budget : what all releases together must keep: `PureDP`, `ConcentratedDP` or `ApproximateDP`
-    cells : the cells of the finest public partition, the empty ones included; one, `EVERYONE`, if there is none
-    adjacency : which tables are neighbours
-    shares : how the delta of an `ApproximateDP` budget is divided
-    """
-    names = sorted(set(cells))
-    if not names:
-        raise ParameterError("cells", names, reason="names no cell", remedy="leave it out to charge everyone together")
-    shares = shares or DeltaShares()
-    checked = _checked(budget)
-    moves = adjacency is Adjacency.REPLACE and len(names) > 1
-    filter_ = _fresh(_for_each_of_two(checked) if moves else checked, shares)
-    return Account(
-        budget=checked,
-        adjacency=adjacency,
-        shares=shares,
-        filters=MappingProxyType(dict.fromkeys(names, filter_)),
-        streams=MappingProxyType({}),
-    )
-
-
 def replay(opening: Account, bookings: Iterable[Booking]) -> Account:
     """Return the account after all lines of its book, each taken as it stands."""
     return reduce(Account.book, bookings, opening)
-
-
-def change_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) -> CapChange:
-    """Return the account as it would stand if it had been opened with `budget`, its whole history charged anew.
-
-    The promise becomes the largest budget that was ever set, *for everything since the opening*. Adding the difference
-    to what is left would be wrong: what a charge costs in the residue arm depends on what was left when it was made. A
-    budget that does not cover the history is refused.
-
-    Parameters
-    ----------
-    account : the account as it stands
-    budget : the new cap, a public decision of the custodian
-    bookings : every line of the book since the opening
-
-    Proof: proofs/two_arms.md, section "Raising the cap"
-    """
-    current = open_account(budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
-    for booking in bookings:
-        match booking:
-            case Admission(charge=charge):
-                outcome = current.admit(charge)
-                if isinstance(outcome, Refusal):
-                    raise ParameterError(
-                        "budget",
-                        budget,
-                        reason=f"does not cover what was released already ({outcome.shortage})",
-                        remedy="write a larger one",
-                    )
-                current = outcome
-            case CapChange():
-                pass
-            case _:
-                current = current.book(booking)
-    return CapChange(account=current)
-
-
-def _checked(budget: Guarantee) -> PureDP | ConcentratedDP | ApproximateDP:
-    match budget:
-        case PureDP(epsilon=epsilon):
-            return PureDP(epsilon=positive("epsilon", epsilon))
-        case ConcentratedDP(rho=rho):
-            return ConcentratedDP(rho=positive("rho", rho))
-        case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
-        case _:
-            raise ParameterError(
-                "budget",
-                budget,
-                reason="is no budget that a filter keeps exactly",
-                remedy="set a PureDP, ConcentratedDP or ApproximateDP budget",
-            )
-
-
-def _for_each_of_two(budget: PureDP | ConcentratedDP | ApproximateDP) -> PureDP | ConcentratedDP | ApproximateDP:
-    """Return the budget of a cell such that any two cells together keep `budget` (proofs/partitions.md)."""
-    match budget:
-        case PureDP(epsilon=epsilon):
-            return PureDP(epsilon=epsilon / 2)
-        case ConcentratedDP(rho=rho):
-            return ConcentratedDP(rho=rho / 2)
-        case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateDP(epsilon=epsilon / 2, delta=delta / 4)
-
-
-def _fresh(budget: PureDP | ConcentratedDP | ApproximateDP, shares: DeltaShares) -> CellFilter:
-    match budget:
-        case PureDP(epsilon=epsilon):
-            return PureSum(epsilon=epsilon)
-        case ConcentratedDP(rho=rho):
-            return ConcentratedSum(rho=rho)
-        case ApproximateDP(epsilon=epsilon, delta=delta):
-            return TwoArms.opened(epsilon, delta, shares)

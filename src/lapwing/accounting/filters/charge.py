@@ -4,6 +4,7 @@ A charge is admitted or refused before any data is read. A yes and a closing are
 reserved at the opening into what is spent, or give it back.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -25,6 +26,29 @@ class OneShot:
 
     event: Event
     cells: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", _scope(self.cells))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeBudget:
+    """A plan that wants an (epsilon, delta) budget for itself: the first charge, and the only one there will be.
+
+    It is admitted if its total, composed as a plan, is within the budget, and it takes all of it. A `OneShot` of the
+    same event leaves something for others, and must fit into what a Gaussian release promises at *every* epsilon. To a
+    budget that is a sum it is a `OneShot`.
+
+    Parameters
+    ----------
+    event, cells : as of a `OneShot`
+    """
+
+    event: Event
+    cells: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", _scope(self.cells))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +84,7 @@ class Reservation:
         object.__setattr__(self, "opening", positive("opening", self.opening))
         object.__setattr__(self, "price", positive("price", self.price))
         object.__setattr__(self, "yeses", whole("yeses", self.yeses))
+        object.__setattr__(self, "cells", _scope(self.cells))
 
     @property
     def whole(self) -> Fraction:
@@ -86,4 +111,12 @@ class Closing:
     stream: str
 
 
-Charge: TypeAlias = OneShot | Reservation
+Charge: TypeAlias = OneShot | WholeBudget | Reservation
+
+
+def _scope(cells: object) -> frozenset[str] | None:
+    if cells is None or isinstance(cells, frozenset):
+        return cells
+    if isinstance(cells, str) or not isinstance(cells, Iterable):
+        raise ParameterError("cells", cells, reason="is no set of cells", remedy='write for example {"north"}')
+    return frozenset(cells)

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx
 
+from lapwing.accounting.rounding import float_below
+
 Array = NDArray[np.float64]
 
 ROUNDING = 2.0**-40
@@ -77,7 +79,7 @@ def largest_mu_squared(epsilon: Fraction, delta: Fraction) -> float:
     >>> round(largest_mu_squared(Fraction(1), Fraction(1, 10**6)) ** 0.5, 6)
     0.236704
     """
-    level, target = round_down(epsilon), round_down(delta)
+    level, target = float_below(epsilon), float_below(delta)
 
     def promised(mu: float) -> bool:
         parts = terms(mu, np.array([level]))
@@ -91,17 +93,7 @@ def largest_mu_squared(epsilon: Fraction, delta: Fraction) -> float:
         if not low < middle < high:
             break
         low, high = (middle, high) if promised(middle) else (low, middle)
-    return round_down(Fraction(low) ** 2)
-
-
-def round_down(number: Fraction) -> float:
-    """Return the largest float that is not above `number`.
-
-    >>> round_down(Fraction(1, 10)) < Fraction(1, 10) <= math.nextafter(round_down(Fraction(1, 10)), 1)
-    True
-    """
-    nearest = float(number)
-    return nearest if nearest <= number else math.nextafter(nearest, -math.inf)
+    return float_below(Fraction(low) ** 2)
 
 
 def _mills(x: Array) -> Array:

@@ -111,7 +111,8 @@ class _Side:
     def __init__(self, mu: float, levels: Array, masses: Array, step: float) -> None:
         parts = terms(mu, levels)
         x = np.abs(parts.u) + step / mu
-        hermite = parts.density * (1 / mu + x / mu**2 + (x**2 + 1) / mu**3 + (x**3 + 2) / mu**4 + (x**4 + 3) / mu**5)
+        polynomial = (((x + mu) * x + mu**2) * x + mu**3) * x + (mu**4 + mu**2 + 2 * mu + 3)
+        hermite = parts.density * polynomial / mu**5
         upper, lower, self.density, sixth = (
             np.einsum("rmj,mj->rm", part, masses) for part in (parts.upper, parts.lower, parts.density, hermite)
         )

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 
 
@@ -27,7 +28,7 @@ class PureSum:
     >>> from lapwing.accounting.filters.cost import cost_of_event
     >>> tenth = PureRelease(epsilon=Fraction(1, 10))
     >>> PureSum(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
-    Step(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1))
+    Step(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1), epsilon=None)
     >>> PureSum(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
     Shortage(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
     """
@@ -52,9 +53,8 @@ class PureSum:
 
     def book(self, cost: Cost, step: Step) -> "PureSum":
         """Add an admitted cost."""
-        del step
-        assert cost.epsilon is not None  # noqa: S101 - nothing else is admitted
-        return replace(self, realised=self.realised + cost.epsilon, reserved=self.reserved + cost.reserved)
+        epsilon = _known("epsilon", cost.epsilon if step.epsilon is None else step.epsilon)
+        return replace(self, realised=self.realised + epsilon, reserved=self.reserved + cost.reserved)
 
     def settle(self, amount: Fraction) -> "PureSum":
         """Turn a reserved amount into a spent one."""
@@ -94,8 +94,7 @@ class ConcentratedSum:
     def book(self, cost: Cost, step: Step) -> "ConcentratedSum":
         """Add an admitted cost."""
         del step
-        assert cost.rho is not None  # noqa: S101 - nothing else is admitted
-        return replace(self, spent=self.spent + cost.rho)
+        return replace(self, spent=self.spent + _known("rho", cost.rho))
 
     def settle(self, amount: Fraction) -> "ConcentratedSum":
         """Change nothing: the whole stream was paid at its opening."""
@@ -106,3 +105,9 @@ class ConcentratedSum:
         """Change nothing: the whole stream was paid at its opening."""
         del amount
         return self
+
+
+def _known(currency: str, amount: Fraction | None) -> Fraction:
+    if amount is None:
+        raise ParameterError(currency, amount, reason="is no price", remedy="book only what was admitted")
+    return amount

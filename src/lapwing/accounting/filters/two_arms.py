@@ -1,23 +1,28 @@
-"""The filter of an (epsilon, delta) promise: a charge is admitted if the pure sum admits it *or* the residue does.
+"""The filter of an (epsilon, delta) promise: a charge is admitted if the residue admits it *or* the pure sum does.
 
 One book. Both arms book every admitted charge, whichever admitted it. A residue arm that would have refused an admitted
 charge is dead for ever: its state no longer bounds what happened. The pure arm goes on adding while only the residue
 admits, and counts again as soon as its sum is back within the budget, when a stream closes and gives back its reserve.
+
+A plan may instead take the whole budget, if it is the first charge and its total is within (epsilon, delta): nothing
+has been answered that it could have been chosen after, and nothing will be answered after it.
 """
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from lapwing.accounting.filters.cost import Cost, GaussianLoss, loss_of
-from lapwing.accounting.filters.gaussian_curve import largest_mu_squared, round_down
+from lapwing.accounting.filters.cost import Cost, GaussianLoss, loss_of, priced
+from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.filters.residue import residue_after
 from lapwing.accounting.filters.sums import PureSum
 from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
+from lapwing.accounting.rounding import float_below
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import exact, probability
 
-_CHARGES_PER_HALVING = 2**14  # the slack for one certificate is this part of what is left: it never runs out
+_SLACKS = (Fraction(1, 2**14), Fraction(1, 2**3))
+"""What a certificate may take of the slack that is left, so that it never runs out: little, or more for heavy tails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +64,16 @@ class TwoArms:
     pure : the pure arm; `None` once a charge without a pure price is in the book
     residue : what is left in the residue arm, as the mu^2 of a Gaussian release; `None` if the arm is dead
     slack, failures : what is left of the two other shares of delta
+    delta : all of it, as it was at the opening
+    untouched : whether nothing has been booked yet
     """
 
     pure: PureSum | None
     residue: float | None
     slack: Fraction
     failures: Fraction
+    delta: Fraction
+    untouched: bool = True
 
     @staticmethod
     def opened(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "TwoArms":
@@ -74,7 +83,7 @@ class TwoArms:
         --------
         >>> fresh = TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
         >>> round(fresh.residue, 6)  # a Gaussian release with sigma = 4.2 sensitivities fits
-        0.056025
+        0.056024
         """
         slack, failures = delta * shares.numerical, delta * shares.failures
         return TwoArms(
@@ -82,14 +91,14 @@ class TwoArms:
             residue=largest_mu_squared(epsilon, delta - slack - failures),
             slack=slack,
             failures=failures,
+            delta=delta,
         )
 
     def weigh(self, event: Event, cost: Cost) -> Verdict:
         """Admit `cost` if the residue arm does; if not, and the pure arm does, the residue arm is dead from then on."""
-        step = self._residue_step(event, cost)
-        if step is None and self._fits_the_sum(cost):
-            step = Step(residue=None, failure=cost.delta)
-        return step or self._shortage(event, cost)
+        if cost.takes_everything:
+            return self._step_of_the_whole(event)
+        return self._residue_step(event, cost) or self._step_of_the_sum(cost) or self._shortage(event, cost)
 
     def book(self, cost: Cost, step: Step) -> "TwoArms":
         """Write an admitted cost into both arms."""
@@ -100,10 +109,11 @@ class TwoArms:
             )
         return replace(
             self,
-            pure=None if self.pure is None or cost.epsilon is None else self.pure.book(cost, step),
+            pure=None if self.pure is None or cost.epsilon is step.epsilon is None else self.pure.book(cost, step),
             residue=step.residue,
             slack=self.slack - step.slack,
             failures=self.failures - step.failure,
+            untouched=False,
         )
 
     def settle(self, amount: Fraction) -> "TwoArms":
@@ -114,25 +124,33 @@ class TwoArms:
         """Give a reserved amount back, in the pure arm; the residue arm paid at the opening."""
         return replace(self, pure=self.pure and self.pure.release(amount))
 
-    def _fits_the_sum(self, cost: Cost) -> bool:
-        if self.pure is None or cost.held is None:
-            return False
-        return cost.held <= self.pure.left and cost.delta <= self.failures
+    def _step_of_the_sum(self, cost: Cost) -> Step | None:
+        if self.pure is None or cost.held is None or cost.held > self.pure.left or cost.delta > self.failures:
+            return None
+        return Step(residue=None, failure=cost.delta)
+
+    def _step_of_the_whole(self, event: Event) -> Verdict:
+        if self.pure is None or not self.untouched:
+            return Shortage(currency="delta", asked=self.delta, left=Fraction(0))
+        total = Fraction(priced(event).delta(float_below(self.pure.epsilon)))
+        if total > self.delta:
+            return Shortage(currency="delta", asked=total, left=self.delta)
+        return Step(residue=None, slack=self.slack, failure=self.failures, epsilon=self.pure.epsilon)
 
     def _residue_step(self, event: Event, cost: Cost) -> Step | None:
         if not self.residue:
             return None
         loss = loss_of(event)
         if isinstance(loss, GaussianLoss):
-            after = Fraction(self.residue) - loss.mu_squared
-            return Step(residue=round_down(after)) if after >= 0 else None
-        slack = power_of_two_below(self.slack) / _CHARGES_PER_HALVING
+            left = Fraction(self.residue) - loss.mu_squared
+            return Step(residue=float_below(left)) if left >= 0 else None
         unseen = Fraction(loss.infinite_mass)
-        spent, failure = (slack + unseen, cost.delta) if unseen <= slack else (slack, max(cost.delta, unseen))
-        if failure > self.failures:
-            return None
-        residue = residue_after(self.residue, loss, float(slack))
-        return None if residue is None else Step(residue=residue, slack=spent, failure=failure)
+        for share in _SLACKS:
+            slack = share * power_of_two_below(self.slack)
+            spent, failure = (slack + unseen, cost.delta) if unseen <= slack else (slack, max(cost.delta, unseen))
+            if failure <= self.failures and (after := residue_after(self.residue, loss, float(slack))) is not None:
+                return Step(residue=after, slack=spent, failure=failure)
+        return None
 
     def _shortage(self, event: Event, cost: Cost) -> Shortage:
         loss = loss_of(event)

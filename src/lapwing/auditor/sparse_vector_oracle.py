@@ -1,0 +1,345 @@
+"""The exact probability of anything a sparse vector can say, for every variant that was ever printed, right or wrong.
+
+Given the noise on the threshold, the answers are independent. So the probability of a transcript is one integral (on a
+lattice: one sum) over the threshold noise, of a product of one factor per question. The factors here are written from
+the definition of each variant and share nothing with the code that runs it.
+
+Proof: proofs/sparse_vector_oracle.md
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+from fractions import Fraction
+from typing import NoReturn
+
+from lapwing.auditor.answer_factors import (
+    Factor,
+    answers,
+    log_expectation,
+    misses,
+    passes,
+    passes_with_gap,
+    passes_with_value,
+)
+from lapwing.auditor.noise_laws import NoiseLaw, NoNoise, Offset, just_above
+from lapwing.auditor.transcripts import (
+    CLEAR_YES,
+    YES,
+    Abort,
+    Level,
+    Lost,
+    No,
+    Number,
+    Outcome,
+    Questions,
+    Transcript,
+    Yes,
+    values_asked,
+)
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact, positive, whole
+
+
+class Reveals(Flag):
+    """What a yes tells beside itself. Combine with `|`."""
+
+    BIT = 0
+    """Nothing more."""
+    GAP = auto()
+    """The noisy value minus the noisy threshold."""
+    COMPARED_VALUE = auto()
+    """The noisy value that was compared: the mistake of document 002."""
+    NUMERIC = auto()
+    """A second noisy value, with fresh noise."""
+
+
+class Comparison(Enum):
+    """When the noisy value is above the noisy threshold; it matters on a lattice only."""
+
+    AT_LEAST = ">="
+    MORE_THAN = ">"
+
+
+class Halting(Enum):
+    """When the variant stops."""
+
+    WITH_THE_LAST_YES = "with the last yes"
+    ONE_YES_LATE = "at the first yes after the last"
+    NEVER = "never"
+
+
+class ThresholdNoise(Enum):
+    """How often the threshold gets its noise."""
+
+    DRAWN_ONCE = "once"
+    REDRAWN_AFTER_YES = "again after every yes"
+
+
+class AfterCrash(Enum):
+    """What becomes of a yes that a crash swallowed."""
+
+    COUNTS_AS_YES = "it counts as a yes"
+    ASKED_AGAIN = "the question is asked again, with fresh noise"
+
+
+@dataclass(frozen=True, slots=True)
+class ClearYes:
+    """The first of two comparisons of the adaptive sparse vector: more noise, a margin to clear, a smaller price.
+
+    Parameters
+    ----------
+    query : the law of the noise of this comparison
+    margin : how far above the noisy threshold the noisy value must be
+    price : what a clear yes costs, in yeses
+    """
+
+    query: NoiseLaw
+    margin: Number
+    price: Fraction = Fraction(1, 2)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "margin", exact("margin", self.margin))
+        object.__setattr__(self, "price", positive("price", self.price))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseVectorVariant:
+    """A sparse vector, described.
+
+    Every question has a true value g (measured from its public threshold). Threshold noise ρ is drawn, and for each
+    question query noise ν; the answer is yes if g + ν >= ρ.
+
+    Parameters
+    ----------
+    threshold : the law of ρ
+    query : the law of ν
+    yeses : after how many yeses the variant stops
+    reveals : what a yes tells beside itself
+    numeric : the law of the fresh noise of the numeric answer, if there is one
+    clear : the first comparison of the adaptive variant, if it has two
+    comparison : whether equality is a yes
+    halting : whether it stops with the last yes, one too late, or never
+    threshold_noise : whether ρ is drawn once or anew after every yes
+    after_crash : what becomes of a yes that is lost in a crash
+
+    Examples
+    --------
+    AboveThreshold at epsilon 1, and its worst pair: many questions that rise, then one that falls.
+
+    >>> from lapwing.auditor.noise_laws import Laplace
+    >>> from lapwing.auditor.transcripts import NO, YES
+    >>> above_threshold = SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1)
+    >>> ten_noes_then_yes = (NO,) * 10 + (YES,)
+    >>> here = above_threshold.log_probability([0] * 11, ten_noes_then_yes)
+    >>> there = above_threshold.log_probability([1] * 10 + [-1], ten_noes_then_yes)
+    >>> round(math.exp(here), 7), round(math.exp(there), 7), round(here - there, 4)
+    (0.0046535, 0.0017198, 0.9954)
+    """
+
+    threshold: NoiseLaw
+    query: NoiseLaw
+    yeses: int
+    reveals: Reveals = Reveals.BIT
+    numeric: NoiseLaw | None = None
+    clear: ClearYes | None = None
+    comparison: Comparison = Comparison.AT_LEAST
+    halting: Halting = Halting.WITH_THE_LAST_YES
+    threshold_noise: ThresholdNoise = ThresholdNoise.DRAWN_ONCE
+    after_crash: AfterCrash = AfterCrash.COUNTS_AS_YES
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "yeses", whole("yeses", self.yeses))
+        if (Reveals.NUMERIC in self.reveals) != (self.numeric is not None):
+            raise ParameterError(
+                "numeric",
+                self.numeric,
+                reason=f"does not go with {self.reveals}",
+                remedy="give the law of the fresh noise if, and only if, a numeric answer is revealed",
+            )
+        if Reveals.COMPARED_VALUE in self.reveals and (Reveals.GAP in self.reveals or self.clear):
+            raise ParameterError(
+                "reveals",
+                self.reveals,
+                reason="tells the noisy threshold itself, for which there is no density",
+                remedy="reveal the compared value alone, under one comparison",
+            )
+        if self.clear and self.halting is Halting.ONE_YES_LATE:
+            raise ParameterError(
+                "halting", self.halting, reason="is not known with two comparisons", remedy="halt with the last yes"
+            )
+        if Reveals.GAP in self.reveals and isinstance(self.query, NoNoise) and self.threshold.step is None:
+            raise ParameterError(
+                "query",
+                self.query,
+                reason="makes the gap tell the threshold noise itself, for which there is no density",
+                remedy="reveal the bit, or put the noise on a lattice",
+            )
+        lattices = {law.step for law in self._comparing_laws} - {None}
+        continuous = self.threshold.step is None and not isinstance(self.threshold, NoNoise)
+        if len(lattices) > 1 or (lattices and continuous):
+            raise ParameterError(
+                "query",
+                self.query,
+                reason=f"does not live where the threshold noise {self.threshold} lives",
+                remedy="put all noise on one lattice, or the query noise on the whole line",
+            )
+
+    @property
+    def lattice(self) -> Fraction | None:
+        """The step of the lattice on which values are compared; None on the whole line."""
+        return next((law.step for law in self._comparing_laws if law.step is not None), None)
+
+    @property
+    def _comparing_laws(self) -> tuple[NoiseLaw, ...]:
+        return (self.threshold, self.query, *([self.clear.query] if self.clear else []))
+
+    def log_probability(self, questions: Questions, transcript: Transcript) -> float:
+        """Return the natural logarithm of the probability (for told numbers: of the density) of `transcript`.
+
+        Its relative error is about 1e-14 (and 1e-15 for each unit of the logarithm). It is the probability of the
+        event that the answers begin like this: a transcript need not be finished.
+
+        Parameters
+        ----------
+        questions : the true value of each question measured from its threshold, or a function of the answers so far
+        transcript : one outcome a question
+
+        Examples
+        --------
+        Document 002 returns the compared value. Three noes and then a number at most the threshold: the probability
+        is 2^-5 / (4 * 5) on one table, and e^2 times less on a neighbour, where e^1 is claimed to be the most.
+
+        >>> from lapwing.auditor.noise_laws import Laplace
+        >>> from lapwing.auditor.transcripts import NO, Within, Yes
+        >>> printed = SparseVectorVariant(
+        ...     threshold=Laplace(2), query=Laplace(2), yeses=1,
+        ...     reveals=Reveals.COMPARED_VALUE, halting=Halting.ONE_YES_LATE,
+        ... )
+        >>> event = (NO, NO, NO, Yes(compared=Within(-math.inf, 0)))
+        >>> here, there = (printed.log_probability([g] * 4, event) for g in (0, 1))
+        >>> round(math.exp(here) * 2**5 * 4 * 5, 12), round(here - there, 12)
+        (1.0, 2.0)
+        """
+        self._check(transcript)
+        values = values_asked(questions, transcript)
+        parts = Counter(frozenset(part.items()) for part in self._parts(values, transcript))
+        return math.fsum(times * self._log_of_part(part) for part, times in parts.items())
+
+    def probability(self, questions: Questions, transcript: Transcript) -> float:
+        """Return the probability (for told numbers: the density) of `transcript`."""
+        return math.exp(self.log_probability(questions, transcript))
+
+    def probability_of_yes(self, value: Number) -> float:
+        """Return how likely a first question, with this true value measured from its threshold, gets a yes.
+
+        >>> from lapwing.auditor.noise_laws import DiscreteLaplace
+        >>> sure = SparseVectorVariant(threshold=DiscreteLaplace(2), query=DiscreteLaplace(4), yeses=1)
+        >>> round(sure.probability_of_yes(0), 6)
+        0.542494
+        """
+        plain = self.probability([value], (YES,))
+        return plain + self.probability([value], (CLEAR_YES,)) if self.clear else plain
+
+    def price(self, outcome: Outcome) -> Fraction:
+        """Return what an outcome uses up of the yeses."""
+        match outcome:
+            case Yes(level=Level.CLEAR) if self.clear:
+                return self.clear.price
+            case Yes():
+                return Fraction(1)
+            case Lost():
+                return Fraction(self.after_crash is AfterCrash.COUNTS_AS_YES)
+            case No() | Abort():
+                return Fraction(0)
+
+    def is_over(self, transcript: Transcript) -> bool:
+        """Say whether the variant has stopped: another plain yes could not be paid, or it has aborted.
+
+        >>> from lapwing.auditor.noise_laws import Laplace
+        >>> variant = SparseVectorVariant(threshold=Laplace(2), query=Laplace(8), yeses=2)
+        >>> variant.is_over((YES,)), variant.is_over((YES, YES))
+        (False, True)
+        """
+        match self.halting:
+            case Halting.NEVER:
+                return False
+            case Halting.ONE_YES_LATE:
+                return bool(transcript) and isinstance(transcript[-1], Abort)
+            case Halting.WITH_THE_LAST_YES:
+                return self.is_exhausted(transcript)
+
+    def is_exhausted(self, transcript: Transcript) -> bool:
+        """Say whether another plain yes could no longer be paid."""
+        return sum(self.price(outcome) for outcome in transcript if not isinstance(outcome, No)) > self.yeses - 1
+
+    def _check(self, transcript: Transcript) -> None:
+        """Refuse what the variant could never say."""
+        above = [(i, outcome) for i, outcome in enumerate(transcript) if not isinstance(outcome, No)]
+        for i, outcome in above:
+            exhausted = self.halting is Halting.ONE_YES_LATE and self.is_exhausted(transcript[:i])
+            if isinstance(outcome, Abort) != exhausted:
+                self._refuse(transcript, f"and this variant do not agree that outcome {i} is an abort")
+            if i + 1 < len(transcript) and self.is_over(transcript[: i + 1]):
+                self._refuse(transcript, f"goes on after the variant halted with outcome {i}")
+            if isinstance(outcome, Lost) and self.clear:
+                self._refuse(transcript, "does not say which of the two comparisons was lost")
+            if isinstance(outcome, Yes):
+                self._check_told(transcript, outcome)
+
+    def _check_told(self, transcript: Transcript, yes: Yes) -> None:
+        told = {Reveals.GAP: yes.gap, Reveals.COMPARED_VALUE: yes.compared, Reveals.NUMERIC: yes.numeric}
+        for kind, number in told.items():
+            if number is not None and kind not in self.reveals:
+                self._refuse(transcript, f"tells {kind}, but the variant reveals {self.reveals}")
+        if yes.level is Level.CLEAR and self.clear is None:
+            self._refuse(transcript, "has a clear yes, but the variant has one comparison only")
+
+    def _refuse(self, transcript: Transcript, reason: str) -> NoReturn:
+        raise ParameterError("transcript", transcript, reason=reason, remedy="ask about something it can say")
+
+    def _parts(self, values: tuple[Number, ...], transcript: Transcript) -> list[Counter[tuple[Number, Outcome]]]:
+        """Return the pairs (value, outcome) that share one draw of the threshold noise, counted."""
+        parts: list[Counter[tuple[Number, Outcome]]] = [Counter()]
+        for pair in zip(values, transcript, strict=True):
+            parts[-1][pair] += 1
+            if self.threshold_noise is ThresholdNoise.REDRAWN_AFTER_YES and self.price(pair[1]):
+                parts.append(Counter())
+        return [part for part in parts if part]
+
+    def _log_of_part(self, part: frozenset[tuple[tuple[Number, Outcome], int]]) -> float:
+        factors = [(n, factor) for (value, outcome), n in part for factor in self.factors(value, outcome)]
+        return log_expectation(self.threshold, factors)
+
+    def factors(self, value: Number, outcome: Outcome) -> list[Factor]:
+        """Return what this outcome of a question with this true value contributes, given the threshold noise."""
+        g = exact("value", value)
+        not_clear = [] if self.clear is None else [self._miss(self.clear.query, self.clear.margin, g)]
+        match outcome:
+            case No():
+                return [*not_clear, self._miss(self.query, 0, g)]
+            case Yes(level=Level.CLEAR) if self.clear is not None:
+                return self._pass(self.clear.query, self.clear.margin, g, outcome)
+            case Yes():
+                return [*not_clear, *self._pass(self.query, 0, g, outcome)]
+            case Abort() | Lost():
+                return self._pass(self.query, 0, g, YES)
+
+    def _miss(self, law: NoiseLaw, margin: Number, g: Fraction) -> Factor:
+        return misses(law, self._least(law, margin - g))
+
+    def _pass(self, law: NoiseLaw, margin: Number, g: Fraction, yes: Yes) -> list[Factor]:
+        least = self._least(law, margin - g)
+        fresh = [answers(self.numeric, g, yes.numeric)] if self.numeric and yes.numeric is not None else []
+        if yes.gap is not None:
+            return [passes_with_gap(law, least, g, yes.gap), *fresh]
+        if yes.compared is not None:
+            return [passes_with_value(law, least, g, yes.compared), *fresh]
+        return [passes(law, least), *fresh]
+
+    def _least(self, law: NoiseLaw, offset: Offset) -> Offset:
+        """Return what query noise minus threshold noise must be at least to pass: more, where equality is no yes."""
+        if self.comparison is Comparison.AT_LEAST:
+            return offset
+        return just_above(offset, self.lattice if isinstance(law, NoNoise) else law.step)

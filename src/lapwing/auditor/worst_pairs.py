@@ -1,0 +1,221 @@
+"""A search for the pair of neighbouring tables, and the transcript, that lose most.
+
+A search shows how much is lost *at least*: it refutes a false claim, and shows that a true one is attained. That
+nothing loses more is what the proofs are for.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import Enum
+from fractions import Fraction
+from typing import TypeAlias
+
+from lapwing.auditor.privacy_loss import NeighbouringPair, Witness, witness_of
+from lapwing.auditor.sparse_vector_oracle import Halting, Reveals, SparseVectorVariant, ThresholdNoise
+from lapwing.auditor.transcripts import ABORT, CLEAR_YES, NO, YES, Abort, Level, Number, Outcome, Transcript, Yes
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import positive, whole
+
+
+class Movement(Enum):
+    """How the true values of all questions may move from a table to its neighbour, each by at most the sensitivity."""
+
+    EITHER_WAY = "some up, some down"
+    TOGETHER = "all up, or all down"
+
+    @classmethod
+    def of_counts(cls, adjacency: Adjacency) -> "Movement":
+        """Return how counts move: together when one person comes or goes, either way when one replaces another.
+
+        >>> Movement.of_counts(Adjacency.REPLACE)
+        <Movement.EITHER_WAY: 'some up, some down'>
+        """
+        return cls.TOGETHER if adjacency is Adjacency.ADD_REMOVE else cls.EITHER_WAY
+
+
+def worst_loss(
+    variant: SparseVectorVariant,
+    *,
+    sensitivity: Number = 1,
+    movement: Movement = Movement.EITHER_WAY,
+    noes: int = 10,
+    yeses: int | None = None,
+    clear_yeses: int = 0,
+) -> Witness:
+    """Return the worst transcript that was found among those with so many noes, then so many yeses.
+
+    Equal outcomes share one true value. The values are searched for (on a lattice: among its points), and so are the
+    numbers that are told; the values of each outcome move by the sensitivity, up, down or not at all. Both orders of
+    every pair are covered. Where the threshold noise is redrawn, all the noes come before each yes.
+
+    Parameters
+    ----------
+    variant : the suspect
+    sensitivity : how far a value moves between neighbours
+    movement : whether the values of one pair may move in different directions
+    noes : how many questions get a no
+    yeses : how many get a plain yes. Unless it is said: all that the variant has to give, and its abort where it halts
+        one yes late; as many as noes where it never halts
+    clear_yeses : how many get a clear yes, where the variant has two comparisons
+
+    Examples
+    --------
+    AboveThreshold as documents 000 and 003 print it keeps its claim of epsilon 1, and attains it.
+
+    >>> from lapwing.auditor.noise_laws import Laplace
+    >>> round(worst_loss(SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1)).loss, 6)
+    1.0
+    """
+    template = _template(
+        variant,
+        noes=whole("noes", noes, least=0),
+        yeses=None if yeses is None else whole("yeses", yeses, least=0),
+        clear_yeses=whole("clear_yeses", clear_yeses, least=0),
+    )
+    if not template:
+        raise ParameterError("noes", noes, reason="and no yes are no transcript", remedy="ask at least one question")
+    search = _Search(variant, positive("sensitivity", sensitivity), template)
+    starts = sorted(search.starts(movement), key=lambda start: search.loss(*start))
+    return search.witness(*max((search.climb(*start) for start in starts[-2:]), key=lambda end: search.loss(*end)))
+
+
+def _template(variant: SparseVectorVariant, *, noes: int, yeses: int | None, clear_yeses: int) -> Transcript:
+    """Return the transcript to be searched, with nothing told yet."""
+    late = variant.halting is Halting.ONE_YES_LATE and yeses is None
+    if yeses is None:
+        yeses = noes if variant.halting is Halting.NEVER else variant.yeses
+    if variant.threshold_noise is ThresholdNoise.REDRAWN_AFTER_YES:
+        return ((NO,) * noes + (YES,)) * yeses
+    return (NO,) * noes + (CLEAR_YES,) * clear_yeses + (YES,) * yeses + (ABORT,) * late
+
+
+_Point: TypeAlias = tuple[int, ...]
+"""The true value of each kind of outcome, then each told number, in multiples of the search's resolution."""
+
+_Moves: TypeAlias = tuple[int, ...]
+"""How the value of each kind moves to the neighbour: up by the sensitivity (1), down (-1), or not (0)."""
+
+_TOLD_AS = {Reveals.GAP: "gap", Reveals.COMPARED_VALUE: "compared", Reveals.NUMERIC: "numeric"}
+
+_FIRST_TRIED: dict[Outcome | str, tuple[int, ...]] = {
+    NO: (-1, 0, 4, 32),
+    YES: (-32, -4, 0, 4),
+    CLEAR_YES: (-32, -4, 0, 4),
+    "gap": (0, 4, 32),
+    "compared": (-4, 0, 4),
+    "numeric": (-32, 32),
+}
+"""Where the search begins, in units of the largest noise scale: near the threshold, and far out in the tails."""
+
+_FURTHEST = 256
+_MOST_SWEEPS = 16
+
+
+class _Search:
+    """From a coarse grid of true values and told numbers uphill, in ever smaller steps.
+
+    One unit is the largest noise scale. On a lattice the search stays on it, unless the sensitivity itself does not:
+    that mistake is searched for in steps of half the sensitivity.
+    """
+
+    def __init__(self, variant: SparseVectorVariant, sensitivity: Fraction, template: Transcript) -> None:
+        self.variant, self.sensitivity, self.template = variant, sensitivity, template
+        self.kinds = tuple(dict.fromkeys(_kind(outcome) for outcome in template))
+        anything_told = any(isinstance(kind, Yes) for kind in self.kinds)
+        self.told = tuple(_TOLD_AS[what] for what in variant.reveals) if anything_told else ()
+        clear = [variant.clear.query] if variant.clear else []
+        unit = max(float(sensitivity), *(law.scale for law in (variant.threshold, variant.query, *clear)))
+        self.resolution = Fraction(unit) / 16
+        if variant.lattice is not None:
+            on_it = (sensitivity / variant.lattice).denominator == 1
+            self.resolution = variant.lattice if on_it else sensitivity / 2
+        self.unit = max(1, round(unit / self.resolution))
+        self.known: dict[tuple[_Point, _Moves], float] = {}
+
+    def starts(self, movement: Movement) -> Iterator[tuple[_Point, _Moves]]:
+        tried = [[self.unit * units for units in _FIRST_TRIED[axis]] for axis in (*self.kinds, *self.told)]
+        return itertools.product(itertools.product(*tried), self._moves(movement))
+
+    def climb(self, point: _Point, moves: _Moves) -> tuple[_Point, _Moves]:
+        best, step = self.loss(point, moves), 16 * self.unit
+        while step and best < math.inf:
+            for _ in range(_MOST_SWEEPS):
+                before = best
+                for axis, change in itertools.product(range(len(point)), (step, -step)):
+                    tried = (*point[:axis], point[axis] + change, *point[axis + 1 :])
+                    if abs(tried[axis]) <= _FURTHEST * self.unit and self.loss(tried, moves) > best:
+                        best, point = self.loss(tried, moves), tried
+                if best <= before + 1e-12:
+                    break
+            step //= 4
+        return point, moves
+
+    def loss(self, point: _Point, moves: _Moves) -> float:
+        here = self._log_probability(point, (0,) * len(moves))
+        return here if here == -math.inf else here - self._log_probability(point, moves)
+
+    def witness(self, point: _Point, moves: _Moves) -> Witness:
+        here, there = self._values(point, (0,) * len(moves)), self._values(point, moves)
+        return witness_of(self.variant, NeighbouringPair(here=here, there=there), self._transcript(point))
+
+    def _log_probability(self, point: _Point, moves: _Moves) -> float:
+        if (point, moves) not in self.known:
+            values, transcript = self._values(point, moves), self._transcript(point)
+            self.known[point, moves] = self.variant.log_probability(values, transcript)
+        return self.known[point, moves]
+
+    def _values(self, point: _Point, moves: _Moves) -> tuple[Number, ...]:
+        values = {
+            kind: _plain(steps * self.resolution + move * self.sensitivity)
+            for kind, steps, move in zip(self.kinds, point, moves, strict=False)
+        }
+        return tuple(values[_kind(outcome)] for outcome in self.template)
+
+    def _transcript(self, point: _Point) -> Transcript:
+        numbers = [_plain(steps * self.resolution) for steps in point[len(self.kinds) :]]
+        said = {kind: self._tell(kind, dict(zip(self.told, numbers, strict=True))) for kind in self.kinds}
+        return tuple(outcome if isinstance(outcome, Abort) else said[outcome] for outcome in self.template)
+
+    def _tell(self, kind: Outcome, told: dict[str, Number]) -> Outcome:
+        if not isinstance(kind, Yes):
+            return kind
+        gap = told.get("gap")
+        if gap is not None and kind.level is Level.CLEAR and self.variant.clear is not None:
+            least = math.ceil(Fraction(self.variant.clear.margin) / self.resolution) * self.resolution
+            gap = _plain(least + Fraction(gap))
+        return replace(kind, gap=gap, compared=told.get("compared"), numeric=told.get("numeric"))
+
+    def _moves(self, movement: Movement) -> list[_Moves]:
+        """Return the ways to move, without those that lose less than another way whatever the values are."""
+        allowed = [
+            moves
+            for moves in itertools.product((-1, 0, 1), repeat=len(self.kinds))
+            if any(moves) and (movement is Movement.EITHER_WAY or len({*moves} - {0}) == 1)
+        ]
+        return [moves for moves in allowed if not any(self._outdone(moves, by=other) for other in allowed)]
+
+    def _outdone(self, moves: _Moves, *, by: _Moves) -> bool:
+        """Say whether each outcome is at most as likely after `by`: a higher value makes a no less likely, a yes more.
+
+        Of a yes with a number nothing can be said, so it must move alike in both.
+        """
+        if by == moves:
+            return False
+        for kind, move, other in zip(self.kinds, moves, by, strict=True):
+            if isinstance(kind, Yes) and (other != move if self.told else other > move):
+                return False
+            if not isinstance(kind, Yes) and other < move:
+                return False
+        return True
+
+
+def _kind(outcome: Outcome) -> Outcome:
+    """Return the kind of outcome: an abort is one more yes, of which no number is told."""
+    return YES if isinstance(outcome, Abort) else outcome
+
+
+def _plain(number: Fraction) -> Number:
+    return int(number) if number.denominator == 1 else float(number)

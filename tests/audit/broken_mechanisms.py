@@ -1,0 +1,160 @@
+"""The known liars, as programs: each draws many transcripts at once from a seeded generator.
+
+They are written from the documents that print them, with NumPy's own noise, and share no code with the descriptions in
+`lapwing.auditor.known_liars`, whose names they carry. An auditor must catch every one of them.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+NOT_ASKED, NO, YES, ABORT, LOST = range(-1, 4)
+
+Noise: TypeAlias = Callable[[int], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Transcripts:
+    """One row a run, one column a question: what was said, and the number that came with it (NaN for none)."""
+
+    said: NDArray[np.int8]
+    told: NDArray[np.float64]
+
+
+def returns_the_value_it_compared_and_aborts_late(values, rng, size):
+    """Document 002, line by line, at epsilon = 1 and c = 1."""
+    noisy_threshold = laplace(rng, 2)(size)
+    said, told = blank(values, size)
+    count, running = np.zeros(size, int), np.ones(size, bool)
+    for i, value in enumerate(values):
+        noisy_value = value + laplace(rng, 2)(size)
+        above = noisy_value >= noisy_threshold
+        answered, aborted = running & above & (count < 1), running & above & (count >= 1)
+        said[running & ~above, i], said[answered, i], said[aborted, i] = NO, YES, ABORT
+        told[answered, i] = noisy_value[answered]
+        count += answered
+        running &= ~aborted
+    return Transcripts(said, told)
+
+
+def returns_the_value_it_compared(values, rng, size):
+    return sparse_vector(values, size, threshold=laplace(rng, 2), query=laplace(rng, 2), tells="value")
+
+
+def returns_the_value_it_compared_with_twice_the_noise(values, rng, size):
+    return sparse_vector(values, size, threshold=laplace(rng, 2), query=laplace(rng, 4), tells="value")
+
+
+def gives_all_questions_the_scale_of_monotone_ones(values, rng, size):
+    return sparse_vector(values, size, threshold=laplace(rng, 2), query=laplace(rng, 2))
+
+
+def gives_all_questions_the_exponential_scale_of_monotone_ones(values, rng, size):
+    return sparse_vector(values, size, threshold=exponential(rng, 2), query=exponential(rng, 2))
+
+
+def aborts_one_yes_too_late(values, rng, size):
+    """Two yeses are decided on one threshold; the second is called an abort."""
+    run = sparse_vector(values, size, threshold=laplace(rng, 2), query=laplace(rng, 2), yeses=2)
+    second = (run.said == YES) & (np.cumsum(run.said == YES, axis=1) > 1)
+    run.said[second] = ABORT
+    return run
+
+
+def forgets_the_number_of_yeses_in_its_noise(values, rng, size):
+    return sparse_vector(values, size, threshold=laplace(rng, 4), query=laplace(rng, 4 / 3), yeses=2)
+
+
+def leaves_the_questions_without_noise(values, rng, size):
+    return sparse_vector(values, size, threshold=laplace(rng, 2), query=np.zeros)
+
+
+def never_stops(values, rng, size):
+    return sparse_vector(values, size, threshold=laplace(rng, 2), query=laplace(rng, 2), yeses=math.inf)
+
+
+def leaves_the_threshold_without_noise(values, rng, size):
+    return sparse_vector(values, size, threshold=np.zeros, query=laplace(rng, 2))
+
+
+def pushes_the_threshold_down_with_one_sided_noise(values, rng, size):
+    return sparse_vector(values, size, threshold=exponential(rng, 2, sign=-1), query=exponential(rng, 4))
+
+
+def asks_about_halves_on_a_lattice_of_ones(values, rng, size):
+    return sparse_vector(values, size, threshold=discrete_laplace(rng, 1), query=discrete_laplace(rng, 2))
+
+
+def tells_the_gap_of_values_off_the_lattice(values, rng, size):
+    return sparse_vector(values, size, threshold=geometric(rng, 2), query=geometric(rng, 4), tells="gap")
+
+
+def asks_again_with_fresh_noise_after_a_crash(values, rng, size):
+    """Every yes crashes the machine, so that it is neither answered nor counted; `values` lists the attempts."""
+    run = sparse_vector(values, size, threshold=geometric(rng, 2), query=geometric(rng, 2), yeses=math.inf)
+    run.said[run.said == YES] = LOST
+    return run
+
+
+LIARS = {
+    liar.__name__: liar
+    for liar in (
+        returns_the_value_it_compared_and_aborts_late,
+        returns_the_value_it_compared,
+        returns_the_value_it_compared_with_twice_the_noise,
+        gives_all_questions_the_scale_of_monotone_ones,
+        gives_all_questions_the_exponential_scale_of_monotone_ones,
+        aborts_one_yes_too_late,
+        forgets_the_number_of_yeses_in_its_noise,
+        leaves_the_questions_without_noise,
+        never_stops,
+        leaves_the_threshold_without_noise,
+        pushes_the_threshold_down_with_one_sided_noise,
+        asks_about_halves_on_a_lattice_of_ones,
+        tells_the_gap_of_values_off_the_lattice,
+        asks_again_with_fresh_noise_after_a_crash,
+    )
+}
+
+
+def sparse_vector(values, size, *, threshold: Noise, query: Noise, yeses=1, tells=None) -> Transcripts:
+    """Run `size` sparse vectors side by side; `values` are measured from the public threshold."""
+    noisy_threshold = threshold(size)
+    said, told = blank(values, size)
+    count = np.zeros(size, int)
+    for i, value in enumerate(values):
+        running = count < yeses
+        noisy_value = value + query(size)
+        above = noisy_value >= noisy_threshold
+        said[running, i] = np.where(above[running], YES, NO)
+        numbers = {"value": noisy_value, "gap": noisy_value - noisy_threshold}.get(tells, np.full(size, math.nan))
+        told[running & above, i] = numbers[running & above]
+        count += running & above
+    return Transcripts(said, told)
+
+
+def blank(values, size) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    shape = (size, len(values))
+    return np.full(shape, NOT_ASKED, np.int8), np.full(shape, math.nan)
+
+
+def laplace(rng, scale) -> Noise:
+    return lambda size: rng.laplace(0, scale, size)
+
+
+def exponential(rng, scale, sign=1) -> Noise:
+    return lambda size: sign * rng.exponential(scale, size)
+
+
+def geometric(rng, scale) -> Noise:
+    """Failures before the first success: P(x) ∝ e^(-x/scale) on 0, 1, 2, ..."""
+    return lambda size: rng.geometric(-math.expm1(-1 / scale), size) - 1.0
+
+
+def discrete_laplace(rng, scale) -> Noise:
+    one = geometric(rng, scale)
+    return lambda size: one(size) - one(size)
