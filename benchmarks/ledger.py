@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import psycopg
 
 from _report import Goals, table
+from lapwing.accounting.filters.charge import OneShot
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Request, charge_in
@@ -41,7 +42,7 @@ def request(population: str = "pure") -> Request:
         key=f"key {number}",
         question=f"count patients where age >= {number}",
         tables=frozenset({"patients"}),
-        event=DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(10)),
+        charge=OneShot(event=DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(10))),
     )
 
 
@@ -90,9 +91,6 @@ def bare_sqlite(path: Path):
 def bare_postgres(dsn: str):
     connection = psycopg.connect(dsn)
     connection.execute("create table bare (seq bigserial primary key, body text not null)")
-    connection.commit()
-    for setting in ("fsync", "synchronous_commit"):
-        assert connection.execute(f"show {setting}").fetchone() == ("on",)
     connection.commit()
 
     def act() -> None:

@@ -106,7 +106,7 @@ class TestAccounts:
         ask(ledger, "k1", epsilon="4/5")
         ledger.custody.set_budget("clinic", PureDP(epsilon=Fraction(2)))
         assert ledger.account("clinic").filters["everyone"].left == Fraction(6, 5)
-        with pytest.raises(ParameterError, match="does not cover"):
+        with pytest.raises(ParameterError, match="is not above"):
             ledger.custody.set_budget("clinic", PureDP(epsilon=Fraction(1, 2)))
         ask(ledger, "k2", epsilon="6/5")
 
@@ -126,9 +126,9 @@ class TestAccounts:
         with place.clinic(budget=ConcentratedDP(rho=Fraction(1, 2))) as ledger:
             gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(4))
             for i in range(4):
-                ledger.questions.charge(replace(request(f"k{i}"), event=gaussian))
+                ledger.questions.charge(request(f"k{i}", charge=OneShot(event=gaussian)))
             with pytest.raises(BudgetExceededError, match="rho"):
-                ledger.questions.charge(replace(request("k4"), event=gaussian))
+                ledger.questions.charge(request("k4", charge=OneShot(event=gaussian)))
             verify(ledger)
 
     def test_names_that_are_taken_or_unknown_are_refused_with_what_there_is(self, ledger) -> None:

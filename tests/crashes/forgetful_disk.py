@@ -5,7 +5,7 @@ harsh one: real disks keep more. It runs the ledger's own statements through aps
 written in Python.
 """
 
-import random  # noqa: TID251 - seeded: it decides what a model of a disk forgets
+import random
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path

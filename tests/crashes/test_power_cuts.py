@@ -1,6 +1,6 @@
 """The power is cut at any write: every charge that was acknowledged is there when it comes back."""
 
-import random  # noqa: TID251 - seeded: it decides when the power is cut
+import random
 import shutil
 from itertools import count
 

@@ -64,8 +64,9 @@ class Flow:
     asked: int = 0
     yeses: int = 0
     status: Status = Status.OPEN
-    in_flight: tuple[str, str] | None = None
+    in_flight: tuple[str, tuple[str, int]] | None = None
     told: dict[tuple[str, int], str] = field(default_factory=dict)
+    keys: dict[str, str | None] = field(default_factory=dict)
 
 
 @dataclass
@@ -247,10 +248,16 @@ class Machine(RuleBasedStateMachine):
         def act():
             return self.ledger.streams.intend(name, number=flow.asked + 1, key=key, question=question, sealed=SEED)
 
-        if (question, self.version) in flow.told:
+        if key in flow.keys:
             found = act()
             assert isinstance(found, Decision)
-            assert found.answer == flow.told[question, self.version]
+            assert found.answer == flow.keys[key]
+        elif (question, self.version) in flow.told:
+            found, counts = self.attempt("intend", point, act)
+            told = flow.told[question, self.version]
+            assert found is None or found.answer == told
+            if counts:
+                flow.keys[key] = told
         elif flow.status is not Status.OPEN:
             with pytest.raises(StreamHaltedError if flow.status is Status.HALTED else StreamClosedError):
                 act()
@@ -265,7 +272,7 @@ class Machine(RuleBasedStateMachine):
             assert found is None or isinstance(found, Intent)
             if counts:
                 flow.asked += 1
-                flow.in_flight = (question, self.version)
+                flow.in_flight = key, (question, self.version)
 
     def in_flight(self) -> list[str]:
         return [name for name, flow in sorted(self.flows.items()) if flow.in_flight]
@@ -283,8 +290,10 @@ class Machine(RuleBasedStateMachine):
         found, counts = self.attempt("decide", point, act)
         if not counts:
             return
+        key, asked = flow.in_flight
+        flow.keys[key] = answer
         if answer:
-            flow.told[flow.in_flight] = answer
+            flow.told[asked] = answer
         flow.in_flight = None
         if outcome is not Outcome.NO:
             flow.yeses += 1
@@ -311,6 +320,8 @@ class Machine(RuleBasedStateMachine):
             _, counts = self.attempt("close", point, lambda: self.ledger.streams.close(name))
         if counts:
             self.pay(flow.analyst, unused if forfeit else Fraction(0), -unused)
+            if flow.in_flight:
+                flow.keys[flow.in_flight[0]] = None
             flow.status, flow.in_flight = Status.CLOSED, None
 
     @rule()

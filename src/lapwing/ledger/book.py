@@ -111,11 +111,11 @@ class Book:
         if entry is None:
             known = ", ".join(self.populations()) or "none"
             raise ParameterError("population", name, reason="is not in this ledger", remedy=f"these are: {known}")
-        seq, found = self._memory.populations.get(name, (0, None))
-        if found is None or seq != entry:
-            found = Population.from_record(name, self._must(entry).record["policy"])
-        self.news.populations[name] = (entry, found)
-        return found
+        seq, population = self.news.populations.get(name) or self._memory.populations.get(name) or (0, None)
+        if population is None or seq != entry:
+            population = Population.from_record(name, self._must(entry).record["policy"])
+        self.news.populations[name] = (entry, population)
+        return population
 
     def account(self, population: str) -> Account:
         """Return the account of a population as the last charge left it."""
@@ -194,8 +194,8 @@ class Book:
             after = page[-1][0]
 
     def _state(self, whose: tuple[str, str | None], seq: int, column: str) -> Account:
-        known, account = self._memory.accounts.get(whose, (0, None))
-        if account is None or known != seq:
+        last, account = self.news.accounts.get(whose) or self._memory.accounts.get(whose) or (0, None)
+        if account is None or last != seq:
             account = from_record(self._must(seq).record[column]["after"])
         self.news.accounts[whose] = (seq, account)
         return account

@@ -6,7 +6,8 @@ Every act is an entry. None of them ever makes a charge undone: a new budget is 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from lapwing.accounting.filters.account import EVERYONE, change_cap, open_account
+from lapwing.accounting.filters.account import EVERYONE
+from lapwing.accounting.filters.opening import Budget, open_account, raise_cap
 from lapwing.accounting.filters.two_arms import DeltaShares
 from lapwing.ledger.book import Book, state
 from lapwing.ledger.canonical import name as named
@@ -15,7 +16,6 @@ from lapwing.ledger.chain import Entry, Receipt
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.population import Analyst, Population
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 
@@ -30,7 +30,7 @@ class Custody:
         name: str,
         *,
         unit: PrivacyUnit,
-        budget: Guarantee,
+        budget: Budget,
         cells: Iterable[str] = (EVERYONE,),
         shares: DeltaShares | None = None,
         by: str = "custodian",
@@ -84,17 +84,17 @@ class Custody:
             self._decide(book, known.with_table(table, version), by, "version", table=table, version=version)
             return version
 
-    def set_budget(self, population: str, budget: Guarantee, *, by: str = "custodian") -> Receipt:
-        """Change the cap. The whole history is charged anew under it; a cap that does not cover it is refused."""
+    def set_budget(self, population: str, budget: Budget, *, by: str = "custodian") -> Receipt:
+        """Raise the cap: the whole history is charged anew under it. It cannot be lowered; `suspend` stops spending."""
         with self._chronicle.writing("policy") as book:
             known, account = book.population(population), book.account(population)
-            change = change_cap(account, budget, book.lines(population))
+            change = raise_cap(account, budget, book.lines(population))
             receipt = self._decide(book, known, by, "budget", account=state([change], change.account))
             book.remember(population, None, change.account)
             return receipt
 
     def set_allowance(
-        self, population: str, analyst: str, allowance: Guarantee | None, *, by: str = "custodian"
+        self, population: str, analyst: str, allowance: Budget | None, *, by: str = "custodian"
     ) -> Receipt:
         """Give an analyst a budget of their own under the population's, or take it away; the past counts."""
         named("analyst", analyst)
@@ -103,8 +103,9 @@ class Custody:
             if allowance is None:
                 decided = replace(known.analysts.get(analyst, Analyst()), allowance=None)
                 return self._decide(book, known.with_analyst(analyst, decided), by, "allowance", analyst=analyst)
-            change = change_cap(account, allowance, book.lines(population, analyst))
-            decided = replace(known.analysts.get(analyst, Analyst()), allowance=change.account.budget)
+            fresh = open_account(allowance, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
+            change = raise_cap(fresh, allowance, book.lines(population, analyst))
+            decided = replace(known.analysts.get(analyst, Analyst()), allowance=allowance)
             receipt = self._decide(
                 book,
                 known.with_analyst(analyst, decided),

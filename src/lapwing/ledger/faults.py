@@ -5,7 +5,7 @@
     LAPWING_FAULT=charge.written:full        fail there as a full disk does
 
 Each act of the ledger has the same three points: ACT.begun (the ledger is locked, nothing written), ACT.written (all is
-written and nothing committed) and ACT.committed (all is durable and nobody has been told). `ACTS` names the acts. Setting
+written and nothing committed) and ACT.committed (all is durable and nobody has been told). `ACTS` names them. Setting
 the variable in production can only make lapwing answer less.
 """
 

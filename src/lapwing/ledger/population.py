@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from lapwing.accounting.filters.opening import Budget
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.ledger.canonical import Record
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, SuspendedError
-from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 
@@ -19,7 +19,7 @@ from lapwing.vocabulary.privacy_unit import PrivacyUnit
 class Analyst:
     """What the custodian has decided about one analyst: a budget of their own under the population's, and a stop."""
 
-    allowance: Guarantee | None = None
+    allowance: Budget | None = None
     suspended: bool = False
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from lapwing.accounting.filters.charge import OneShot
+from lapwing.accounting.filters.charge import OneShot, WholeBudget
 from lapwing.accounting.filters.record import to_record
 from lapwing.ledger.book import Book
 from lapwing.ledger.canonical import digest, name, text
@@ -17,7 +17,6 @@ from lapwing.ledger.chain import Entry, Receipt
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.spending import RefusedError, Spending
 from lapwing.vocabulary.errors import ParameterError, RequestConflictError, UnansweredError
-from lapwing.vocabulary.event import Event
 
 _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
 
@@ -32,8 +31,7 @@ class Request:
     key : the idempotency key, chosen by whoever asks: the same key brings back the same answer, for ever
     question : the canonical text of the plan; equal texts are the same question
     tables : the tables it reads
-    event : what the mechanism will do
-    cells : the cells of the partition that it can tell apart; `None` for all
+    charge : what is put before the accounts: what will happen, and to which cells of the partition
     """
 
     population: str
@@ -41,18 +39,19 @@ class Request:
     key: str
     question: str
     tables: frozenset[str]
-    event: Event
-    cells: frozenset[str] | None = None
+    charge: OneShot | WholeBudget
 
     def __post_init__(self) -> None:
         name("analyst", self.analyst)
         name("key", self.key)
         text("question", self.question)
+        if not isinstance(self.charge, OneShot | WholeBudget):
+            raise ParameterError("charge", self.charge, reason="is no charge of a question", remedy="give a OneShot")
 
     @property
     def digest(self) -> str:
         """What tells two requests with the same key apart."""
-        return digest([self.question, sorted(self.tables), to_record(self.event), self.cells and sorted(self.cells)])
+        return digest([self.question, sorted(self.tables), to_record(self.charge)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +102,7 @@ class Questions:
         """
         try:
             with self._chronicle.writing("charge") as book:
-                return _charge(book, request)
+                return charge_in(book, request)
         except RefusedError as refused:
             raise refused.explained() from None
 
@@ -140,7 +139,8 @@ class Questions:
         ]
 
 
-def _charge(book: Book, request: Request) -> Charged | Released:
+def charge_in(book: Book, request: Request) -> Charged | Released:
+    """Charge a question inside a transaction that somebody else has opened and will commit."""
     population = book.population(request.population)
     if earlier := known_request(book, request.population, request.analyst, request.key, request.digest):
         return _released(book, earlier)
@@ -150,7 +150,7 @@ def _charge(book: Book, request: Request) -> Charged | Released:
         book.append("recall", population=population.name, analyst=request.analyst, **asked, recalls=stored.seq)
         return released(book, stored)
     spending = Spending(book, population, request.analyst)
-    spending.admit(OneShot(event=request.event, cells=request.cells))
+    spending.admit(request.charge)
     entry = spending.append("charge", **asked, question=request.question, versions=versions)
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=book.receipt_of(entry))
 

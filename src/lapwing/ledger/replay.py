@@ -10,8 +10,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange, change_cap, open_account
-from lapwing.accounting.filters.charge import Charge, Closing, OneShot, Reservation, Yes
+from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange
+from lapwing.accounting.filters.charge import Charge, Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.opening import open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.two_arms import TwoArms
@@ -142,14 +143,19 @@ class Replay:
         (line,) = map(from_record, record[column]["lines"])
         must(isinstance(line, CapChange) and record[column]["after"] == to_record(line.account), "changes no cap")
         past = [booking for who, booking in self.lines[name] if holder in {None, who}]
-        due = change_cap(self.accounts[name, None], line.account.budget, past)
+        before = self.accounts[name, None]
+        if holder is not None:
+            before = open_account(
+                line.account.budget, cells=before.filters, adjacency=before.adjacency, shares=before.shares
+            )
+        due = raise_cap(before, line.account.budget, past)
         must(_agree(line.account, due.account), "does not charge the whole history under the new cap")
         self.accounts[name, holder] = line.account
         if holder is None:
             self.lines[name].append((None, line))
 
     def _charge(self, record: Record) -> None:
-        self._admitted(record, OneShot)
+        self._admitted(record, OneShot, WholeBudget)
         self._versions(record)
         self.unsettled.add(record["seq"])
 
@@ -167,7 +173,7 @@ class Replay:
 
     def _opening(self, record: Record) -> None:
         must(record["stream"] not in self.streams, "opens a stream that exists")
-        charge = self._admitted(record, OneShot, Reservation)
+        charge = self._admitted(record, OneShot, WholeBudget, Reservation)
         if isinstance(charge, Reservation):
             reserved = (charge.stream, charge.yeses)
             must(reserved == (record["stream"], record["units"]), "reserves for another stream")

@@ -39,7 +39,7 @@ class Opening:
     ----------
     population, analyst, key : as for a question
     stream : its name, new in this ledger; seals are bound to it
-    charge : a `Reservation` for this stream, which pays per yes, or a `OneShot`, which is paid whole
+    charge : a `Reservation` for this stream, which pays per yes, or any other, which is paid whole
     units : how much it may give away; a plain yes takes one unit, and `Reservation.yeses` counts the same units
     dearest : the units of its dearest yes, which is also what a lost answer takes; fewer left, and it halts
     questions : after so many it halts, for mechanisms whose price depends on it; `None` for no limit

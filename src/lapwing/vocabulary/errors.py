@@ -183,7 +183,7 @@ class LedgerDurabilityError(LedgerError):
 
 
 class LedgerSchemaError(LedgerError):
-    """This is no ledger of lapwing, or one that a newer lapwing has written."""
+    """The database is no ledger of lapwing, or one that a newer lapwing has written."""
 
 
 class LedgerDamagedError(LedgerError):
@@ -212,8 +212,8 @@ class LedgerRolledBackError(LedgerError):
     def __init__(self, reason: str, *, seq: int, last: int) -> None:
         self.seq, self.last = seq, last
         super().__init__(
-            f"{reason} (entry {seq}; this ledger ends at entry {last}); charges may be missing, so nothing is answered: "
-            "bring back the newest copy"
+            f"{reason} (entry {seq}; this ledger ends at entry {last}); charges may be missing, so nothing is "
+            "answered: bring back the newest copy"
         )
 
 
