@@ -4,7 +4,7 @@ The current state of anything is found in the last entry that changed it, throug
 there is no second copy that could disagree with the chain.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
@@ -25,6 +25,21 @@ SETTLING: Final = frozenset({"answer", "lost", "outcome"})
 """Kinds of entries that carry no time: how long an answer took may depend on the data, and hashes go to analysts."""
 
 _PAGE: Final = 2000
+_HEAD: Final = "select name, seq, hash from ledger"
+_POLICY: Final = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'policy' is not null"
+_ACCOUNT: Final = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'account' is not null"
+_ALLOWANCE: Final = """select max(seq) from entries
+    where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'allowance' is not null"""
+_REQUEST: Final = """select seq from entries
+    where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'request' = ? limit 1"""
+_RECALL: Final = "select max(seq) from entries where record ->> 'recall' = ?"
+_GLANCE: Final = " ".join(  # all of them, and the end of the chain, at one moment
+    (
+        "select name, seq, hash",
+        *(f", ({one})" for one in (_POLICY, _ACCOUNT, _ALLOWANCE, _REQUEST, _RECALL)),
+        "from ledger",
+    )
+)
 
 
 @dataclass(slots=True)
@@ -46,6 +61,27 @@ def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> N
             kept[name] = (seq, state)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """What a request will want to know, so that it can be looked up in one go with the end of the chain."""
+
+    population: str
+    analyst: str
+    key: str
+    recall: str
+
+    @property
+    def lookups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The lookups of `_GLANCE` in their order, each with its values."""
+        return (
+            (_POLICY, (self.population,)),
+            (_ACCOUNT, (self.population,)),
+            (_ALLOWANCE, (self.population, self.analyst)),
+            (_REQUEST, (self.population, self.analyst, self.key)),
+            (_RECALL, (self.recall,)),
+        )
+
+
 class Book:
     """The entries as they stand in one transaction.
 
@@ -54,36 +90,53 @@ class Book:
     rows : the transaction
     memory : what was decoded before; what this transaction adds goes to `news`, to be remembered once it is committed
     clock : says what time it is, for the eyes of people; nothing is decided by it
+    glance : what to look up beforehand
     """
 
-    def __init__(self, rows: Rows, memory: Memory, clock: Clock) -> None:
+    def __init__(self, rows: Rows, memory: Memory, clock: Clock, glance: Glance | None = None) -> None:
         self.rows, self._memory, self._clock = rows, memory, clock
         self.news = Memory()
-        row = rows.one("select name, seq, hash from ledger")
+        lookups = glance.lookups if glance else ()
+        row = rows.one(_GLANCE if glance else _HEAD, *(value for _, values in lookups for value in values))
         if row is None:
             raise LedgerDamagedError("the row that names the ledger is missing")
-        self.ledger, self.last, self.head = str(row[0]), int(row[1]), bytes(row[2])
+        self.ledger, self._end = str(row[0]), Entry(row[1], "", bytes(row[2]))
+        self._found: dict[tuple[str, tuple[str, ...]], int | None] = dict(zip(lookups, row[3:], strict=True))
+
+    @property
+    def last(self) -> int:
+        """The number of the last entry."""
+        return self._end.seq
+
+    @property
+    def head(self) -> bytes:
+        """The hash of the last entry."""
+        return self._end.hash
 
     @property
     def receipt(self) -> Receipt:
         """The receipt of the last entry."""
-        return Receipt(ledger=self.ledger, seq=self.last, hash=self.head.hex())
-
-    def append(self, kind: str, **fields: Any) -> Entry:
-        """Add an entry at the end of the chain."""
-        record: dict[str, Any] = {"kind": kind, "seq": self.last + 1, **fields}
-        if kind not in SETTLING:
-            record["at"] = self._clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        body = canonical(record)
-        entry = Entry(self.last + 1, body, link(self.head, body))
-        self.rows.do("insert into entries (seq, body, hash) values (?, ?, ?)", *entry)
-        self.rows.do("update ledger set seq = ?, hash = ?", entry.seq, entry.hash)
-        self.last, self.head = entry.seq, entry.hash
-        return entry
+        return self.receipt_of(self._end)
 
     def receipt_of(self, entry: Entry) -> Receipt:
         """Return the receipt of `entry`."""
         return Receipt(ledger=self.ledger, seq=entry.seq, hash=entry.hash.hex())
+
+    def append(self, kind: str, **fields: Any) -> Entry:
+        """Add an entry at the end of the chain."""
+        seq = self._end.seq + 1
+        record: dict[str, Any] = {"kind": kind, "seq": seq, **fields}
+        if kind not in SETTLING:
+            record["at"] = self._clock().astimezone(UTC).isoformat(timespec="seconds")
+        body = canonical(record)
+        entry = Entry(seq, body, link(self._end.hash, body))
+        self.rows.append(entry, self._end)
+        self._end, self._found = entry, {}
+        return entry
+
+    def remember(self, population: str, analyst: str | None, account: Account) -> None:
+        """Keep the state that the entry just appended holds."""
+        self.news.accounts[population, analyst] = (self.last, account)
 
     def entry(self, seq: int) -> Entry | None:
         """Return entry `seq`."""
@@ -107,48 +160,40 @@ class Book:
 
     def population(self, name: str) -> Population:
         """Return a population as the last decision about it left it."""
-        entry = self._last("record ->> 'population' = ? and record ->> 'policy' is not null", name)
-        if entry is None:
+        seq = self._seq(_POLICY, name)
+        if seq is None:
             known = ", ".join(self.populations()) or "none"
             raise ParameterError("population", name, reason="is not in this ledger", remedy=f"these are: {known}")
-        seq, population = self.news.populations.get(name) or self._memory.populations.get(name) or (0, None)
-        if population is None or seq != entry:
-            population = Population.from_record(name, self._must(entry).record["policy"])
-        self.news.populations[name] = (entry, population)
+        last, population = self.news.populations.get(name) or self._memory.populations.get(name) or (0, None)
+        if population is None or last != seq:
+            population = Population.from_record(name, self._must(seq).record["policy"])
+        self.news.populations[name] = (seq, population)
         return population
 
     def account(self, population: str) -> Account:
         """Return the account of a population as the last charge left it."""
-        entry = self._last("record ->> 'population' = ? and record ->> 'account' is not null", population)
-        if entry is None:
+        seq = self._seq(_ACCOUNT, population)
+        if seq is None:
             raise LedgerDamagedError(f"the account of population {population!r} is missing")
-        return self._state((population, None), entry, "account")
+        return self._state((population, None), seq, "account")
 
     def allowance(self, population: str, analyst: str) -> Account | None:
         """Return the account of an analyst's own allowance; `None` if there was never one."""
-        entry = self._last(
-            "record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'allowance' is not null",
-            population,
-            analyst,
-        )
-        return None if entry is None else self._state((population, analyst), entry, "allowance")
-
-    def remember(self, population: str, analyst: str | None, account: Account) -> None:
-        """Keep the state that the entry just appended holds."""
-        self.news.accounts[population, analyst] = (self.last, account)
+        seq = self._seq(_ALLOWANCE, population, analyst)
+        return None if seq is None else self._state((population, analyst), seq, "allowance")
 
     def request(self, population: str, analyst: str, key: str) -> Entry | None:
         """Return the entry that first used an idempotency key."""
-        return self._first(
-            "where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'request' = ?",
-            population,
-            analyst,
-            key,
-        )
+        seq = self._seq(_REQUEST, population, analyst, key)
+        return None if seq is None else self._must(seq)
 
-    def recall(self, recall: str) -> Entry | None:
-        """Return the first answer that was stored under a recall digest."""
-        return self._first("where record ->> 'recall' = ? order by seq", recall)
+    def recall(self, recall: str, versions: Mapping[str, int]) -> Entry | None:
+        """Return the first answer that was stored under a recall digest for these data versions."""
+        if self._seq(_RECALL, recall) is None:
+            return None
+        rows = self.rows.all("select seq, body, hash from entries where record ->> 'recall' = ? order by seq", recall)
+        entries = (Entry(seq, body, bytes(hash_)) for seq, body, hash_ in rows)
+        return next((entry for entry in entries if entry.record["versions"] == versions), None)
 
     def settlement(self, seq: int) -> Entry | None:
         """Return the entry that settles the charge or intent `seq`."""
@@ -200,9 +245,12 @@ class Book:
         self.news.accounts[whose] = (seq, account)
         return account
 
-    def _last(self, condition: str, *values: str) -> int | None:
-        row = self.rows.one(f"select max(seq) from entries where {condition}", *values)  # noqa: S608 - our own words
-        return None if row is None or row[0] is None else int(row[0])
+    def _seq(self, lookup: str, *values: str) -> int | None:
+        """Return the number that a lookup finds, now or at a glance before."""
+        if (lookup, values) in self._found:
+            return self._found[lookup, values]
+        row = self.rows.one(lookup, *values)
+        return None if row is None else row[0]
 
     def _must(self, seq: int) -> Entry:
         entry = self.entry(seq)

@@ -20,7 +20,7 @@ _INDEXES: Final = (
     """create unique index entries_request
        on entries ((record ->> 'population'), (record ->> 'analyst'), (record ->> 'request'))
        where record ->> 'request' is not null""",
-    """create index entries_recall on entries ((record ->> 'recall'))
+    """create index entries_recall on entries ((record ->> 'recall'), seq)
        where record ->> 'recall' is not null""",
     """create unique index entries_settles on entries ((cast(record ->> 'settles' as bigint)))
        where record ->> 'settles' is not null""",
@@ -28,7 +28,8 @@ _INDEXES: Final = (
        where record ->> 'stream' is not null""",
     """create unique index entries_question on entries ((record ->> 'stream'), (cast(record ->> 'number' as bigint)))
        where record ->> 'kind' = 'intent'""",
-    "create index entries_kind on entries ((record ->> 'kind'), seq)",
+    """create unique index entries_population on entries ((record ->> 'population'))
+       where record ->> 'kind' = 'population'""",
 )
 
 
@@ -58,7 +59,7 @@ _FIRST: Final = Migration(
         """create table ledger (one integer primary key check (one = 1), name text not null, version integer not null,
            seq bigint not null, hash bytea not null)""",
         """create table entries (seq bigint primary key, body text not null, hash bytea not null,
-           record jsonb generated always as (body::jsonb) stored)""",
+           record jsonb generated always as (body::jsonb) stored) with (toast_tuple_target = 8160)""",
         """create table secrets (stream text not null, number bigint not null, sealed bytea not null,
            primary key (stream, number))""",
         """create function entries_are_for_ever() returns trigger language plpgsql as

@@ -149,7 +149,7 @@ class Streams:
 
 def _open(book: Book, opening: Opening) -> None:
     population = book.population(opening.population)
-    if known_request(book, population.name, opening.analyst, opening.key, opening.digest):
+    if known_request(book, population.name, opening.analyst, request=opening.key, digest=opening.digest):
         return
     if book.stream(opening.stream):
         raise ParameterError(
@@ -178,12 +178,12 @@ def _open(book: Book, opening: Opening) -> None:
 
 def _intend(book: Book, stream: Stream, *, number: int, key: str, question: str, sealed: bytes) -> Intent | Decision:
     population = book.population(stream.population)
-    asks = digest([stream.name, question])
-    if earlier := known_request(book, stream.population, stream.analyst, key, asks):
+    asked = {"request": key, "digest": digest([stream.name, question])}
+    if earlier := known_request(book, stream.population, stream.analyst, **asked):
         return _earlier(book, stream, earlier)
     versions = population.versions(stream.tables)
-    common = {"population": stream.population, "analyst": stream.analyst, "request": key, "digest": asks}
-    if stored := book.recall(recall_digest(f"stream {stream.name}", question, versions)):
+    common = {"population": stream.population, "analyst": stream.analyst, **asked}
+    if stored := book.recall(recall_digest(f"stream {stream.name}", question), versions):
         book.append("recall", **common, recalls=stored.seq)
         return _decision(book, stored)
     _require_open(stream)
@@ -219,7 +219,8 @@ def _decide(
     spending = Spending(book, book.population(stream.population), stream.analyst)
     spending.settle(*[Yes(stream=stream.name)] * taken, *[Closing(stream=stream.name)] * halted)
     asked = intent.record
-    told = {} if answer is None else {"answer": answer, "recall": _recall(asked)}
+    recall = recall_digest(f"stream {stream.name}", asked["question"])
+    told = {} if answer is None else {"answer": answer, "recall": recall, "versions": asked["versions"]}
     entry = spending.append(
         "outcome",
         settles=intent.seq,
@@ -311,10 +312,6 @@ def _earlier(book: Book, stream: Stream, asked: dict[str, Any]) -> Decision:
     if end is None:
         raise StreamBusyError(stream.name, number=asked["number"])
     return _decision(book, end)
-
-
-def _recall(intent: dict[str, Any]) -> str:
-    return recall_digest(f"stream {intent['stream']}", intent["question"], intent["versions"])
 
 
 def _intent(book: Book, record: dict[str, Any]) -> Intent:
