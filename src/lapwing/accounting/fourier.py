@@ -91,7 +91,7 @@ def pair_on_grid(factors: Sequence[Factor], tilts: Tilts, reverse: Tilts) -> Dom
 
 def plan(factors: Sequence[Factor], tilts: Tilts, target: Target) -> Grid:
     """Return a grid that is good for `target`."""
-    log_lost = max(target.log_delta, -650.0) + _LOG_LOST
+    log_lost = max(target.log_delta, -640.0) + _LOG_LOST
     uses = sum(times for _, times in factors)
     tail = math.exp(log_lost) / uses
     spans = [law.span(tail) for law, _ in factors]
@@ -125,7 +125,7 @@ def _step(factors: Sequence[Factor], slope: float, scale: float, width: float) -
 def convolve(factors: Sequence[Factor], grid: Grid) -> Window:
     """Return the composed law in the window of `grid`, from above."""
     placed = [(law.on_grid(grid.step, grid.tail), times) for law, times in factors]
-    uses = sum(times for _, times in placed)
+    uses, reach = sum(times for _, times in placed), sum(times * lattice.reach for lattice, times in placed)
     cumulants = [lattice.cumulant(grid.slope) for lattice, _ in placed]
     total = sum(cumulant * times for cumulant, (_, times) in zip(cumulants, placed, strict=True))
     start = sum(lattice.lowest * times for lattice, times in placed)
@@ -139,9 +139,9 @@ def convolve(factors: Sequence[Factor], grid: Grid) -> Window:
     tilted = np.maximum(np.roll(irfft(spectrum, points), -(first % points)), 0.0) + round_off
     losses = start + grid.step * np.arange(first, first + points, dtype=np.float64)
     masses = tilted * np.exp(np.minimum(total - grid.slope * losses, 700.0))
-    masses *= 1 + uses * ROUND_OFF  # the tilt of each use is taken off again with this error
+    masses *= 1 + 16 * UNIT * (uses + grid.slope * (reach + abs(start))) + ROUND_OFF  # from taking off the tilt
     infinite = -math.expm1(sum(times * math.log1p(-lattice.infinite_mass) for lattice, times in placed))
-    margin = 4 * UNIT * sum(times * max(abs(lattice.lowest), abs(lattice.highest)) for lattice, times in placed)
+    margin = sum(times * lattice.margin for lattice, times in placed)
     return Window(losses, masses, infinite + _above(placed, float(losses[-1]), grid.steeper), margin)
 
 

@@ -25,7 +25,7 @@ def optimal_epsilon(*, epsilon: Fraction, times: int, delta: float, delta_each: 
     Examples
     --------
     >>> round(optimal_epsilon(epsilon=Fraction(1, 100), times=1000, delta=1e-6), 4)
-    1.4196
+    1.3654
     """
     found = optimal_window(epsilon, times, delta_each).epsilon(delta)
     return math.inf if found is None else found

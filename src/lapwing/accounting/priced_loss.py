@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.accounting.dominating_pair import DominatingPair, Floats
+from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
-from lapwing.accounting.losses.renyi_curve import ORDERS, epsilon_from_renyi, log_delta_from_renyi
 from lapwing.accounting.privacy_loss_distribution import alone, composed_delta, composed_epsilon, composed_pair
-from lapwing.accounting.rounding import ROUND_OFF, float_above
+from lapwing.accounting.renyi import curve, delta_from_renyi, epsilon_from_renyi
+from lapwing.accounting.rounding import float_above
 from lapwing.accounting.tilting import Factor
 from lapwing.vocabulary.errors import ParameterError
 
@@ -60,8 +60,7 @@ class PricedLoss:
         exact = composed_delta(self.orders, epsilon)
         if all(law.is_attained for law, _ in self.factors):
             return exact
-        bounds = log_delta_from_renyi(self.renyi_curve(), ORDERS, epsilon)
-        return min(exact, math.exp(min(0.0, float(np.min(bounds)))) * (1 + ROUND_OFF))
+        return min(exact, delta_from_renyi(curve(self.renyi), epsilon))
 
     def epsilon(self, delta: float) -> float:
         """Return an epsilon for which the event is (epsilon, delta)-differentially private."""
@@ -72,7 +71,7 @@ class PricedLoss:
             return pure
         exact = composed_epsilon(self.orders, delta)
         if not all(law.is_attained for law, _ in self.factors):
-            exact = min(exact, max(0.0, float(np.min(epsilon_from_renyi(self.renyi_curve(), ORDERS, delta)))))
+            exact = min(exact, epsilon_from_renyi(curve(self.renyi), delta))
         return min(exact, pure)
 
     def renyi(self, alpha: float) -> float:
@@ -80,10 +79,6 @@ class PricedLoss:
         if not alpha > 1:
             raise ParameterError("alpha", alpha, reason="is not above 1", remedy="write an order such as 2")
         return max(sum(times * law.renyi(alpha) for law, times in order) for order in self.orders)
-
-    def renyi_curve(self) -> Floats:
-        """Return the divergences at the fixed orders `ORDERS`."""
-        return np.array([self.renyi(float(alpha)) for alpha in ORDERS])
 
     def pairs(self, at_most: int = 256) -> tuple[DominatingPair, ...]:
         """Return finite pairs of at most `at_most` atoms that stand for the event.

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.dominating_pair import Floats
+from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.rounding import UNIT
 from lapwing.accounting.tilting import Factor, Target, Tilts
@@ -28,6 +29,7 @@ from lapwing.accounting.tilting import Factor, Target, Tilts
 _LOG_SHARE = -14.0
 """log of the share of delta that the copies and the frequencies left out may each cost."""
 
+_MOST_FREQUENCIES = 1 << 16
 _PRECISION = 1e-8
 _LARGEST = 1e6
 _SMALLEST = 1e-300
@@ -63,7 +65,7 @@ class Line:
         for _ in range(4):
             decay = math.log(slope / highest) - _LOG_SHARE
             highest = max(2 * slope, math.sqrt(2 * max(decay, 1.0) / (gaussian + smoothing)))
-        return cls(slope, period, math.ceil(highest * period / (2 * math.pi)), smoothing)
+        return cls(slope, period, min(math.ceil(highest * period / (2 * math.pi)), _MOST_FREQUENCIES), smoothing)
 
     @cached_property
     def frequencies(self) -> Floats:
@@ -97,7 +99,7 @@ class Spectrum:
         self.gaussian = line.smoothing
         self.cumulant = _gaussian_cumulant(line.slope, line.smoothing)
         self.transform = _gaussian_transform(line, line.smoothing) * line.kernel
-        self._uses = 1.0
+        self._roundings = 1.0
         self._reach = 0.0
         self._moduli: tuple[float, float] | None = None
 
@@ -107,7 +109,7 @@ class Spectrum:
         self.transform *= transformed.values if times == 1 else np.exp(times * transformed.logarithms)
         self.infinite_log += times * math.log1p(-transformed.infinite_mass)
         self.gaussian += times * transformed.mu_squared
-        self._uses += times
+        self._roundings += times * transformed.roundings
         self._reach += times * transformed.reach
         self._moduli = None
 
@@ -143,7 +145,7 @@ class Spectrum:
         line = self.line
         terms = self.transform * np.exp(-1j * epsilon * line.frequencies)
         scale = math.exp(min(self.cumulant - line.slope * epsilon, 700.0))
-        scale *= 1 + 16 * UNIT * (self._uses + line.slope * (self._reach + abs(epsilon)))
+        scale *= 1 + 16 * UNIT * (self._roundings + line.slope * (self._reach + abs(epsilon)))
         error = 16 * UNIT * self._conditioning(self._reach + abs(epsilon))
         highest = float(line.frequencies[-1])
         left_out = math.exp(-self.gaussian * highest**2 / 2) / (math.pi * highest)
@@ -155,7 +157,7 @@ class Spectrum:
         if self._moduli is None:
             moduli = np.abs(self.transform)
             self._moduli = float(moduli.sum()), float((moduli * self.line.sizes).sum())
-        return self._uses * self._moduli[0] + reach * self._moduli[1]
+        return self._roundings * self._moduli[0] + reach * self._moduli[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,6 +171,8 @@ class Transformed:
     mu_squared: float
     reach: float
     """How large a loss the phases of the transform may have to resolve."""
+    roundings: float
+    """How many roundings, in units of 16, a value has gone through."""
 
     @classmethod
     def of(cls, law: LossLaw, line: Line) -> "Transformed":
@@ -184,6 +188,7 @@ class Transformed:
             infinite_mass=law.infinite_mass,
             mu_squared=0.0 if law.mu_squared is None else float(law.mu_squared) * (1 - 4 * UNIT),
             reach=max(-low, high) + 2 * abs(cumulant) / line.slope,
+            roundings=1 + (len(law.pair.losses) / 16 if isinstance(law, AtomicLaw) else 0),
         )
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from lapwing.accounting.dominating_pair import Floats
 from lapwing.accounting.losses.law import LossLaw
 
 Factor: TypeAlias = tuple[LossLaw, int]
@@ -21,6 +22,8 @@ GAINS = SLOPES * np.log(SLOPES) - (SLOPES + 1) * np.log1p(SLOPES)
 
 _STEEPEST = len(SLOPES) - 9
 """The last slope that is used: a bound for what lies above needs a steeper one."""
+
+_LEAST_LOG_DELTA = -690.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,11 @@ class Tilts:
     def __init__(self, factors: Sequence[Factor]) -> None:
         self.cumulants = np.zeros(len(SLOPES))
         for law, times in factors:
-            self.cumulants += times * law.cumulant(SLOPES)
+            self.include(law.cumulant(SLOPES), times)
+
+    def include(self, cumulants: Floats, times: int) -> None:
+        """Add `times` uses of a law with these cumulants."""
+        self.cumulants += times * cumulants
 
     def for_delta(self, delta: float) -> Target:
         """Return the target at `delta`; its epsilon is the bound of Canonne, Kamath and Steinke 2020."""
@@ -55,7 +62,7 @@ class Tilts:
         """Return the target at `epsilon`; its delta is the same bound, read the other way."""
         bounds = self.cumulants + GAINS - SLOPES * epsilon
         best = min(int(np.argmin(bounds)), _STEEPEST)
-        return Target(best, epsilon, min(0.0, float(bounds[best])))
+        return Target(best, epsilon, min(0.0, max(float(bounds[best]), _LEAST_LOG_DELTA)))
 
     def highest(self, log_mass: float) -> float:
         """Return a loss above which at most e^log_mass lies (Chernoff)."""

@@ -1,1 +1,29 @@
-"""The coins: exact integer noise from a cryptographic source. Randomness is imported nowhere else in lapwing."""
+"""The coins: exact integer noise from a cryptographic source. Randomness is imported nowhere else in lapwing.
+
+Start at `laws`, which says what can be drawn and which sampler draws it, or at `coins` and `selection`.
+
+::
+
+    laws            the laws: discrete Laplace, geometric, discrete Gaussian, rounded Laplace and Gaussian
+    per_coordinate  the same with a scale for each coordinate
+    selection       noise for choosing among candidates
+    coins           biased coins, fair dice, weighted choice
+    ----------------------------------------------------------------------------------------------------------
+    pools           draws in advance: time says nothing about noise
+    guide_table     lane A: small scales; two bytes, one look into a table of thresholds
+    strips          lane B: large scales; a strip from a table, a place in it from fair bits, an exact coin
+    lattice         lane C: any scale at once; one standard variate on a fine lattice, divided
+    ----------------------------------------------------------------------------------------------------------
+    decay           the weights e^(-rate j^power), summed and inverted exactly
+    exact_exponential   e^(-x) between two integers, as tightly as asked
+    randomness      the bits
+
+Why it is exact, in one paragraph. The uniform number behind a draw is not rounded to 53 bits and then transformed: it
+is drawn bit by bit, and the draw is done as soon as every way in which the bits could go on gives the same result. Two
+bytes settle nearly all draws; the table that says so was built from integers that enclose the true probabilities.
+Where two bytes do not settle it, more are drawn, without end if need be. Nothing is approximated, so there is no float
+in this folder, and a test reads the source to make sure.
+
+What is not exact: values saturate at the ends of the 64-bit integers, and the variates of the lattice at 128 scales,
+which happens with probability below 2^-184 a draw; the generator's key has 256 bits.
+"""

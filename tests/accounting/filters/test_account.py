@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accounting.filters.atoms import gaussian_profile
 from lapwing.accounting.filters.account import EVERYONE, Admission, replay
 from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
-from lapwing.accounting.filters.odometer import odometer
+from lapwing.accounting.filters.odometer import Odometer
 from lapwing.accounting.filters.opening import open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
@@ -153,6 +153,14 @@ def test_the_order_in_which_streams_are_paid_and_closed_does_not_matter(lines, p
     assert one == other
 
 
+def read(book, cell):
+    """The epsilon that all lines of `book` would have cost in `cell` had they been fixed in advance."""
+    odometer = Odometer()
+    for line in book:
+        odometer.include(line)
+    return odometer.read(delta=Fraction(1, 10**6), cell=cell).epsilon
+
+
 class TestExactTotals:
     """What a filter admitted, composed exactly as if it had been fixed in advance, keeps the promise."""
 
@@ -179,24 +187,24 @@ class TestExactTotals:
         noise = sum(float(e.l2_sensitivity_squared) for e in admitted if isinstance(e, GaussianNoise))
         assert self.exact_delta(1.0, told, noise) <= 1e-6 * (1 + 1e-9)
 
-    @settings(max_examples=12)
+    @settings(max_examples=50)
     @given(st.lists(st.floats(0.01, 0.4), min_size=1, max_size=8), st.floats(0.001, 0.2))
     def test_the_reading_lies_between_the_promise_and_the_exact_total(self, tells, mu) -> None:
         noise = GaussianNoise(l2_sensitivity_squared=Fraction(mu) ** 2, sigma_squared=Fraction(1))
         wishes = [tell(tells[0]), OneShot(event=noise), *(tell(e) for e in tells[1:])]
         book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"]), wishes)]
         admitted = [line.charge.event for line in book]
-        reading = odometer(book, delta=Fraction(1, 10**6)).epsilon
-        assert reading <= 1 + 1e-4
+        reading = read(book, EVERYONE)
+        assert reading <= 1 + 1e-3
         told = [float(e.epsilon) for e in admitted if isinstance(e, RandomizedResponse)]
         assert self.exact_delta(reading, told, mu * mu if noise in admitted else 0.0) <= 1e-6 * (1 + 1e-9)
 
-    @settings(max_examples=12)
+    @settings(max_examples=50)
     @given(st.lists(requests.filter(lambda wish: not isinstance(wish, Closing)), max_size=20))
     def test_whatever_was_admitted_was_within_the_promise_had_it_been_fixed_in_advance(self, wishes) -> None:
         book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"], cells=CELLS), wishes)]
         for cell in CELLS:
-            assert odometer(book, delta=Fraction(1, 10**6), cell=cell).epsilon <= 1 + 1e-4
+            assert read(book, cell) <= 1 + 1e-3
 
 
 class TestPartitions:

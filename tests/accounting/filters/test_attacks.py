@@ -27,6 +27,7 @@ from lapwing.accounting.filters.loss_family import LossFamily
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.residue import residue_after
+from lapwing.accounting.running import RunningLoss
 from lapwing.vocabulary.event import GaussianNoise, RandomizedResponse
 from lapwing.vocabulary.guarantee import ApproximateDP
 
@@ -54,6 +55,14 @@ def half_way(size):
     return two_points(size / 2, size)
 
 
+def tell(epsilon):
+    return OneShot(event=RandomizedResponse(epsilon=Fraction(epsilon)))
+
+
+def gaussian(mu_squared):
+    return OneShot(event=GaussianNoise(l2_sensitivity_squared=Fraction(mu_squared), sigma_squared=Fraction(1)))
+
+
 class TestATotalIsNoGate:
     """Gaussian releases, and then, at a moment chosen by what they said, one charge that the total still admits."""
 
@@ -65,6 +74,17 @@ class TestATotalIsNoGate:
             EPSILON, gate.residue, rounds, lambda spent: [f(gate.largest_last(spent, f)) for f in families]
         )
         assert attack / DELTA > reached
+
+    def test_the_running_total_of_lapwing_would_admit_each_way_of_the_attack_too(self) -> None:
+        """So it is shown and never asked for admission; the filter refuses the second charge of this way."""
+        gate = TotalAsGate(EPSILON, DELTA)
+        first = gaussian(Fraction(gate.residue / 2))
+        last = tell(Fraction(0.999 * gate.largest_last(gate.residue / 2, randomized_response)))
+        total = RunningLoss()
+        for charge in (first, last):
+            total.charge(charge.event)
+        assert total.epsilon(DELTA) <= EPSILON
+        assert isinstance(open_account(BUDGET).admit(first).admit(last), Refusal)
 
     @pytest.mark.parametrize("rounds", [2, 10])
     def test_the_residue_is_not(self, residue, rounds) -> None:
@@ -143,14 +163,6 @@ class TestTheBestAdversary:
     def test_it_does_not_break_ours(self, residue) -> None:
         attack = best_attack(EPSILON, residue, 4, self.FAMILIES, ours)
         assert 0.99 < attack / DELTA <= 1 + INTERPOLATION
-
-
-def tell(epsilon):
-    return OneShot(event=RandomizedResponse(epsilon=Fraction(epsilon)))
-
-
-def gaussian(mu_squared):
-    return OneShot(event=GaussianNoise(l2_sensitivity_squared=Fraction(mu_squared), sigma_squared=Fraction(1)))
 
 
 class TestTwoArmsHaveOneBook:

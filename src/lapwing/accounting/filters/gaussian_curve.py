@@ -43,7 +43,14 @@ class Terms(NamedTuple):
 
 
 def terms(mu: float, r: Array) -> Terms:
-    """Return the terms of the profile of a Gaussian release with `mu` > 0 at the levels `r`."""
+    """Return the terms of the profile of a Gaussian release with `mu` > 0 at the levels `r`.
+
+    Examples
+    --------
+    >>> parts = terms(1.0, np.array([0.0]))
+    >>> round(float((parts.upper - parts.lower)[0]), 12)  # the total variation 2 Phi(1/2) - 1
+    0.382924922548
+    """
     u = r / mu - mu / 2
     w = u + mu
     density = np.exp(-0.5 * u * u) / _SQRT_TWO_PI
@@ -51,21 +58,6 @@ def terms(mu: float, r: Array) -> Terms:
     upper = np.where(u >= 0, upper_tail, 1.0 - upper_tail)
     lower = np.where(w >= 0, lower_tail, np.exp(np.minimum(r, 0.0)) - lower_tail)  # w < 0 only where r < 0
     return Terms(upper, lower, density, u)
-
-
-def profile(mu_squared: float, r: Array | float) -> Array:
-    """Return the hockey-stick divergence of order e^r between N(mu, 1) and N(0, 1); for mu = 0 it is (1 - e^r)_+.
-
-    Examples
-    --------
-    >>> round(float(profile(1.0, 0.0)), 12)  # the total variation 2 Phi(1/2) - 1
-    0.382924922548
-    """
-    levels = np.asarray(r, np.float64)
-    if mu_squared <= 0:
-        return -np.expm1(np.minimum(levels, 0.0))
-    parts = terms(math.sqrt(mu_squared), levels)
-    return parts.upper - parts.lower
 
 
 def largest_mu_squared(epsilon: Fraction, delta: Fraction) -> float:

@@ -21,9 +21,10 @@ _LONGEST_STEP = 0.16  # of a cell, in units of min(mu, 1); what it leaves in dou
 _SMALLEST_SHARE = 1 / 256  # a residue below this share of s would need too fine a grid: it is given up
 _SMALLEST_CHARGE = 1e-12  # of s
 _PRECISION = 1e-5  # of a charge: how close to the smallest one the search must come
+_TOO_COARSE = 0.8
 _ROUNDS = 40
 _NOTHING = 1e-60  # a residue with which nothing can be asked, and which must not underflow
-_TINY = 1e-150
+_TINY = 1e-150  # where a level gains nothing, not even by a smaller residue, the search divides by this
 
 
 def residue_after(s: float, family: LossFamily, slack: float) -> float | None:
@@ -47,7 +48,7 @@ def residue_after(s: float, family: LossFamily, slack: float) -> float | None:
         after = s - charge
         if after <= s * _SMALLEST_SHARE:
             break
-        if grid is None or math.sqrt(after) < grid.mu * 0.8:
+        if grid is None or math.sqrt(after) < _TOO_COARSE * grid.mu:
             grid = _Grid(s, math.sqrt(after), slack, _LONGEST_STEP * min(1.0, 100 * charge / s) ** (1 / 6))
         missing = grid.missing(after, family)
         if missing <= 0:
@@ -82,7 +83,7 @@ class _Grid:
         self.right = _Side(before, self.r[:, None, None], np.ones((1, 1)), self.step)
 
     def missing(self, after: float, family: LossFamily) -> float:
-        """Return by how much the charge must grow, to first order, to leave the residue `after` in good right.
+        """Return by how much, to first order, the charge must grow for the inequality to hold on every cell.
 
         Zero or less certifies the residue `after`; how far below zero says by how much the charge may shrink.
         """

@@ -11,17 +11,18 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from scipy.special import erfcx, ndtr, ndtri
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.law import Lattice, Orders, Tails, connect_the_dots
-from lapwing.accounting.rounding import ROUND_OFF, float_above, root_above
+from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, root_above
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_PI_HALF = math.sqrt(math.pi / 2)
 _SQRT_TWO_PI = math.sqrt(2 * math.pi)
 _FAR = 6.0
-_FINEST_TAIL = 1e-150
+_FINEST_TAIL = 1e-100
+_SMALLEST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +96,14 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     nearly equal or both tiny.
 
     >>> round(gaussian_delta(1.0, 1.0), 9)
-    0.126936737
+    0.126936738
     """
     near, far = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
-    slack = ROUND_OFF * (1 + near * near)
+    slack = ROUND_OFF * (1 + near * near) + 8 * UNIT * (1 + abs(near)) * (mu + abs(epsilon) / mu)
     if near > _FAR:  # more than half of the profile: nothing cancels
-        return min(1.0, float(ndtr(near) - math.exp(epsilon + math.log(max(ndtr(far), 1e-308)))) + slack)
+        return min(1.0, float(ndtr(near) - math.exp(epsilon + float(log_ndtr(far)))) + slack)
     density = math.exp(-near * near / 2) / _SQRT_TWO_PI
     mills_near = _SQRT_PI_HALF * float(erfcx(-near * _SQRT_HALF))
     mills_far = _SQRT_PI_HALF * float(erfcx(-far * _SQRT_HALF))
-    return min(1.0, density * ((mills_near - mills_far) * (1 + slack) + mills_near * 16 * np.finfo(float).eps))
+    height = density * ((mills_near - mills_far) * (1 + slack) + mills_near * 32 * UNIT)
+    return min(1.0, max(height, _SMALLEST))

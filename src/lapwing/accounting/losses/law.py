@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.rounding import ROUND_OFF
+from lapwing.accounting.rounding import ROUND_OFF, UNIT
 
 Orders: TypeAlias = NDArray[Any]
 """Orders at which cumulants are asked: real for moments, complex for Fourier transforms."""
@@ -51,9 +51,19 @@ class Lattice:
         top = float(powers.max())
         return top + math.log(float((np.exp(powers - top) * self.masses[met]).sum()))
 
+    @property
+    def reach(self) -> float:
+        """The largest absolute loss."""
+        return max(abs(self.lowest), abs(self.highest))
+
+    @property
+    def margin(self) -> float:
+        """How far the losses may be too low: the tails at a loss x are those of a number this close to x."""
+        return UNIT * (64 + 16 * self.reach)
+
     def pair(self) -> DominatingPair:
         """Return the masses as a dominating pair."""
-        return DominatingPair.of_total_one(self.losses, self.masses, self.infinite_mass)
+        return DominatingPair.of_total_one(self.losses + self.margin, self.masses, self.infinite_mass)
 
 
 class LossLaw(Protocol):
@@ -164,7 +174,8 @@ def half_exponential_lattice(
     return Lattice(top - (cells + 1) * step, step, masses[::-1] * (1 + ROUND_OFF), 0.0)
 
 
-def renyi_from_cumulant(cumulant: float, alpha: float, largest_loss: float) -> float:
-    """Return cumulant / (alpha - 1), rounded up, and no more than the largest loss."""
+def renyi_from_cumulant(cumulant: float, alpha: float, largest_loss: float, roundings: int = 8) -> float:
+    """Return cumulant / (alpha - 1), rounded up for so many roundings, and no more than the largest loss."""
     order = alpha - 1
-    return min(largest_loss, (cumulant + ROUND_OFF * (abs(cumulant) + order * largest_loss)) / order)
+    error = ROUND_OFF * (abs(cumulant) + order * largest_loss) + roundings * UNIT
+    return min(largest_loss, (cumulant + error) / order)

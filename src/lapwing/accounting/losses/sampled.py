@@ -18,7 +18,7 @@ from scipy.special import gammaln, logsumexp
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.atoms import AtomicLaw, pure_rho
-from lapwing.accounting.losses.law import Lattice, LossLaw, Orders, Tails, connect_the_dots, renyi_from_cumulant
+from lapwing.accounting.losses.law import Lattice, LossLaw, Orders, Tails, connect_the_dots
 from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
 
 _OUTLINE_CELLS = 1 << 14
@@ -106,35 +106,36 @@ class SampledLaw:
                 return self
 
     def delta(self, epsilon: float) -> float:
-        """Return the amplified profile."""
-        q = self.q
-        match self.sampling:
-            case Sampling.POISSON_ADDED:
-                left = 1 - (1 - q) * math.exp(min(epsilon, 700.0))
-                if left <= 0:
-                    return 0.0
-                return left * self.whole.delta(math.log(q / left) + epsilon) * (1 + ROUND_OFF)
-            case Sampling.WITHOUT_REPLACEMENT if epsilon < 0:
-                return min(1.0, (-math.expm1(epsilon) + math.exp(epsilon) * self.delta(-epsilon)) * (1 + ROUND_OFF))
-            case _ if epsilon <= math.log1p(-q):
-                return min(1.0, -math.expm1(epsilon) * (1 + ROUND_OFF))
-            case _:
-                return q * self.whole.delta(float(_to_whole(np.array(epsilon), q))) * (1 + ROUND_OFF)
+        """Return the amplified profile, a trifle to the left of `epsilon`: rounding its argument does no harm then."""
+        x = epsilon - ROUND_OFF * (1 + abs(epsilon))
+        if self.sampling is Sampling.POISSON_ADDED:
+            height = self._added_profile(x)
+        elif self.sampling is Sampling.WITHOUT_REPLACEMENT and x < 0:
+            height = -math.expm1(x) + math.exp(x) * self._removed_profile(-x)
+        else:
+            height = self._removed_profile(x)
+        return min(1.0, height * (1 + ROUND_OFF))
+
+    def _removed_profile(self, x: float) -> float:
+        if x <= math.log1p(-self.q):
+            return -math.expm1(x)
+        return self.q * self.whole.delta(float(_to_whole(np.array(x), self.q)))
+
+    def _added_profile(self, x: float) -> float:
+        left = 1 - (1 - self.q) * math.exp(min(x, 700.0))
+        return left * self.whole.delta(math.log(self.q / left) + x) if left > 0 else 0.0
 
     def renyi(self, alpha: float) -> float:
-        """Return the divergence: a binomial sum at whole orders and its chord between them, or that of the atoms."""
+        """Return the divergence: that of the outline, or of the binomial sum at whole orders with chords in between."""
         if self.infinite_mass > 0:
             return math.inf
         largest = math.inf if self.pure_epsilon is None else float_above(self.pure_epsilon)
-        if self.sampling is Sampling.POISSON_ADDED:
-            largest = min(largest, -math.log1p(-self.q))
-            return renyi_from_cumulant(float(self.cumulant(np.array([alpha - 1.0]))[0]), alpha, largest)
-        low = max(1, math.floor(alpha))
-        share = alpha - low
-        cumulant = (1 - share) * self._binomial(low) + share * self._binomial(low + 1)
+        cumulant = float(np.logaddexp(self.cumulant(np.array([alpha - 1.0]))[0], self._log_moment_above(alpha)))
+        if self.sampling is Sampling.POISSON_REMOVED:
+            low = math.floor(alpha)
+            chord = (1 - alpha + low) * self._binomial(low) + (alpha - low) * self._binomial(low + 1)
+            cumulant = min(cumulant, chord)
         bound = (cumulant + ROUND_OFF * (abs(cumulant) + alpha)) / (alpha - 1)
-        if self.sampling is Sampling.WITHOUT_REPLACEMENT:
-            bound = math.inf  # the binomial sum is that of the removed order only
         return min(bound, largest, self.whole.renyi(alpha))
 
     def _binomial(self, alpha: int) -> float:
@@ -143,6 +144,14 @@ class SampledLaw:
         powers = np.where(j < 1, 0.0, self.whole.cumulant(np.maximum(j - 1, 0.0)))
         choose = gammaln(alpha + 1) - gammaln(j + 1) - gammaln(alpha - j + 1)
         return float(logsumexp(choose + j * math.log(self.q) + (alpha - j) * math.log1p(-self.q) + powers))
+
+    def _log_moment_above(self, alpha: float) -> float:
+        """Return log of a bound of E_Q[e^(alpha L')] over what the outline moved to infinity (Chernoff)."""
+        if self.sampling is Sampling.POISSON_ADDED or self.whole.pure_epsilon is not None:
+            return -math.inf
+        top, more = self.whole.span(_OUTLINE_TAIL)[1], np.geomspace(1.0, 1e4, 65)
+        share = self.q + (1 - self.q) * math.exp(-top)  # L' is at most L plus the logarithm of this
+        return alpha * math.log(share) + float(np.min(self.whole.cumulant(alpha - 1 + more) - more * top))
 
     @cached_property
     def outline(self) -> AtomicLaw:
@@ -160,7 +169,7 @@ class SampledLaw:
         low, high = self.whole.span(tail)
         if self.sampling is Sampling.POISSON_ADDED:
             return -float(_to_sample(-low, self.q)), -math.log1p(-self.q) * (1 + ROUND_OFF)
-        top = float(_to_sample(high, self.q))
+        top = float(_raised(_to_sample(high, self.q)))
         return (-top if self.sampling is Sampling.WITHOUT_REPLACEMENT else math.log1p(-self.q)), top
 
     def tails(self, x: Floats) -> Tails:
@@ -202,11 +211,13 @@ def _to_whole(x: Floats, q: float) -> Floats:
 
 
 def _to_sample(loss: float | Floats, q: float) -> Floats:
-    """Return what a loss of the whole becomes on a sample: log(1 - q + q e^loss), a trifle too high."""
-    value = np.where(
-        np.asarray(loss) > 1, np.logaddexp(math.log1p(-q), math.log(q) + loss), np.log1p(q * np.expm1(loss))
-    )
-    return np.asarray(value + ROUND_OFF * np.abs(value), np.float64)
+    """Return what a loss of the whole becomes on a sample: log(1 - q + q e^loss)."""
+    steep = np.logaddexp(math.log1p(-q), math.log(q) + loss)
+    return np.asarray(np.where(np.asarray(loss) > 1, steep, np.log1p(q * np.expm1(np.minimum(loss, 1.0)))), np.float64)
+
+
+def _raised(losses: Floats) -> Floats:
+    return losses + ROUND_OFF * np.abs(losses)
 
 
 def _sampled_atoms(law: AtomicLaw, rate: Fraction, sampling: Sampling) -> AtomicLaw:
@@ -226,19 +237,20 @@ def _sampled_atoms(law: AtomicLaw, rate: Fraction, sampling: Sampling) -> Atomic
         pure_epsilon=epsilon,
         rho=min((b for b in bounds if b is not None), default=None),
         is_attained=law.is_attained and sampling is not Sampling.WITHOUT_REPLACEMENT,
+        renyi_bound=lambda alpha: max(law.renyi(alpha), law.other_order.renyi(alpha)),
     )
 
 
 def _removed(pair: DominatingPair, q: float) -> DominatingPair:
     under_q = pair.masses * np.exp(-pair.losses)
     never = max(0.0, 1.0 - float(under_q.sum()))
-    losses = np.append(math.log1p(-q), _to_sample(pair.losses, q))
+    losses = _raised(np.append(math.log1p(-q), _to_sample(pair.losses, q)))
     masses = np.append((1 - q) * never, q * pair.masses + (1 - q) * under_q)
     return DominatingPair.of_total_one(losses, masses * (1 + ROUND_OFF), q * pair.infinite_mass)
 
 
 def _added(pair: DominatingPair, q: float) -> DominatingPair:
-    losses, masses = -_to_sample(-pair.losses, q) * (1 - 2 * ROUND_OFF), pair.masses
+    losses, masses = _raised(-_to_sample(-pair.losses, q)), pair.masses
     if pair.infinite_mass > 0:
         losses = np.append(losses, -math.log1p(-q) * (1 + ROUND_OFF))
         masses = np.append(masses, pair.infinite_mass)
@@ -247,12 +259,12 @@ def _added(pair: DominatingPair, q: float) -> DominatingPair:
 
 def _exchanged(pair: DominatingPair, q: float) -> DominatingPair:
     positive = pair.losses > 0
-    losses = _to_sample(pair.losses[positive], q)
+    losses = _raised(_to_sample(pair.losses[positive], q))
     under_q = pair.masses[positive] * np.exp(-pair.losses[positive])
     under_p = (q * pair.masses[positive] + (1 - q) * under_q) * (1 + ROUND_OFF)
     same = max(0.0, 1.0 - float(under_p.sum()) - float(under_q.sum()) - q * pair.infinite_mass)
     return DominatingPair.of_total_one(
-        np.concatenate([-losses[::-1], [0.0], losses]),
+        np.concatenate([-losses[::-1] * (1 - 2 * ROUND_OFF), [0.0], losses]),
         np.concatenate([under_q[::-1], [same], under_p]),
         q * pair.infinite_mass,
     )

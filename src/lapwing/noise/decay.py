@@ -1,0 +1,135 @@
+"""The one shape of every law here: weights e^(-rate * j^power) on j = 0, 1, 2, ..., summed up to any precision.
+
+Power 1 makes the Laplace and geometric laws, power 2 the Gaussian ones. Nothing is ever a rounded probability: each
+number is kept as a pair (low, high) of integers that enclose it, rounded outwards at every step, and a decision that
+the pair leaves open is made again with more bits.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+from typing import Literal
+
+from lapwing.noise.exact_exponential import exponential_bounds
+from lapwing.noise.randomness import RandomSource
+from lapwing.vocabulary.errors import RandomnessError
+
+_GUARD = 32
+_STEP = 64
+_MOST_GUARD = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """The law P(0) ∝ 1, P(j) ∝ sides * e^(-rate * j^power) of a magnitude j = 0, 1, 2, ...
+
+    Parameters
+    ----------
+    rate : how fast the weights fall, above 0
+    power : 1 (exponential) or 2 (Gaussian)
+    sides : 2 if j stands for both +j and -j, else 1; zero has one sign only
+
+    Examples
+    --------
+    The magnitude of a discrete Laplace variate of scale 2 is 0 with probability (1 - e^(-1/2))/(1 + e^(-1/2)):
+
+    >>> lows, highs = Decay(Fraction(1, 2), power=1, sides=2).cumulative_bounds(3, bits=30)
+    >>> lows[0] <= 2**30 * 0.2449186624037092 <= highs[0]
+    True
+    """
+
+    rate: Fraction
+    power: Literal[1, 2]
+    sides: Literal[1, 2]
+
+    @classmethod
+    def exponential(cls, scale: Fraction, *, sides: Literal[1, 2]) -> "Decay":
+        """Return the law of weights e^(-j/scale)."""
+        return cls(Fraction(scale.denominator, scale.numerator), 1, sides)
+
+    @classmethod
+    def gaussian(cls, sigma_squared: Fraction, *, sides: Literal[1, 2]) -> "Decay":
+        """Return the law of weights e^(-j²/(2 sigma_squared))."""
+        return cls(Fraction(sigma_squared.denominator, 2 * sigma_squared.numerator), 2, sides)
+
+    def coarsened(self, step: int) -> "Decay":
+        """Return the one-sided law of the weights at 0, step, 2 step, ..."""
+        return Decay(self.rate * step**self.power, self.power, 1)
+
+    def reach(self, tail_bits: int) -> int:
+        """Return a magnitude beyond which about 2^-tail_bits of the law lies, or less. Speed rests on it, not truth."""
+        enough = 7 * (tail_bits + 3) * self.rate.denominator // (10 * self.rate.numerator)  # 0.7 > ln 2
+        return (enough if self.power == 1 else isqrt(enough)) + 2
+
+    def whole_scale(self) -> int:
+        """Return the scale (1/rate) or the standard deviation (of 1/2 rate) of the law, rounded down."""
+        if self.power == 1:
+            return self.rate.denominator // self.rate.numerator
+        return isqrt(self.rate.denominator // (2 * self.rate.numerator))
+
+    def cumulative_bounds(self, last: int, bits: int) -> tuple[list[int], list[int]]:
+        """Return lists of integers with lows[j] <= 2^bits P(magnitude <= j) <= highs[j] for j = 0 ... last.
+
+        Proof: proofs/thresholds.md
+        """
+        # An exponential tail is known in closed form. A Gaussian one is bounded by an exponential one, and summed
+        # until that bound is too small to matter.
+        summed = last if self.power == 1 else max(last, self.reach(bits + 8))
+        precision = bits + 2 * summed.bit_length() + 24
+        one = 1 << precision
+        rate, denominator = self.rate.numerator, self.rate.denominator
+        ratio_low, ratio_high = exponential_bounds(rate, denominator, precision)
+        bend_low, bend_high = exponential_bounds(2 * rate, denominator, precision) if self.power > 1 else (one, one)
+        low = high = one
+        weight_low, weight_high = one, one
+        lows, highs = [low], [high]
+        for _ in range(summed):
+            weight_low = weight_low * ratio_low >> precision
+            weight_high = (weight_high * ratio_high >> precision) + 1
+            low += self.sides * weight_low
+            high += self.sides * weight_high
+            lows.append(low)
+            highs.append(high)
+            if self.power > 1:
+                ratio_low = ratio_low * bend_low >> precision
+                ratio_high = (ratio_high * bend_high >> precision) + 1
+        if self.power == 1:
+            low += self.sides * (weight_low * ratio_low // (one - ratio_low))
+        high += self.sides * (weight_high * ratio_high // (one - ratio_high) + 1)
+        del lows[last + 1 :], highs[last + 1 :]
+        return [(each << bits) // high for each in lows], [-((-each << bits) // low) for each in highs]
+
+    def thresholds(self, bits: int, tail_bits: int) -> list[int]:
+        """Return floor(2^bits P(magnitude <= j)) for j = 0, 1, ..., until less than 2^-tail_bits of the law is left.
+
+        Proof: proofs/thresholds.md
+        """
+        nearly_all = (1 << bits) - (1 << (bits - tail_bits))
+        guard = _GUARD
+        while guard <= _MOST_GUARD:
+            lows, highs = self.cumulative_bounds(self.reach(tail_bits), bits + guard)
+            floors = [low >> guard for low in lows]
+            del floors[bisect_right(floors, nearly_all) + 1 :]
+            if floors == [high >> guard for high in highs[: len(floors)]]:
+                return floors
+            guard *= 2  # some threshold lies so close to an integer that its floor is not sure yet
+        raise RandomnessError(f"the table of {self} could not be certified; nothing was drawn")
+
+    def locate(self, prefix: int, bits: int, source: RandomSource) -> int:
+        """Return the magnitude j with F(j - 1) <= U < F(j), for a uniform U that starts with the `bits` bits `prefix`.
+
+        Further bits of U are drawn only while they are needed.
+
+        Proof: proofs/lazy_inverse.md
+        """
+        while True:
+            if bits:
+                lows, highs = self.cumulative_bounds(self.reach(bits + 8), bits + _GUARD)
+                least, most = prefix << _GUARD, (prefix + 1) << _GUARD
+                index = bisect_right(lows, least)
+                settled_below = index == 0 or highs[index - 1] <= least
+                if settled_below and index < len(lows) and most <= lows[index]:
+                    return index
+            prefix = (prefix << _STEP) | int.from_bytes(source.take(_STEP >> 3), "little")
+            bits += _STEP

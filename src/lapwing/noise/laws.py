@@ -1,0 +1,270 @@
+"""The laws of noise, each exactly what its formula says, and which sampler draws which of them.
+
+=================  =======================================  ====================================================
+law                drawn by                                 because
+=================  =======================================  ====================================================
+DiscreteLaplace    a table (`guide_table`) up to a scale    two bytes and one look-up are the least there is; its
+Geometric          of about 135; strips (`strips`) above    table grows with the scale, that of the strips does not
+DiscreteGaussian   the same, up to a sigma of about 525
+RoundedLaplace     the lattice (`lattice`)                  one table serves every scale, so that a scale that is
+RoundedGaussian                                             used once costs nothing to set up
+=================  =======================================  ====================================================
+
+A law is a value: laws of one kind with the same parameter are equal, and share a table and a pool. At most `LAWS_KEPT`
+of each are kept, those used last, in at most 400 KiB each: 25 MiB in all.
+
+The rule not to break: a law is drawn by one lane only, chosen by its parameter alone. A draw from a given `source` is
+then a function of the law and of the bytes of that source, whatever was drawn before (in one version of lapwing:
+another may use the bytes in another way).
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+from weakref import ReferenceType, ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.noise import lattice
+from lapwing.noise.decay import Decay
+from lapwing.noise.guide_table import TAIL_BITS, TableSampler
+from lapwing.noise.pools import Pool, Sampler, veiled
+from lapwing.noise.randomness import SYSTEM, RandomSource
+from lapwing.noise.strips import StripSampler
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import positive, whole
+
+SMALLEST_SCALE: Final = Fraction(1, 20)
+LARGEST_SCALE: Final = Fraction(1 << 38)
+
+LAWS_KEPT: Final = 64
+_LONGEST_TABLE: Final = 4096
+
+
+def scale_in_range(name: str, given: object, power: int = 1) -> Fraction:
+    """Return `given` as an exact scale, or the `power` of one, that the samplers can serve."""
+    number = positive(name, given)
+    smallest, largest = SMALLEST_SCALE**power, LARGEST_SCALE**power
+    if number < smallest:
+        remedy = f"stay at or above {smallest}: smaller noise is zero nearly always"
+        raise ParameterError(name, given, reason="is too small", remedy=remedy)
+    if number > largest:
+        remedy = f"stay at or below {largest}: larger noise could leave the 64-bit integers"
+        raise ParameterError(name, given, reason="is too large", remedy=remedy)
+    return number
+
+
+class Law:
+    """What every law can do. Values are 64-bit integers; beyond those they saturate, and never wrap."""
+
+    __slots__ = ("_pool_reference",)
+    _pool_reference: ReferenceType[Pool]
+
+    def draw(self, *, source: RandomSource = SYSTEM) -> int:
+        """Return one draw.
+
+        Parameters
+        ----------
+        source : where the bits come from; by default the system, through a pool that hides how long the draw took
+
+        Examples
+        --------
+        >>> isinstance(DiscreteLaplace(Fraction(10)).draw(), int)
+        True
+        """
+        if source is SYSTEM:
+            return self._pool().draw()
+        return int(self.draw_many(1, source=source)[0])
+
+    def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
+        """Return `count` independent draws, in an array of the caller's own.
+
+        Examples
+        --------
+        >>> DiscreteGaussian(Fraction(100)).draw_many(1000).shape
+        (1000,)
+        """
+        if type(count) is not int or count < 0:  # the usual case is not worth the microseconds of `whole`
+            count = whole("count", count, least=0)
+        if source is SYSTEM:
+            return self._pool().draw_many(count)
+        return veiled(_sampler(self), count, source)
+
+    def _pool(self) -> Pool:
+        """Return the pool of this law, remembered weakly: it belongs to the cache, which may let go of it."""
+        try:
+            pool = self._pool_reference()
+        except AttributeError:  # the first draw from this object
+            pool = None
+        if pool is None:
+            pool = _shared_pool(self)
+            object.__setattr__(self, "_pool_reference", ref(pool))
+        return pool
+
+    def _new_sampler(self) -> Sampler:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace(Law):
+    """P(x) ∝ e^(-|x|/scale) on the integers.
+
+    Added to an integer that one person moves by at most d, it is (d/scale)-differentially private.
+
+    Parameters
+    ----------
+    scale : from 1/20 to 2^38; the variance is about 2 scale²
+
+    Examples
+    --------
+    >>> DiscreteLaplace("22/7").scale
+    Fraction(22, 7)
+    >>> DiscreteLaplace(0)
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: scale = 0 is zero; write a number above zero, such as "0.1"
+
+    Proof: proofs/laws.md
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", scale_in_range("scale", self.scale))
+
+    def _new_sampler(self) -> Sampler:
+        return _by_table_or_strips(Decay.exponential(self.scale, sides=2))
+
+
+@dataclass(frozen=True, slots=True)
+class Geometric(Law):
+    """P(x) = (1 - e^(-1/scale)) e^(-x/scale) on 0, 1, 2, ...: one-sided noise, for comparisons with a threshold.
+
+    Parameters
+    ----------
+    scale : from 1/20 to 2^38; the mean is 1/(e^(1/scale) - 1), about scale - 1/2
+
+    Examples
+    --------
+    >>> bool((Geometric(Fraction(3)).draw_many(1000) >= 0).all())
+    True
+
+    Proof: proofs/laws.md
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", scale_in_range("scale", self.scale))
+
+    def _new_sampler(self) -> Sampler:
+        return _by_table_or_strips(Decay.exponential(self.scale, sides=1))
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussian(Law):
+    """P(x) ∝ e^(-x²/(2 sigma_squared)) on the integers.
+
+    Parameters
+    ----------
+    sigma_squared : from 1/400 to 2^76; the variance is at most this
+
+    Examples
+    --------
+    >>> DiscreteGaussian("0.5")
+    DiscreteGaussian(sigma_squared=Fraction(1, 2))
+
+    Proof: proofs/laws.md
+    """
+
+    sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma_squared", scale_in_range("sigma_squared", self.sigma_squared, power=2))
+
+    def _new_sampler(self) -> Sampler:
+        return _by_table_or_strips(Decay.gaussian(self.sigma_squared, sides=2))
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedLaplace(Law):
+    """round(scale_used * L) for a continuous standard Laplace variate L, of density e^(-|x|)/2.
+
+    An integer plus this noise is the integer plus continuous Laplace noise, rounded: every guarantee of the continuous
+    mechanism of scale `scale_used` holds as it stands.
+
+    Parameters
+    ----------
+    scale : from 1/20 to 2^38
+
+    Examples
+    --------
+    >>> law = RoundedLaplace(Fraction(10))
+    >>> law.scale <= law.scale_used <= law.scale * (1 + Fraction(1, 2**50))
+    True
+
+    Proof: proofs/lattice.md
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", scale_in_range("scale", self.scale))
+
+    @property
+    def scale_used(self) -> Fraction:
+        """The exact scale of the noise: `scale`, rounded up by a factor of at most 1 + scale 2^-54."""
+        return lattice.scale_of(lattice.steps_of(self.scale))
+
+    def _new_sampler(self) -> Sampler:
+        return lattice.RoundedSampler(lattice.standard_exponential(), lattice.steps_of(self.scale))
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedGaussian(Law):
+    """round(sigma_used * Z) for a continuous standard normal variate Z.
+
+    An integer plus this noise is the integer plus continuous Gaussian noise, rounded: every guarantee of the continuous
+    mechanism of standard deviation `sigma_used` holds as it stands.
+
+    Parameters
+    ----------
+    sigma : from 1/20 to 2^38
+
+    Examples
+    --------
+    >>> law = RoundedGaussian(Fraction(1, 3))
+    >>> law.sigma <= law.sigma_used <= law.sigma * (1 + Fraction(1, 2**50))
+    True
+
+    Proof: proofs/lattice.md
+    """
+
+    sigma: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", scale_in_range("sigma", self.sigma))
+
+    @property
+    def sigma_used(self) -> Fraction:
+        """The exact standard deviation before rounding: `sigma`, raised by a factor of at most 1 + sigma 2^-54."""
+        return lattice.scale_of(lattice.steps_of(self.sigma))
+
+    def _new_sampler(self) -> Sampler:
+        return lattice.RoundedSampler(lattice.standard_half_normal(), lattice.steps_of(self.sigma))
+
+
+def _by_table_or_strips(decay: Decay) -> Sampler:
+    return TableSampler(decay) if decay.reach(TAIL_BITS) <= _LONGEST_TABLE else StripSampler(decay)
+
+
+@lru_cache(maxsize=LAWS_KEPT)
+def _sampler(law: Law) -> Sampler:
+    return law._new_sampler()  # noqa: SLF001 - laws and their cache are one module
+
+
+@lru_cache(maxsize=LAWS_KEPT)
+def _shared_pool(law: Law) -> Pool:
+    return Pool(_sampler(law))
