@@ -16,7 +16,7 @@ from lapwing.accounting.losses import atoms
 from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
 from lapwing.accounting.losses.gaussian import GaussianLaw
 from lapwing.accounting.losses.laplace import LaplaceLaw
-from lapwing.accounting.losses.sampled import Sampling, SampledLaw
+from lapwing.accounting.losses.sampled import SampledLaw, Sampling
 from lapwing.accounting.privacy_loss_distribution import _spectrum, composed_delta, composed_epsilon
 from lapwing.accounting.tilting import Tilts
 
@@ -53,11 +53,7 @@ SMALL = {
     ),
     "a release that may fail": (
         [(atoms.approximate(Fraction(1), Fraction(1, 10**5)), 2), (atoms.pure(Fraction(1, 3)), 1)],
-        [
-            [(loss, mass * (1 - mpf(10) ** -5)) for loss, mass in reference.response(1)]
-            + [(math.inf, mpf(10) ** -5)]
-        ]
-        * 2
+        [[(loss, mass * (1 - mpf(10) ** -5)) for loss, mass in reference.response(1)] + [(math.inf, mpf(10) ** -5)]] * 2
         + [reference.response(mpf(1) / 3)],
     ),
 }

@@ -549,6 +549,62 @@ class TestExport:
                 export(busy, tmp_path / name)
 
 
+class TestSpeed:
+    def test_every_lookup_on_the_way_of_a_question_uses_an_index_on_what_it_looks_for(self, place) -> None:
+        """No entry is read only to be passed over, so a charge takes as long in a large ledger as in a small one."""
+        with place.clinic(epsilon=10) as ledger:
+            with ledger.chronicle.writing("note") as book:
+                for number in range(2000):
+                    book.append("note", by="custodian", remark=f"{number}")
+            asked = set()
+            for line in (ledger.store._writer, ledger.store._reader):
+                line._connection = Listening(line.open(), asked)
+            ask(ledger, "k1")
+            ask(ledger, "k2", question="count k1")
+            ledger.streams.open(opening())
+            _question(ledger, 1, Outcome.YES)
+            ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9)))
+            ask(ledger, "k3")
+            lookups = [
+                statement for statement in asked if "from entries" in statement and "limit 2000" not in statement
+            ]
+            assert len(lookups) >= 8
+            for statement in lookups:
+                assert _passes_over_nothing(ledger, statement), statement
+
+
+class Listening:
+    """A connection that remembers what was asked of it."""
+
+    closed = False
+
+    def __init__(self, connection, asked: set[str]) -> None:
+        self._connection, self._asked = connection, asked
+
+    def execute(self, statement, values=()):
+        self._asked.add(statement)
+        return self._connection.execute(statement, values)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _passes_over_nothing(ledger, statement: str) -> bool:
+    connection = ledger.store._reader.open()._connection
+    if "?" in statement or "%s" not in statement:
+        plan = connection.execute(f"explain query plan {statement}", [1] * statement.count("?")).fetchall()
+        return not any("SCAN entries" in row[3] or "SCAN open" in row[3] for row in plan)
+    names = [f"${number}" for number in range(1, statement.count("%s") + 1)]
+    connection.execute(f"prepare lookup as {statement.replace('%s', '{}').format(*names)}")
+    ones = ", ".join("'1'" for _ in names)
+    plan = connection.execute(f"explain execute lookup({ones})").fetchall()
+    connection.execute("deallocate lookup")
+    steps = [row[0] for row in plan]
+    return any("Index" in step for step in steps) and not any(
+        "Seq Scan on entries" in step or "Filter" in step for step in steps
+    )
+
+
 class TestSharing:
     def test_two_openings_of_one_ledger_see_each_others_charges(self, place, ledger) -> None:
         with place.open() as other:

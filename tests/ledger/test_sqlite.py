@@ -21,7 +21,7 @@ from lapwing.vocabulary.errors import (
     LedgerUnwritableError,
     UnansweredError,
 )
-from ledger.clinic import SECRET, SEED, Place, ask, opening, request, spent
+from ledger.clinic import SECRET, Place, ask, opening, request, spent
 
 
 @pytest.fixture
@@ -137,30 +137,6 @@ class TestSchema:
             Place.in_file(path).create()
         assert path.read_bytes() == before
         assert [file.name for file in path.parent.iterdir()] == ["ledger.db"]
-
-    def test_every_lookup_uses_an_index(self, path) -> None:
-        """What must be fast is found without reading the entries one after the other."""
-        seen = []
-
-        def watch(statement):
-            if "from entries" in statement:
-                seen.append(statement)
-
-        Place.in_file(path).clinic(epsilon=10).close()
-        with Place.in_file(path, driver=lambda file: Wrapped(file, watch)).open() as ledger:
-            seen.clear()
-            ask(ledger, "k1")
-            ask(ledger, "k2", question="count k1")
-            ledger.streams.open(opening())
-            ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
-            ledger.streams.decide("s", number=1, outcome=Outcome.YES, answer="yes")
-            ledger.questions.unsettled()
-        with closing(sqlite3.connect(path)) as connection:
-            for statement in set(seen):
-                values = [1] * statement.count("?")
-                plan = " ".join(row[3] for row in connection.execute(f"explain query plan {statement}", values))
-                assert "SCAN" not in plan, statement
-        assert len(set(seen)) >= 9
 
 
 class TestTrouble:

@@ -81,7 +81,10 @@ class PostgresDatabase:
             ("default_transaction_isolation", "read committed"),
             ("lock_timeout", f"{int(self._patience * 1000)}ms"),
             ("standard_conforming_strings", "on"),
-            ("plan_cache_mode", "force_generic_plan"),  # every lookup has one good plan, by its index, whatever is asked
+            (
+                "plan_cache_mode",
+                "force_generic_plan",
+            ),  # every lookup has one good plan, by its index, whatever is asked
             ("enable_seqscan", "off"),
             ("jit", "off"),
         ):
