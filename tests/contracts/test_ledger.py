@@ -251,6 +251,39 @@ def _question(ledger, number: int, outcome: Outcome, *, stream: str = "s", **end
     return ledger.streams.decide(stream, number=number, outcome=outcome, answer=answer, **ending)
 
 
+class TestCustody:
+    def test_a_fingerprint_is_kept_for_one_version_and_appears_nowhere_else(self, ledger, tmp_path) -> None:
+        before = ledger.head()
+        ledger.custody.keep_fingerprint("clinic", "patients", b"what the data looks like")
+        ledger.custody.keep_fingerprint("clinic", "patients", b"what it looks like now")
+        assert ledger.custody.fingerprint("clinic", "patients") == b"what it looks like now"
+        assert ledger.custody.fingerprint("clinic", "visits") is None
+        assert ledger.head() == before
+        ledger.custody.advance_version("clinic", "patients")
+        assert ledger.custody.fingerprint("clinic", "patients") is None
+        export_json(ledger, tmp_path / "out.jsonl")
+        assert "looks like" not in (tmp_path / "out.jsonl").read_text("ascii")
+
+    def test_history_tells_what_happened_to_one_population(self, ledger) -> None:
+        ledger.custody.create_population("school", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
+        ask(ledger, "k1")
+        assert [record["kind"] for record in ledger.history("clinic")] == [
+            *("population", "policy", "policy", "charge", "answer")
+        ]
+        with pytest.raises(ParameterError, match="these are: clinic, school"):
+            ledger.history("hospital")
+
+    def test_what_would_be_free_can_be_asked_for_without_a_trace(self, ledger) -> None:
+        first = ask(ledger, "k1", question="q")
+        before = ledger.head()
+        assert ledger.questions.stored(request("k1", question="q")) == first
+        assert ledger.questions.stored(request("k2", question="q")) == first
+        assert ledger.questions.stored(request("k3", question="p")) is None
+        with pytest.raises(RequestConflictError):
+            ledger.questions.stored(request("k1", question="p"))
+        assert ledger.head() == before
+
+
 class TestStreams:
     def test_noes_are_free_and_each_yes_has_its_price(self, ledger) -> None:
         ledger.streams.open(opening())
@@ -387,6 +420,13 @@ class TestStreams:
         ledger.streams.open(opening("t", yeses=3, dearest=2))
         with pytest.raises(ParameterError, match="more than the dearest yes"):
             _question(ledger, 1, Outcome.YES, stream="t", units=3)
+
+    def test_all_streams_of_a_population_are_listed(self, ledger) -> None:
+        ledger.streams.open(opening("s", yeses=1))
+        _question(ledger, 1, Outcome.YES)
+        ledger.streams.open(opening("t", yeses=1))
+        listed = [(stream.name, stream.status) for stream in ledger.streams.streams("clinic")]
+        assert listed == [("s", Status.HALTED), ("t", Status.OPEN)]
 
     def test_forfeiting_spends_the_whole_reserve_and_loses_the_question_in_flight(self, ledger) -> None:
         ledger.streams.open(opening())

@@ -153,6 +153,10 @@ class Book:
                 yield Entry(seq, body, bytes(hash_))
             after = page[-1][0]
 
+    def records(self) -> Iterator[Record]:
+        """Yield what all entries say, in their order."""
+        return (entry.record for entry in self.entries())
+
     def populations(self) -> list[str]:
         """Return the names of all populations."""
         rows = self.rows.all("select record ->> 'population' from entries where record ->> 'kind' = 'population'")
@@ -204,6 +208,14 @@ class Book:
         first = self._first("where record ->> 'stream' = ? order by seq", stream)
         last = self._first("where record ->> 'stream' = ? order by seq desc", stream)
         return None if first is None or last is None else (first, last)
+
+    def streams(self, population: str) -> list[str]:
+        """Return the names of all streams of a population, in the order of their opening."""
+        return [
+            record["stream"]
+            for record in self.records()
+            if record["kind"] == "opening" and record["population"] == population
+        ]
 
     def question(self, stream: str, number: int) -> Entry | None:
         """Return the intent of a question of a stream."""

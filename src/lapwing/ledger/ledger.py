@@ -11,6 +11,7 @@ from typing import Self
 from lapwing.accounting.filters.account import Account
 from lapwing.ledger import schema
 from lapwing.ledger.book import Clock
+from lapwing.ledger.canonical import Record
 from lapwing.ledger.canonical import name as named
 from lapwing.ledger.chain import Receipt, checked, compare, genesis
 from lapwing.ledger.chronicle import Chronicle, now
@@ -61,6 +62,12 @@ class Ledger:
         with self.chronicle.reading() as book:
             decided = book.population(population).analysts.get(analyst)
             return book.allowance(population, analyst) if decided and decided.allowance else None
+
+    def history(self, population: str) -> list[Record]:
+        """Return what the entries about a population say, from the first on; nothing in them is secret."""
+        with self.chronicle.reading() as book:
+            book.population(population)
+            return [record for record in book.records() if record.get("population") == population]
 
     def head(self) -> Receipt:
         """Return the receipt of the last entry: keep it elsewhere, and no older copy can pass for this ledger."""

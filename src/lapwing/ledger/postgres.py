@@ -26,7 +26,7 @@ from lapwing.vocabulary.errors import (
 )
 
 _STRONG: Final = (("fsync", {"on"}), ("full_page_writes", {"on"}), ("synchronous_commit", {"on", "remote_apply"}))
-
+_CUT_OFF: Final = ("08", "57")  # classes of errors that say the conversation ended, not what became of the statement
 _APPEND: Final = """
 with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s returning one)
 insert into entries (seq, body, hash) select %s, %s, %s from moved returning seq
@@ -133,6 +133,11 @@ class PostgresDatabase:
     def is_lost(self, connection: Connection) -> bool:
         """Say whether the server hung up."""
         return bool(getattr(connection, "closed", True))
+
+    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
+        """Say yes unless the server itself has said that the statement failed."""
+        state = getattr(error, "sqlstate", None)
+        return self.is_lost(connection) or state is None or state.startswith(_CUT_OFF)
 
     def shred(self, connection: Connection) -> None:
         """Give the space of deleted secrets free to be overwritten; only destroying their key makes them unreadable."""

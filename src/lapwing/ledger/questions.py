@@ -112,6 +112,22 @@ class Questions:
         except RefusedError as refused:
             raise refused.explained() from None
 
+    def stored(self, request: Request) -> Released | None:
+        """Return the answer that `charge` would give for nothing, if there is one; nothing is written.
+
+        Raises
+        ------
+        RequestConflictError, UnansweredError : as `charge` would
+        """
+        with self._chronicle.reading() as book:
+            population = book.population(request.population)
+            asked = {"request": request.key, "digest": request.digest}
+            if earlier := known_request(book, population.name, request.analyst, **asked):
+                return _released(book, earlier)
+            recall = recall_digest(f"population {population.name}", request.question)
+            found = book.recall(recall, population.versions(request.tables))
+            return found and released(book, found)
+
     def answer(self, seq: int, answer: str) -> Released:
         """Write down the answer to charge `seq`, and return what stands in the ledger: only that may be told.
 

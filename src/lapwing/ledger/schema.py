@@ -2,7 +2,8 @@
 
 Everything a ledger knows is in `entries`, as canonical JSON. `record` shows the same JSON to the database, so that
 indexes on its fields can never say anything else than the entry does. `ledger` is the one row that is locked, with the
-end of the chain. `secrets` holds sealed noise until it has been used; it is no part of the chain and of no export.
+end of the chain. `secrets` holds sealed noise until it has been used, and `fingerprints` what the custodian's data
+looked like: both are outside the chain, because no hash may depend on data or noise, and in no export.
 
 A version of the schema is one step of `MIGRATIONS`; a step that was released is never changed.
 """
@@ -49,6 +50,8 @@ _FIRST: Final = Migration(
            record text generated always as (body) virtual) strict""",
         """create table secrets (stream text not null, number integer not null, sealed blob not null,
            primary key (stream, number)) strict""",
+        """create table fingerprints (population text not null, source text not null, version integer not null,
+           fingerprint blob not null, primary key (population, source)) strict""",
         """create trigger entries_are_never_changed before update on entries
            begin select raise(abort, 'entries of a ledger are never changed'); end""",
         """create trigger entries_are_never_deleted before delete on entries
@@ -62,6 +65,8 @@ _FIRST: Final = Migration(
            record jsonb generated always as (body::jsonb) stored) with (toast_tuple_target = 8160)""",
         """create table secrets (stream text not null, number bigint not null, sealed bytea not null,
            primary key (stream, number))""",
+        """create table fingerprints (population text not null, source text not null, version bigint not null,
+           fingerprint bytea not null, primary key (population, source))""",
         """create function entries_are_for_ever() returns trigger language plpgsql as
            $$ begin raise exception 'entries of a ledger are never changed and never deleted'; end $$""",
         """create trigger entries_are_for_ever before update or delete or truncate on entries

@@ -66,6 +66,9 @@ class Database(Protocol):
     def is_lost(self, connection: Connection) -> bool:
         """Say whether the other end of a connection is gone, so that a new one must be made."""
 
+    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
+        """Say whether a statement that failed with `error` may have been committed all the same."""
+
     def shred(self, connection: Connection) -> None:
         """Overwrite what was deleted, as far as this database can."""
 
@@ -124,7 +127,7 @@ class HurriedRows(Rows):
         except OvertakenError:
             raise
         except Exception as error:
-            if isinstance(error, OSError) or self._database.is_lost(self._connection):
+            if isinstance(error, OSError) or self._database.may_have_committed(self._connection, error):
                 raise _in_doubt(self._database, error) from error
             raise
 

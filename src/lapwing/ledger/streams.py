@@ -61,6 +61,11 @@ class Streams:
         with self._chronicle.reading() as book:
             return _stream(book, stream)
 
+    def streams(self, population: str) -> list[Stream]:
+        """Return every stream of a population, the ended ones too."""
+        with self._chronicle.reading() as book:
+            return [_stream(book, name) for name in book.streams(population)]
+
     def intend(self, stream: str, *, number: int, key: str, question: str, sealed: bytes) -> Intent | Decision:
         """Store a question before data is read, or return the decision it already has.
 
