@@ -3,6 +3,7 @@
 import json
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import duckdb
@@ -130,6 +131,23 @@ class TestAccounts:
             with pytest.raises(BudgetExceededError, match="rho"):
                 ledger.questions.charge(request("k4", charge=OneShot(event=gaussian)))
             verify(ledger)
+
+    def test_the_smallest_cost_is_counted_in_full(self, ledger) -> None:
+        ask(ledger, "k1", epsilon="1e-30")
+        ask(ledger, "k2", epsilon=1 - Fraction(1, 10**30))
+        assert spent(ledger) == 1
+
+    @pytest.mark.parametrize("jump", [-365, 365], ids=["a year back", "a year ahead"])
+    def test_a_clock_that_jumps_changes_no_order_and_no_budget(self, ledger, jump) -> None:
+        ask(ledger, "k1", epsilon="1/2")
+        jumped = datetime.now(UTC) + timedelta(days=jump)
+        ledger.chronicle._clock = lambda: jumped
+        ask(ledger, "k2", epsilon="1/2")
+        with pytest.raises(BudgetExceededError):
+            ledger.questions.charge(request("k3", epsilon="1/100"))
+        charges = [record for record in ledger.history("clinic") if record["kind"] == "charge"]
+        assert [charge["request"] for charge in charges] == ["k1", "k2"]
+        assert charges[1]["at"].startswith(f"{jumped:%Y-%m-%d}")
 
     def test_names_that_are_taken_or_unknown_are_refused_with_what_there_is(self, ledger) -> None:
         with pytest.raises(ParameterError, match="exists already"):
@@ -381,6 +399,14 @@ class TestStreams:
         lost = _question(ledger, 1, Outcome.LOST)
         assert ledger.streams.intend("s", number=2, key="s 1", question="q1", sealed=SEED) == lost
         assert isinstance(ledger.streams.intend("s", number=2, key="new", question="q1", sealed=SEED), Intent)
+
+    def test_no_repr_shows_a_sealed_secret(self, ledger) -> None:
+        wanted = opening()
+        stream = ledger.streams.open(wanted)
+        intent = ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
+        shown = f"{wanted!r} {stream!r} {intent!r} {ledger.streams.stream('s')!r}"
+        assert repr(SECRET) not in shown
+        assert repr(SEED) not in shown
 
     def test_it_goes_on_in_another_process_with_all_it_needs(self, place, ledger) -> None:
         ledger.streams.open(opening())

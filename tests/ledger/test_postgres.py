@@ -141,6 +141,24 @@ class TestSchema:
 
 
 class TestConnections:
+    def test_a_server_that_is_not_there_is_reported(self, quick_path) -> None:
+        nowhere = Place.in_postgres(f"host={quick_path} dbname=x")
+        for act in (nowhere.create, nowhere.open):
+            with pytest.raises(LedgerUnwritableError, match="cannot be used"):
+                act()
+
+    def test_a_full_disk_of_the_server_charges_nothing(self, place, monkeypatch) -> None:
+        with place.clinic() as ledger:
+            with monkeypatch.context() as full:
+
+                def fail(*_):
+                    raise psycopg.errors.DiskFull("could not extend file")
+
+                full.setattr(PostgresDatabase, "append", fail)
+                with pytest.raises(LedgerUnwritableError, match=r"could not extend file.*nothing was charged"):
+                    ledger.questions.charge(request("k1"))
+            ask(ledger, "k1")
+
     def test_a_server_that_restarts_between_two_questions_is_found_again(self, place, postgres) -> None:
         with place.clinic() as ledger:
             ask(ledger, "k1")

@@ -11,7 +11,7 @@ import pytest
 
 from lapwing.ledger import schema
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.stream_records import Outcome
+from lapwing.ledger.stream_records import Outcome, Status
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
@@ -177,6 +177,34 @@ class TestTrouble:
                 ask(ledger, "k1")
             assert spent(ledger) == Fraction(1, 10)
             verify(ledger)
+
+    def test_an_interrupted_commit_leaves_a_ledger_that_goes_on(self, path) -> None:
+        def interrupt(statement) -> None:
+            if statement == "COMMIT" and armed:
+                armed.clear()
+                raise KeyboardInterrupt
+
+        armed = []
+        Place.in_file(path).clinic().close()
+        with Place.in_file(path, driver=lambda file: Wrapped(file, interrupt)).open() as ledger:
+            armed.append(True)
+            with pytest.raises(KeyboardInterrupt):
+                ledger.questions.charge(request("k1"))
+            ask(ledger, "k1")
+
+    def test_tidying_up_may_fail(self, path) -> None:
+        def full(statement) -> None:
+            if "wal_checkpoint" in statement:
+                raise sqlite3.OperationalError("disk I/O error")
+
+        Place.in_file(path).clinic().close()
+        with Place.in_file(path, driver=lambda file: Wrapped(file, full)).open() as ledger:
+            ledger.streams.open(opening())
+            assert ledger.streams.close("s").status is Status.CLOSED
+
+    def test_a_ledger_cannot_be_made_in_a_folder_that_is_not_there(self, path) -> None:
+        with pytest.raises(LedgerUnwritableError, match="No such file or directory"):
+            Place.in_file(path.parent / "nowhere" / "ledger.db").create()
 
     def test_a_read_only_file_or_folder_is_refused_at_the_door(self, path) -> None:
         """Run as an ordinary user: root may write anything."""

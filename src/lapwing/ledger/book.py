@@ -25,6 +25,8 @@ SETTLING: Final = frozenset({"answer", "lost", "outcome"})
 """Kinds of entries that carry no time: how long an answer took may depend on the data, and hashes go to analysts."""
 
 _PAGE: Final = 2000
+_UNSETTLED: Final = """not exists (select 1 from entries as done where done.record ->> 'settles' is not null
+    and cast(done.record ->> 'settles' as bigint) = entries.seq)"""
 _HEAD: Final = "select name, seq, hash from ledger"
 _POLICY: Final = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'policy' is not null"
 _ACCOUNT: Final = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'account' is not null"
@@ -145,17 +147,13 @@ class Book:
     def entries(self) -> Iterator[Entry]:
         """Yield all entries in their order, a page at a time."""
         after = 0
-        while page := self.rows.all(
-            f"select seq, body, hash from entries where seq > ? order by seq limit {_PAGE}",  # noqa: S608 - a constant
-            after,
-        ):
-            for seq, body, hash_ in page:
-                yield Entry(seq, body, bytes(hash_))
-            after = page[-1][0]
+        while page := self._all(f"where seq > ? order by seq limit {_PAGE}", after):
+            yield from page
+            after = page[-1].seq
 
-    def records(self) -> Iterator[Record]:
-        """Yield what all entries say, in their order."""
-        return (entry.record for entry in self.entries())
+    def about(self, population: str) -> list[Entry]:
+        """Return all entries about a population, in their order."""
+        return self._all("where record ->> 'population' = ? order by seq", population)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -195,9 +193,8 @@ class Book:
         """Return the first answer that was stored under a recall digest for these data versions."""
         if self._seq(_RECALL, recall) is None:
             return None
-        rows = self.rows.all("select seq, body, hash from entries where record ->> 'recall' = ? order by seq", recall)
-        entries = (Entry(seq, body, bytes(hash_)) for seq, body, hash_ in rows)
-        return next((entry for entry in entries if entry.record["versions"] == versions), None)
+        answers = self._all("where record ->> 'recall' = ? order by seq", recall)
+        return next((answer for answer in answers if answer.record["versions"] == versions), None)
 
     def settlement(self, seq: int) -> Entry | None:
         """Return the entry that settles the charge or intent `seq`."""
@@ -211,11 +208,12 @@ class Book:
 
     def streams(self, population: str) -> list[str]:
         """Return the names of all streams of a population, in the order of their opening."""
-        return [
-            record["stream"]
-            for record in self.records()
-            if record["kind"] == "opening" and record["population"] == population
-        ]
+        rows = self.rows.all(
+            """select record ->> 'stream' from entries where record ->> 'stream' is not null
+               and record ->> 'kind' = 'opening' and record ->> 'population' = ? order by seq""",
+            population,
+        )
+        return [name for (name,) in rows]
 
     def question(self, stream: str, number: int) -> Entry | None:
         """Return the intent of a question of a stream."""
@@ -226,29 +224,23 @@ class Book:
             number,
         )
 
-    def unsettled(self) -> list[Entry]:
-        """Return every charge and intent that nothing settles yet."""
-        rows = self.rows.all(
-            """select seq, body, hash from entries as open where record ->> 'kind' in ('charge', 'intent')
-               and not exists (select 1 from entries as done where done.record ->> 'settles' is not null
-                               and cast(done.record ->> 'settles' as bigint) = open.seq) order by seq"""
-        )
-        return [Entry(seq, body, bytes(hash_)) for seq, body, hash_ in rows]
+    def unsettled_charges(self) -> list[Entry]:
+        """Return every charge of a question that nothing settles yet; this reads the whole ledger."""
+        return self._all(f"where record ->> 'kind' = 'charge' and {_UNSETTLED} order by seq")
+
+    def unsettled_intents(self) -> list[Entry]:
+        """Return every intent of a stream that nothing settles yet."""
+        return self._all(f"where record ->> 'kind' = 'intent' and {_UNSETTLED} order by seq")
 
     def lines(self, population: str, analyst: str | None = None) -> Iterator[Booking]:
         """Yield every line of the account of a population, or those that one analyst caused, in their order."""
         after = 0
-        while page := self.rows.all(
-            f"""select seq, body from entries where record ->> 'population' = ? and record ->> 'account' is not null
-                and seq > ? order by seq limit {_PAGE}""",  # noqa: S608 - a constant
-            population,
-            after,
-        ):
-            for seq, body in page:
-                record = Entry(seq, body, b"").record
+        changes = "where record ->> 'population' = ? and record ->> 'account' is not null"
+        while page := self._all(f"{changes} and seq > ? order by seq limit {_PAGE}", population, after):
+            for record in (entry.record for entry in page):
                 if analyst in {None, record.get("analyst")}:
                     yield from map(from_record, record["account"]["lines"])
-            after = page[-1][0]
+            after = page[-1].seq
 
     def _state(self, whose: tuple[str, str | None], seq: int, column: str) -> Account:
         last, account = self.news.accounts.get(whose) or self._memory.accounts.get(whose) or (0, None)
@@ -270,9 +262,12 @@ class Book:
             raise LedgerDamagedError("is missing", seq=seq)
         return entry
 
+    def _all(self, condition: str, *values: str | int) -> list[Entry]:
+        rows = self.rows.all(f"select seq, body, hash from entries {condition}", *values)  # noqa: S608 - our own words
+        return [Entry(seq, body, bytes(hash_)) for seq, body, hash_ in rows]
+
     def _first(self, condition: str, *values: str | int) -> Entry | None:
-        row = self.rows.one(f"select seq, body, hash from entries {condition} limit 1", *values)  # noqa: S608 - our own
-        return None if row is None else Entry(row[0], row[1], bytes(row[2]))
+        return next(iter(self._all(f"{condition} limit 1", *values)), None)
 
 
 def state(lines: Iterable[Booking], after: Account) -> Record:

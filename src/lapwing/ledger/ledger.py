@@ -67,7 +67,7 @@ class Ledger:
         """Return what the entries about a population say, from the first on; nothing in them is secret."""
         with self.chronicle.reading() as book:
             book.population(population)
-            return [record for record in book.records() if record.get("population") == population]
+            return [entry.record for entry in book.about(population)]
 
     def head(self) -> Receipt:
         """Return the receipt of the last entry: keep it elsewhere, and no older copy can pass for this ledger."""
@@ -115,8 +115,7 @@ def create_ledger(address: str | Path | Database, *, name: str, clock: Clock = n
     >>> ledger.close()
     """
     database = _database(address)
-    named("name", name)
-    database.create(schema.MIGRATIONS, name, genesis(name))
+    Store(database).create(schema.MIGRATIONS, named("name", name), genesis(name))
     return open_ledger(database, clock=clock)
 
 

@@ -154,12 +154,8 @@ class Questions:
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
         with self._chronicle.reading() as book:
-            records = [entry.record for entry in book.unsettled()]
-        return [
-            Unsettled(key=record["request"], **{name: record[name] for name in _SHOWN})
-            for record in records
-            if record["kind"] == "charge"
-        ]
+            records = [entry.record for entry in book.unsettled_charges()]
+        return [Unsettled(key=record["request"], **{name: record[name] for name in _SHOWN}) for record in records]
 
 
 def charge_in(book: Book, request: Request) -> Charged | Released:

@@ -178,9 +178,11 @@ class Store:
             try:
                 connection.execute("COMMIT")
                 reach(f"{act}.committed")
-            except Exception as error:
+            except BaseException as error:
                 self._writer.drop()
-                raise _in_doubt(self.database, error) from error
+                if isinstance(error, Exception):
+                    raise _in_doubt(self.database, error) from error
+                raise
 
     @contextmanager
     def hurrying(self, act: str) -> Iterator[Rows]:
@@ -207,9 +209,14 @@ class Store:
                     raise OvertakenError from error
                 raise
 
+    def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
+        """Make an empty ledger, whole or not at all."""
+        with self._understood(self._writer):
+            self.database.create(steps, ledger, head)
+
     def shred(self) -> None:
-        """Overwrite what was deleted, as far as the database can."""
-        with self._writer.lock, self._understood(self._writer):
+        """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it is no failure."""
+        with suppress(LedgerError), self._writer.lock, self._understood(self._writer):
             self.database.shred(self._writer.open())
 
     def inspect(self) -> None:
@@ -269,7 +276,7 @@ class _Line:
         self._process = os.getpid()
 
     def open(self) -> Connection:
-        if self._process != os.getpid():  # a connection must not be used on both sides of a fork, nor closed here
+        if self._process != os.getpid():
             _left_to_the_parent.append(self._connection)
             self._connection, self._process = None, os.getpid()
         if self._connection is None:
@@ -309,3 +316,4 @@ class _Line:
 
 
 _left_to_the_parent: list[Connection | None] = []
+"""Connections that were open when the process forked: not to be used on both sides, nor closed on this one."""

@@ -139,8 +139,7 @@ class Streams:
     def unsettled(self) -> list[Intent]:
         """Return every question that has no outcome yet: in flight, or left over from a crash."""
         with self._chronicle.reading() as book:
-            open_ = [entry.record for entry in book.unsettled()]
-            return [_intent(book, record) for record in open_ if record["kind"] == "intent"]
+            return [_intent(book, entry.record) for entry in book.unsettled_intents()]
 
     def _end(self, stream: str, act: str) -> Stream:
         with self._chronicle.writing(act) as book:
@@ -160,9 +159,9 @@ def _open(book: Book, opening: Opening) -> None:
         raise ParameterError(
             "stream", opening.stream, reason="is a stream of this ledger already", remedy="choose a new name"
         )
+    population.versions(opening.tables)
     spending = Spending(book, population, opening.analyst)
     spending.admit(opening.charge)
-    population.versions(opening.tables)
     spending.append(
         "opening",
         request=opening.key,
