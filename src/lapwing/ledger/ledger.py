@@ -25,7 +25,9 @@ from lapwing.vocabulary.errors import LedgerDamagedError, LedgerSchemaError
 
 
 class Ledger:
-    """An open ledger.
+    """An open ledger: what is told was charged before, in one order, whoever writes and whatever crashes.
+
+    Proof: proofs/ledger.md
 
     Attributes
     ----------
