@@ -1,0 +1,184 @@
+"""The account of one population: one filter for each cell of a public partition, and the streams that are open.
+
+An account is a value. Whether a charge is admitted depends on the account and the charge alone, never on data; the
+account after it is a new one. `quote` computes, `book` writes down, `admit` does both: the ledger stores what `quote`
+returned and replays it through `book`, so that a replay is the same, bit for bit, on every machine.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from types import MappingProxyType
+from typing import TypeAlias
+
+from lapwing.accounting.filters.charge import Charge, Closing, Reservation, Yes
+from lapwing.accounting.filters.cost import Cost, cost_of
+from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Remaining, how_many, what_fits
+from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
+from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
+from lapwing.accounting.filters.verdict import Shortage, Step
+from lapwing.accounting.sampling import required_adjacency
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
+from lapwing.vocabulary.guarantee import Guarantee
+
+EVERYONE = "everyone"
+"""The only cell of a population that is not partitioned."""
+
+CellFilter: TypeAlias = PureSum | ConcentratedSum | TwoArms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """An admitted charge as it is written down: what it cost, and the step it took in each cell it touches."""
+
+    charge: Charge
+    cost: Cost
+    steps: Mapping[str, Step]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenStream:
+    """A stream that was opened and not closed, with the number of yeses it has given."""
+
+    reservation: Reservation
+    given: int = 0
+
+    @property
+    def unused(self) -> Fraction:
+        """What closing gives back."""
+        return (self.reservation.yeses - self.given) * self.reservation.price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a population has spent of `budget`, cell by cell, and what is reserved for its open streams.
+
+    However charges are chosen after whatever answers, everything released about the population together keeps
+    `budget`, between any two tables that are neighbours by `adjacency`.
+
+    A cell is a set of people that each person's own record decides, the same in every table and data version; all cells
+    are declared, the empty ones too. A charge names the cells whose people it can tell apart and is booked in each of
+    them. Under `REPLACE` a person may leave one cell and enter another, so each cell gets a part of the budget that any
+    two cells together keep.
+
+    Proof: proofs/partitions.md
+
+    Examples
+    --------
+    >>> from lapwing.accounting.filters.charge import OneShot
+    >>> from lapwing.accounting.filters.opening import open_account
+    >>> from lapwing.vocabulary.event import PureRelease
+    >>> from lapwing.vocabulary.guarantee import PureDP
+    >>> account = open_account(PureDP(epsilon=Fraction(1)), cells=["north", "south"])
+    >>> half = PureRelease(epsilon=Fraction(1, 2))
+    >>> account = account.admit(OneShot(event=half, cells=frozenset({"north"})))
+    >>> account = account.admit(OneShot(event=half))
+    >>> refusal = account.admit(OneShot(event=half))
+    >>> refusal.cell, refusal.shortage.left
+    ('north', Fraction(0, 1))
+    """
+
+    budget: Guarantee
+    adjacency: Adjacency
+    shares: DeltaShares
+    filters: Mapping[str, CellFilter]
+    streams: Mapping[str, OpenStream]
+
+    def admit(self, charge: Charge) -> "Account | Refusal":
+        """Return the account after `charge`, or why it is refused; refused, nothing has changed."""
+        quoted = self.quote(charge)
+        return quoted if isinstance(quoted, Refusal) else self.book(quoted)
+
+    def quote(self, charge: Charge) -> Admission | Refusal:
+        """Return `charge` as it would be written down, or why it is refused."""
+        if isinstance(charge, Reservation) and charge.stream in self.streams:
+            raise ParameterError("stream", charge.stream, reason="is open already", remedy="choose another name")
+        required_adjacency(charge.event, self.adjacency)
+        cost = cost_of(charge)
+        steps = {}
+        for cell in self._named(charge.cells):
+            verdict = self.filters[cell].weigh(charge.event, cost)
+            if isinstance(verdict, Shortage):
+                return Refusal(cell=cell, shortage=verdict, filter_=self.filters[cell])
+            steps[cell] = verdict
+        return Admission(charge=charge, cost=cost, steps=MappingProxyType(steps))
+
+    def book(self, booking: "Booking") -> "Account":
+        """Return the account after one line of its book. The steps of an admission are taken as they stand."""
+        match booking:
+            case Admission(charge=charge, cost=cost, steps=steps):
+                filters = {cell: self.filters[cell].book(cost, steps[cell]) for cell in self._named(steps)}
+                opened = {charge.stream: OpenStream(reservation=charge)} if isinstance(charge, Reservation) else {}
+                return self._with(filters, {**self.streams, **opened})
+            case Yes(stream=name):
+                stream = self._open(name)
+                if stream.given == stream.reservation.yeses:
+                    raise StreamHaltedError(yeses=stream.given)
+                filters = {
+                    cell: self.filters[cell].settle(stream.reservation.price)
+                    for cell in self._named(stream.reservation.cells)
+                }
+                return self._with(filters, {**self.streams, name: replace(stream, given=stream.given + 1)})
+            case Closing(stream=name):
+                stream = self._open(name)
+                filters = {
+                    cell: self.filters[cell].release(stream.unused) for cell in self._named(stream.reservation.cells)
+                }
+                return self._with(filters, {key: other for key, other in self.streams.items() if key != name})
+            case CapChange(account=account):
+                return account
+
+    def remaining(self, cells: frozenset[str] | None = None) -> Remaining:
+        """Return the largest single releases of each kind that all of `cells` (by default all there are) admit now."""
+        fits = [what_fits(filter_) for filter_ in {self.filters[cell] for cell in self._named(cells)}]
+        return Remaining(
+            pure=min(fit.pure for fit in fits),
+            laplace=min(fit.laplace for fit in fits),
+            gaussian=min(fit.gaussian for fit in fits),
+        )
+
+    def how_many(self, charge: Charge, *, at_most: int = 10_000) -> int:
+        """Return how many charges like `charge` would be admitted one after the other, up to `at_most`."""
+        filters = {self.filters[cell] for cell in self._named(charge.cells)}
+        return min(how_many(filter_, charge, at_most=at_most) for filter_ in filters)
+
+    def _with(self, filters: Mapping[str, CellFilter], streams: Mapping[str, OpenStream]) -> "Account":
+        return replace(
+            self, filters=MappingProxyType({**self.filters, **filters}), streams=MappingProxyType(dict(streams))
+        )
+
+    def _open(self, name: str) -> OpenStream:
+        if name not in self.streams:
+            raise StreamError(f"stream {name!r} is not open; these are: {', '.join(sorted(self.streams)) or 'none'}")
+        return self.streams[name]
+
+    def _named(self, cells: Iterable[str] | None) -> list[str]:
+        named = set(self.filters if cells is None else cells)
+        unknown = named - set(self.filters)
+        if unknown or not named:
+            raise ParameterError(
+                "cells",
+                sorted(unknown),
+                reason="are not cells of this account" if unknown else "names no cell",
+                remedy=f"name some of {sorted(self.filters)}, or none at all to charge everyone",
+            )
+        return sorted(named)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapChange:
+    """A higher cap, written down as the whole account that `raise_cap` found under it."""
+
+    account: Account
+
+
+Booking: TypeAlias = Admission | Yes | Closing | CapChange
+"""One line of an account's book."""
+
+
+def replay(opening: Account, bookings: Iterable[Booking]) -> Account:
+    """Return the account after all lines of its book, each taken as it stands."""
+    return reduce(Account.book, bookings, opening)

@@ -1,0 +1,127 @@
+"""What a charge may do to the privacy loss, laid out for the residue filter: every member, in both orders.
+
+A member is a list of losses with their probabilities under the first of two neighbouring tables. A charge is a family
+of members that must *all* fit, with one residue: the two orders of an asymmetric pair, or every member of the
+bounded-range family of the exponential mechanism, of which there is one for each t in an interval.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from lapwing.accounting.filters.gaussian_curve import Array, terms
+
+_STEPS_OF_RANGE = 32  # the gap between neighbouring members costs about 2/32² of a selection's price
+_STEPS_OF_LAST_TEST = 1024
+_LARGEST_EXPONENT = 700.0  # e^700 is still a number
+
+
+class Atoms(Protocol):
+    """One order of a dominating pair: finite losses, their masses, and the mass of an infinite loss."""
+
+    @property
+    def losses(self) -> Array:
+        """The finite losses."""
+
+    @property
+    def masses(self) -> Array:
+        """Their probabilities under the first law."""
+
+    @property
+    def infinite_mass(self) -> float:
+        """The probability under the first law of what is impossible under the second."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LossFamily:
+    """Members as rows of `losses` and `masses` (short rows end in masses of zero), and the worst infinite mass.
+
+    `power` and `size` are the members' best tests: P(loss >= l) and Q(loss >= l) for each loss l; where an entry stands
+    for a whole interval of members, their sizes reach down from `size` to `least_size`, and their powers, over their
+    sizes, are at most `power` over `size`. `range_` is zero for a family that is complete as it stands; for a
+    bounded-range family it is the length of the range, and the rows are the members at t = 0, range_/32, 2 range_/32,
+    ..., range_.
+    """
+
+    losses: Array
+    masses: Array
+    infinite_mass: float
+    power: Array
+    size: Array
+    least_size: Array
+    total_variation: float
+    range_: float = 0.0
+
+    @staticmethod
+    def of(orders: Sequence[Atoms]) -> "LossFamily":
+        """Return the family whose members are `orders`: both orders of a pair, or one where they are the same."""
+        width = max(order.losses.size for order in orders)
+        losses, masses = np.zeros((len(orders), width)), np.zeros((len(orders), width))
+        for row, order in enumerate(orders):
+            largest_first = np.argsort(order.losses)[::-1]
+            losses[row, : order.losses.size] = order.losses[largest_first]
+            masses[row, : order.losses.size] = order.masses[largest_first]
+        size = np.cumsum(masses * np.exp(np.minimum(-losses, _LARGEST_EXPONENT)), axis=1)
+        return LossFamily(
+            losses=losses,
+            masses=masses,
+            infinite_mass=max(order.infinite_mass for order in orders),
+            power=np.cumsum(masses, axis=1),
+            size=size,
+            least_size=size,
+            total_variation=float((masses * -np.expm1(-np.maximum(losses, 0.0))).sum(axis=1).max()),
+        )
+
+    @staticmethod
+    def bounded_range(epsilon: Fraction) -> "LossFamily":
+        """Return the family of everything whose loss lies in some interval of length `epsilon`.
+
+        Its extreme members have the losses t and t - epsilon, the first with probability
+        p(t) = (e^epsilon - e^t)/(e^epsilon - 1), for t from 0 to epsilon (Dong, Durfee and Rogers 2020); t and
+        epsilon - t are each other's opposite order.
+        """
+        length = math.nextafter(float(epsilon), math.inf)
+
+        def upper(t: Array) -> Array:
+            return np.expm1(t - length) / math.expm1(-length)
+
+        t, fine = (np.linspace(0.0, length, steps + 1) for steps in (_STEPS_OF_RANGE, _STEPS_OF_LAST_TEST))
+        size = upper(fine) * np.exp(-fine)
+        return LossFamily(
+            losses=np.column_stack([t, t - length]),
+            masses=np.column_stack([upper(t), 1 - upper(t)]),
+            infinite_mass=0.0,
+            power=upper(fine[:-1]) * math.exp(fine[1]),  # power is size times e^t, and the size falls with t
+            size=size[:-1],
+            least_size=size[1:],
+            total_variation=math.tanh(length / 4),  # at t = epsilon/2
+            range_=length,
+        )
+
+    @cached_property
+    def first_order_price(self) -> float:
+        """The largest mean square of a member's loss, which is what a small charge takes from a residue."""
+        return float((self.masses * self.losses**2).sum(axis=1).max())
+
+    def between(self, mu: float, r: Array, step: float) -> Array:
+        """Bound by how much members between two rows may exceed the larger of those rows, on [r_i, r_i + step].
+
+        One row for each r, one column for each member: column k speaks of the members between k - 1 and k.
+        Proof: proofs/residue_certificate.md, section "Between members".
+        """
+        if not self.range_:
+            return np.zeros((1, 1))
+        width = self.range_ / _STEPS_OF_RANGE
+        lowest = r[:, None] - self.losses[:, 0]
+        span = self.range_ + width + step
+        parts = terms(mu, lowest)
+        nearest_to_zero = np.maximum(np.maximum(parts.u, -(parts.u + span / mu)), 0.0)
+        density = np.exp(-0.5 * nearest_to_zero**2) / math.sqrt(2 * math.pi)
+        share = self.range_ / -math.expm1(-self.range_)
+        bend: Array = (share + 1) * math.exp(span) * parts.lower + 2 * share * density / mu
+        return width**2 / 7.99 * bend

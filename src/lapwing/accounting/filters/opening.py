@@ -1,0 +1,144 @@
+"""How an account begins, and how it begins anew under a higher cap."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from types import MappingProxyType
+from typing import TypeAlias
+
+from lapwing.accounting.filters.account import EVERYONE, Account, Admission, Booking, CapChange, CellFilter
+from lapwing.accounting.filters.charge import Charge, OneShot, WholeBudget
+from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
+from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import positive, probability
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+
+Budget: TypeAlias = PureDP | ConcentratedDP | ApproximateDP
+"""The promises that a filter keeps."""
+
+
+def open_account(
+    budget: Guarantee,
+    *,
+    cells: Iterable[str] = (EVERYONE,),
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    shares: DeltaShares | None = None,
+) -> Account:
+    """Return a fresh account.
+
+    Parameters
+    ----------
+    budget : what all releases together must keep: `PureDP`, `ConcentratedDP` or `ApproximateDP`
+    cells : the cells of the finest public partition, the empty ones included; one, `EVERYONE`, if there is none
+    adjacency : which tables are neighbours
+    shares : how the delta of an `ApproximateDP` budget is divided
+    """
+    names = [] if isinstance(cells, str) else sorted(set(cells))
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ParameterError(
+            "cells", cells, reason="is no list of names", remedy='write for example ["north", "south"], or leave it out'
+        )
+    shares = shares or DeltaShares()
+    checked = _checked(budget)
+    moves = adjacency is Adjacency.REPLACE and len(names) > 1
+    filter_ = _fresh(_for_each_of_two(checked) if moves else checked, shares)
+    return Account(
+        budget=checked,
+        adjacency=adjacency,
+        shares=shares,
+        filters=MappingProxyType(dict.fromkeys(names, filter_)),
+        streams=MappingProxyType({}),
+    )
+
+
+def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) -> CapChange:
+    """Return the account as it would stand if it had been opened with `budget`, its whole history charged anew.
+
+    The promise becomes the larger budget *for everything since the opening*, and cannot be lowered again. What a charge
+    costs in the residue arm depends on what was left when it was made, so that charging anew leaves more than adding
+    the difference of the two budgets would.
+
+    Parameters
+    ----------
+    account : the account as it stands
+    budget : the new cap, a public decision of the custodian
+    bookings : every line of the book since the opening
+
+    Proof: proofs/two_arms.md, section "Raising the cap"
+    """
+    if type(budget) is not type(account.budget) or any(
+        getattr(budget, field.name) < getattr(account.budget, field.name) for field in fields(account.budget)
+    ):
+        raise ParameterError(
+            "budget",
+            budget,
+            reason=f"is not above {account.budget} in every number",
+            remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards",
+        )
+    current = open_account(budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
+    for booking in bookings:
+        match booking:
+            case Admission(charge=charge):
+                outcome = _admit_anew(current, charge)
+                if isinstance(outcome, Refusal):
+                    raise ParameterError(
+                        "budget",
+                        budget,
+                        reason=f"does not cover what was released already ({outcome.shortage})",
+                        remedy="write a larger one",
+                    )
+                current = outcome
+            case CapChange():
+                pass
+            case _:
+                current = current.book(booking)
+    return CapChange(account=current)
+
+
+def _admit_anew(account: Account, charge: Charge) -> Account | Refusal:
+    """Admit a charge that took all of a smaller budget as part of the larger one, if it fits there."""
+    if isinstance(charge, WholeBudget):
+        part = account.admit(OneShot(event=charge.event, cells=charge.cells))
+        if isinstance(part, Account):
+            return part
+    return account.admit(charge)
+
+
+def _checked(budget: Guarantee) -> Budget:
+    match budget:
+        case PureDP(epsilon=epsilon):
+            return PureDP(epsilon=positive("epsilon", epsilon))
+        case ConcentratedDP(rho=rho):
+            return ConcentratedDP(rho=positive("rho", rho))
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
+        case _:
+            raise ParameterError(
+                "budget",
+                budget,
+                reason="is no budget that a filter keeps exactly",
+                remedy="set a PureDP, ConcentratedDP or ApproximateDP budget",
+            )
+
+
+def _for_each_of_two(budget: Budget) -> Budget:
+    """Return the budget of a cell such that any two cells together keep `budget` (proofs/partitions.md)."""
+    match budget:
+        case PureDP(epsilon=epsilon):
+            return PureDP(epsilon=epsilon / 2)
+        case ConcentratedDP(rho=rho):
+            return ConcentratedDP(rho=rho / 2)
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            return ApproximateDP(epsilon=epsilon / 2, delta=delta / 6)
+
+
+def _fresh(budget: Budget, shares: DeltaShares) -> CellFilter:
+    match budget:
+        case PureDP(epsilon=epsilon):
+            return PureSum(epsilon=epsilon)
+        case ConcentratedDP(rho=rho):
+            return ConcentratedSum(rho=rho)
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            return TwoArms.opened(epsilon, delta, shares)

@@ -1,0 +1,109 @@
+"""What still fits: the largest single release of each kind, and how many more of a given one."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.accounting.filters.charge import Charge
+from lapwing.accounting.filters.cost import cost_of, cost_of_event
+from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
+from lapwing.accounting.filters.two_arms import TwoArms
+from lapwing.accounting.filters.verdict import Filter, Shortage
+from lapwing.vocabulary.event import Event, LaplaceNoise, PureRelease
+
+_LARGEST, _SMALLEST = Fraction(2) ** 10, Fraction(2) ** -40
+_BISECTIONS = 16  # to four digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remaining:
+    """The largest single release of each kind that would be admitted now, if it were the only one; zero if none is.
+
+    Parameters
+    ----------
+    pure : the epsilon of a release of which only that is known
+    laplace : the epsilon (sensitivity / scale) of a Laplace release
+    gaussian : the mu^2 (squared sensitivity / variance) of a Gaussian release
+    """
+
+    pure: Fraction
+    laplace: Fraction
+    gaussian: Fraction
+
+    def __str__(self) -> str:
+        sigma = math.sqrt(1 / self.gaussian) if self.gaussian else math.inf
+        return (
+            f"a pure release of epsilon <= {_digits(self.pure)} fits, a Laplace one of epsilon <= "
+            f"{_digits(self.laplace)}, a Gaussian one of sigma >= {sigma:.4g} sensitivities"
+        )
+
+
+def what_fits(filter_: PureSum | ConcentratedSum | TwoArms) -> Remaining:
+    """Return the largest single releases that `filter_` admits.
+
+    Examples
+    --------
+    >>> from lapwing.accounting.filters.two_arms import DeltaShares
+    >>> fresh = TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+    >>> print(what_fits(fresh))
+    a pure release of epsilon <= 1 fits, a Laplace one of epsilon <= 1, a Gaussian one of sigma >= 4.225 sensitivities
+    """
+    match filter_:
+        case PureSum(left=left):
+            return Remaining(pure=left, laplace=left, gaussian=Fraction(0))
+        case ConcentratedSum(left=left):
+            gaussian, sum_left = 2 * left, Fraction(0)
+        case TwoArms(residue=residue, pure=pure):
+            gaussian, sum_left = Fraction(residue or 0), max(pure.left if pure else Fraction(0), Fraction(0))
+    return Remaining(
+        pure=max(sum_left, _largest(filter_, _pure)),
+        laplace=max(sum_left, _largest(filter_, _laplace)),
+        gaussian=gaussian,
+    )
+
+
+def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
+    """Return how many charges like `charge` would be admitted one after the other, counting no further than `at_most`.
+
+    Examples
+    --------
+    >>> from lapwing.accounting.filters.charge import OneShot
+    >>> how_many(PureSum(epsilon=Fraction(1)), OneShot(event=PureRelease(epsilon=Fraction(1, 10))))
+    10
+    """
+    cost = cost_of(charge)
+    for admitted in range(at_most):
+        verdict = filter_.weigh(charge.event, cost)
+        if isinstance(verdict, Shortage):
+            return admitted
+        filter_ = filter_.book(cost, verdict)
+    return at_most
+
+
+def _largest(filter_: Filter, event: Callable[[Fraction], Event]) -> Fraction:
+    def fits(size: Fraction) -> bool:
+        return not isinstance(filter_.weigh(event(size), cost_of_event(event(size))), Shortage)
+
+    high = _LARGEST
+    while not fits(high):
+        high /= 2
+        if high < _SMALLEST:
+            return Fraction(0)
+    low, gap = high, high
+    for _ in range(_BISECTIONS):
+        gap /= 2
+        low = low + gap if fits(low + gap) else low
+    return low
+
+
+def _pure(epsilon: Fraction) -> Event:
+    return PureRelease(epsilon=epsilon)
+
+
+def _laplace(epsilon: Fraction) -> Event:
+    return LaplaceNoise(l1_sensitivity=epsilon, scale=Fraction(1))
+
+
+def _digits(number: Fraction) -> str:
+    return str(number) if number.denominator <= 10**4 else f"{float(number):.4g}"

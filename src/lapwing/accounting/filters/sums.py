@@ -1,0 +1,113 @@
+"""Filters that add up: pure epsilons, or zero-concentrated rhos. Exact, and optimal for what they promise.
+
+Proof: proofs/sum_filters.md
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from lapwing.accounting.filters.cost import Cost
+from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PureSum:
+    """A pure budget: what is spent and what is reserved never exceeds `epsilon`.
+
+    Every interaction that goes through it is `epsilon`-differentially private, whatever is asked after whatever answer
+    and however streams are interleaved: the charge of a transcript is what it has *realised* (an opening and its
+    yeses), not what was reserved. A privacy filter of realised losses, as in Rogers, Samorodnitsky, Wu and Ramdas 2023.
+
+    Proof: proofs/sum_filters.md
+
+    Examples
+    --------
+    >>> from lapwing.vocabulary.event import PureRelease
+    >>> from lapwing.accounting.filters.cost import cost_of_event
+    >>> tenth = PureRelease(epsilon=Fraction(1, 10))
+    >>> PureSum(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
+    Step(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1), epsilon=None)
+    >>> PureSum(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
+    Shortage(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
+    """
+
+    epsilon: Fraction
+    realised: Fraction = Fraction(0)
+    reserved: Fraction = Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        """What is neither spent nor reserved; as an arm of two it may be below zero."""
+        return self.epsilon - self.realised - self.reserved
+
+    def weigh(self, event: Event, cost: Cost) -> Verdict:
+        """Admit `cost` if it is pure and no more than what is left."""
+        del event
+        if cost.delta:
+            return Shortage(currency="delta", asked=cost.delta, left=Fraction(0))
+        if cost.epsilon is None or cost.epsilon + cost.reserved > self.left:
+            return Shortage(currency="epsilon", asked=cost.held, left=self.left)
+        return Step()
+
+    def book(self, cost: Cost, step: Step) -> "PureSum":
+        """Add an admitted cost."""
+        epsilon = _known("epsilon", cost.epsilon if step.epsilon is None else step.epsilon)
+        return replace(self, realised=self.realised + epsilon, reserved=self.reserved + cost.reserved)
+
+    def settle(self, amount: Fraction) -> "PureSum":
+        """Turn a reserved amount into a spent one."""
+        return replace(self, realised=self.realised + amount, reserved=self.reserved - amount)
+
+    def release(self, amount: Fraction) -> "PureSum":
+        """Give a reserved amount back."""
+        return replace(self, reserved=self.reserved - amount)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcentratedSum:
+    """A zero-concentrated budget: the rhos of all charges never exceed `rho`; streams pay whole at the opening.
+
+    Every interaction that goes through it is `rho`-zCDP, whatever is asked after whatever answer (Feldman and Zrnic
+    2021; Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1). Realised losses do not bound moments, so nothing is given
+    back here.
+
+    Proof: proofs/sum_filters.md
+    """
+
+    rho: Fraction
+    spent: Fraction = Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        """What is not spent."""
+        return self.rho - self.spent
+
+    def weigh(self, event: Event, cost: Cost) -> Verdict:
+        """Admit `cost` if it has a rho, and one that is no more than what is left."""
+        del event
+        if cost.rho is None or cost.rho > self.left:
+            return Shortage(currency="rho", asked=cost.rho, left=self.left)
+        return Step()
+
+    def book(self, cost: Cost, step: Step) -> "ConcentratedSum":
+        """Add an admitted cost."""
+        del step
+        return replace(self, spent=self.spent + _known("rho", cost.rho))
+
+    def settle(self, amount: Fraction) -> "ConcentratedSum":
+        """Change nothing: the whole stream was paid at its opening."""
+        del amount
+        return self
+
+    def release(self, amount: Fraction) -> "ConcentratedSum":
+        """Change nothing: the whole stream was paid at its opening."""
+        del amount
+        return self
+
+
+def _known(currency: str, amount: Fraction | None) -> Fraction:
+    if amount is None:
+        raise ParameterError(currency, amount, reason="is no price", remedy="book only what was admitted")
+    return amount

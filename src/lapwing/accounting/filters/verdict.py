@@ -1,0 +1,54 @@
+"""What a filter answers when a charge is put before it: the step it would take, or what is missing."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, Self, TypeAlias
+
+from lapwing.accounting.filters.cost import Cost
+from lapwing.vocabulary.event import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What an admitted charge does to a filter beyond its cost; the part of a record that is trusted on replay.
+
+    Parameters
+    ----------
+    residue : what the residue arm has left; `None` if there is no such arm, or none any more
+    slack : what the certificate of the residue took from delta
+    failure : what the release's own probability of failing took from delta
+    epsilon : what a pure sum books in place of the cost's epsilon, if anything
+    """
+
+    residue: float | None = None
+    slack: Fraction = Fraction(0)
+    failure: Fraction = Fraction(0)
+    epsilon: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """Why a charge does not fit: `asked` is more than `left`, or `None` where the currency has no price for it."""
+
+    currency: str
+    asked: Fraction | None
+    left: Fraction
+
+
+Verdict: TypeAlias = Step | Shortage
+
+
+class Filter(Protocol):
+    """One promise, kept by saying no. Immutable: booking returns the filter after it."""
+
+    def weigh(self, event: Event, cost: Cost) -> Verdict:
+        """Return what booking `event` at `cost` would do, or why it is refused."""
+
+    def book(self, cost: Cost, step: Step) -> Self:
+        """Return the filter after `cost` was admitted with `step`."""
+
+    def settle(self, amount: Fraction) -> Self:
+        """Return the filter after `amount` of what was reserved has been spent."""
+
+    def release(self, amount: Fraction) -> Self:
+        """Return the filter after `amount` of what was reserved has been given back."""

@@ -1,0 +1,177 @@
+"""Composition of fixed releases: the losses add up, so their laws are convolved, with one fast Fourier transform.
+
+The laws are tilted before they are transformed (Esscher): the mass is moved to where the answer lies, so that
+round-off is small beside the delta that is asked for, be it 1e-6 or 1e-30. What the grid, the finite window and the
+floating point leave open is bounded and added; the result is never below the truth.
+
+Proof: proofs/fourier_composition.md
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
+
+from lapwing.accounting.dominating_pair import DominatingPair, Floats
+from lapwing.accounting.losses.law import Lattice
+from lapwing.accounting.rounding import ROUND_OFF, UNIT
+from lapwing.accounting.tilting import SLOPES, Factor, Target, Tilts
+from lapwing.accounting.window import Window
+
+TOLERANCE = 4e-6
+"""The share of epsilon that the grid may cost."""
+
+_FEWEST_POINTS = 1 << 12
+_MOST_POINTS = 1 << 22
+_LOG_LOST = -16.0
+"""log of the share of delta that may be lost above a window, and in the tails of the single laws."""
+
+_LOG_ALIASED = -9.0
+"""log of the tilted mass that may lie below a window; it comes back at the top, where it weighs little."""
+
+_DEAD = 2.0**-80
+
+_LOG_LOST_OF_PAIR = -40.0
+_POINTS_OF_PAIR = 1 << 14
+_DELTAS_OF_PAIR = (1e-2, 1e-4, 1e-7, 1e-10, 1e-14)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A tilt, a step and a window."""
+
+    slope: float
+    steeper: float
+    """A slope for the bound of what lies above the window."""
+    low: float
+    high: float
+    step: float
+    tail: float
+    """The mass that a law may move to infinity."""
+
+
+def epsilon_on_grid(factors: Sequence[Factor], tilts: Tilts, delta: float) -> float:
+    """Return an epsilon >= 0 for which the composition is (epsilon, delta)-indistinguishable in this order."""
+    target = tilts.for_delta(delta)
+    while (found := convolve(factors, plan(factors, tilts, target)).epsilon(delta)) is None:
+        target = replace(target, index=max(0, target.index - 8))  # the answer lies below the window: tilt less
+    return found
+
+
+def delta_on_grid(factors: Sequence[Factor], tilts: Tilts, epsilon: float) -> float:
+    """Return a delta for which the composition is (epsilon, delta)-indistinguishable in this order."""
+    grid = plan(factors, tilts, tilts.for_epsilon(epsilon))
+    low = min(grid.low, epsilon)
+    return convolve(factors, replace(grid, low=low, high=max(grid.high, low + grid.step))).delta(epsilon)
+
+
+def pair_on_grid(factors: Sequence[Factor], tilts: Tilts, reverse: Tilts) -> DominatingPair:
+    """Return the whole composed law as a finite pair, with at most e^-40 lost; `reverse` speaks of the other order.
+
+    Each tilt is exact where its mass is. All of them bound the masses from above, so the least of them is taken.
+    """
+    low, high = -reverse.highest(_LOG_LOST_OF_PAIR), tilts.highest(_LOG_LOST_OF_PAIR)
+    uses = sum(times for _, times in factors)
+    tail = math.exp(_LOG_LOST_OF_PAIR) / uses
+    low = max(low, sum(law.span(tail)[0] * times for law, times in factors))
+    high = min(high, sum(law.span(tail)[1] * times for law, times in factors))
+    step = max(_step(factors, 1.0, high - low, high - low), (high - low) / _POINTS_OF_PAIR)
+    slopes = [float(SLOPES[0]), *(tilts.for_delta(delta).slope for delta in _DELTAS_OF_PAIR)]
+    steeper = float(SLOPES[np.argmin(tilts.cumulants - SLOPES * high)])
+    windows = [convolve(factors, Grid(slope, steeper, low - 2 * step, high + 2 * step, step, tail)) for slope in slopes]
+    masses = np.min([window.masses for window in windows], axis=0)
+    return DominatingPair.of_total_one(
+        windows[0].losses + windows[0].margin, masses, max(window.infinite_mass for window in windows)
+    )
+
+
+def plan(factors: Sequence[Factor], tilts: Tilts, target: Target) -> Grid:
+    """Return a grid that is good for `target`."""
+    log_lost = max(target.log_delta, -650.0) + _LOG_LOST
+    uses = sum(times for _, times in factors)
+    tail = math.exp(log_lost) / uses
+    spans = [law.span(tail) for law, _ in factors]
+    lowest = sum(span[0] * times for span, (_, times) in zip(spans, factors, strict=True))
+    highest = sum(span[1] * times for span, (_, times) in zip(spans, factors, strict=True))
+    low = max(tilts.lowest(target, _LOG_ALIASED), lowest)
+    high = max(min(tilts.highest(log_lost), highest), low)
+    scale = max(target.epsilon, (high - low) / 16)
+    finest = max(high - low, *(top - bottom for bottom, top in spans)) / _MOST_POINTS
+    step = max(_step(factors, target.slope, scale, high - low), finest)
+    steeper = float(SLOPES[np.argmin(tilts.cumulants - SLOPES * high)])
+    return Grid(target.slope, steeper, low - 2 * step, high + 2 * step, step, tail)
+
+
+def _step(factors: Sequence[Factor], slope: float, scale: float, width: float) -> float:
+    """Return the step at which the chords cost the tolerance: each use off the grid costs (slope + 1) step^2 / 12."""
+
+    def tolerable(uses: int) -> float:
+        return min(math.sqrt(12 * TOLERANCE * scale / (uses * (slope + 1))), max(width / _FEWEST_POINTS, 1e-9))
+
+    uses = sum(times for _, times in factors)
+    even = max(((times, law.spacing) for law, times in factors if law.spacing), default=None)
+    if even is None:
+        return tolerable(uses)
+    times, spacing = even
+    if times == uses:
+        return spacing
+    return max(tolerable(uses), spacing / math.ceil(spacing / tolerable(uses - times)))
+
+
+def convolve(factors: Sequence[Factor], grid: Grid) -> Window:
+    """Return the composed law in the window of `grid`, from above."""
+    placed = [(law.on_grid(grid.step, grid.tail), times) for law, times in factors]
+    uses, reach = sum(times for _, times in placed), sum(times * lattice.reach for lattice, times in placed)
+    cumulants = [lattice.cumulant(grid.slope) for lattice, _ in placed]
+    total = sum(cumulant * times for cumulant, (_, times) in zip(cumulants, placed, strict=True))
+    start = sum(lattice.lowest * times for lattice, times in placed)
+    first = math.floor((grid.low - start) / grid.step)
+    points = next_fast_len(math.ceil((grid.high - grid.low) / grid.step) + 2, real=True)
+    spectrum: NDArray[Any] = np.ones(points // 2 + 1, np.complex128)
+    for cumulant, (lattice, times) in zip(cumulants, placed, strict=True):
+        tilted = lattice.masses * np.exp(grid.slope * lattice.losses - cumulant)
+        spectrum *= _power(rfft(_fold(tilted, points)), times)
+    round_off = (uses + len(placed) + 2) * (8 * math.log2(points) + 8) * UNIT
+    tilted = np.maximum(np.roll(irfft(spectrum, points), -(first % points)), 0.0) + round_off
+    losses = start + grid.step * np.arange(first, first + points, dtype=np.float64)
+    masses = tilted * np.exp(np.minimum(total - grid.slope * losses, 700.0))
+    masses *= 1 + 16 * UNIT * (uses + grid.slope * (reach + abs(start))) + ROUND_OFF  # from taking off the tilt
+    infinite = -math.expm1(sum(times * math.log1p(-lattice.infinite_mass) for lattice, times in placed))
+    margin = sum(times * lattice.margin for lattice, times in placed)
+    return Window(losses, masses, infinite + _above(placed, float(losses[-1]), grid.steeper), margin)
+
+
+def _above(placed: Sequence[tuple[Lattice, int]], top: float, slope: float) -> float:
+    """Return a bound of the mass above the window, by Chernoff's inequality."""
+    if sum(times * lattice.highest for lattice, times in placed) <= top:
+        return 0.0
+    exponent = sum(times * lattice.cumulant(slope) for lattice, times in placed) - slope * top
+    return math.exp(min(0.0, exponent))
+
+
+def _fold(masses: Floats, points: int) -> Floats:
+    """Return the masses wrapped around a circle of `points`."""
+    if len(masses) <= points:
+        return np.pad(masses, (0, points - len(masses)))
+    padded = np.pad(masses, (0, -len(masses) % points))
+    return np.asarray(padded.reshape(-1, points).sum(axis=0))
+
+
+def _power(base: NDArray[Any], exponent: int) -> NDArray[Any]:
+    """Return base**exponent by repeated squaring, and zero where it would be smaller than `_DEAD`."""
+    if exponent == 1:
+        return base
+    power = np.zeros_like(base)
+    alive = np.abs(base) > _DEAD ** (1 / exponent)
+    base = base[alive]
+    result = base.copy() if exponent % 2 else np.ones_like(base)
+    while exponent := exponent // 2:
+        base = base * base
+        if exponent % 2:
+            result = result * base
+    power[alive] = result
+    return power

@@ -1,0 +1,202 @@
+"""What epsilon means: what an attacker can come to believe, and how often he can be right.
+
+The promise of differential privacy is not that nothing is learned about Alice. It is that (almost) the same is learned
+whether or not her data was used. The functions here put numbers to that.
+
+Proof: proofs/interpretation.md
+"""
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from lapwing.accounting.rounding import ROUND_OFF, float_above
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.loss import Loss
+
+Table = TypeVar("Table", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Worlds(Generic[Table]):
+    """What an attacker believes about the table after seeing an answer, in two worlds.
+
+    Parameters
+    ----------
+    with_data : his beliefs if the answer was computed from the table
+    without_data : his beliefs if one person's entry had been left out of the computation
+    """
+
+    with_data: dict[Table, float]
+    without_data: dict[Table, float]
+
+    @property
+    def distance(self) -> float:
+        """The largest |log ratio| between the two beliefs: at most 2 epsilon (document 004, Theorem 2.1)."""
+        return max(
+            (_log_ratio(self.with_data[table], self.without_data[table]) for table in self.with_data), default=0.0
+        )
+
+
+def compare_worlds(
+    prior: Mapping[Table, float], likelihood: Callable[[Table], float], without: Callable[[Table], Table]
+) -> Worlds[Table]:
+    """Return what an attacker believes after an answer, with and without one person's data.
+
+    Parameters
+    ----------
+    prior : what he believed before about the whole table; entries may depend on each other in any way
+    likelihood : the probability of the answer he saw, if the mechanism had run on this table
+    without : the table with the person's entry replaced by a default
+
+    Examples
+    --------
+    Smoking causes cancer, or it does not; the study says it does, and it says so without Alice, too:
+
+    >>> prior = {("linked", "sick"): 0.5, ("independent", "sick"): 0.25, ("independent", "well"): 0.25}
+    >>> study = {"linked": 0.9, "independent": 0.1}
+    >>> worlds = compare_worlds(prior, lambda table: study[table[0]], lambda table: (table[0], "unknown"))
+    >>> round(worlds.with_data["linked", "sick"], 3), worlds.distance
+    (0.9, 0.0)
+    """
+    if not prior or any(belief < 0 for belief in prior.values()) or not sum(prior.values()):
+        raise ParameterError("prior", prior, reason="is no distribution", remedy="give non-negative beliefs, not all 0")
+    seen = {table: likelihood(table) * belief for table, belief in prior.items()}
+    unseen = {table: likelihood(without(table)) * belief for table, belief in prior.items()}
+    return Worlds(_normalised(seen), _normalised(unseen))
+
+
+def belief_range(prior: object, epsilon: object) -> tuple[float, float]:
+    """Return the range of an attacker's belief afterwards, if he knows everybody's data but one person's.
+
+    His odds move by a factor of at most e^epsilon, in either direction.
+
+    Parameters
+    ----------
+    prior : how strongly he believes a statement about the person beforehand
+    epsilon : the epsilon of everything he sees, pure
+
+    Examples
+    --------
+    >>> low, high = belief_range("0.5", 1)
+    >>> round(low, 3), round(high, 3)
+    (0.269, 0.731)
+    """
+    belief, e = float(probability("prior", prior)), float(positive("epsilon", epsilon))
+    odds = math.log(belief / (1 - belief))
+    return _share(odds - e), _share(odds + e)
+
+
+def belief_drift(belief: object, epsilon: object) -> tuple[float, float]:
+    """Return the range of an attacker's belief with a person's data used, if it is `belief` without.
+
+    He may know anything beforehand, and people's data may depend on each other: the factor is e^(2 epsilon) (document
+    004, Theorem 2.1), and it is attained.
+
+    Examples
+    --------
+    >>> low, high = belief_drift("0.01", "0.1")
+    >>> round(low, 5), round(high, 5)
+    (0.00819, 0.01221)
+    """
+    b, e = float(probability("belief", belief)), 2 * float(positive("epsilon", epsilon))
+    low = max(b * math.exp(-e), 1 - (1 - b) * math.exp(e))
+    high = min(b * math.exp(e), 1 - (1 - b) * math.exp(-e))
+    return max(low * (1 - ROUND_OFF), 0.0), min(high * (1 + ROUND_OFF), 1.0)
+
+
+def best_true_positive_rate(loss: Loss, false_positive_rate: object) -> float:
+    """Return how often, at most, an attacker who sees the answers can rightly say "she is in it".
+
+    Parameters
+    ----------
+    loss : what he sees, priced
+    false_positive_rate : how often he may say so wrongly
+
+    Examples
+    --------
+    >>> from lapwing.accounting.pricing import price
+    >>> from lapwing.vocabulary.event import PureRelease
+    >>> loss = price(PureRelease(epsilon=Fraction(1)))
+    >>> round(best_true_positive_rate(loss, "0.05"), 4)  # e times as often
+    0.1359
+    """
+    rate = float(probability("false_positive_rate", false_positive_rate))
+
+    def bound(epsilon: float) -> float:
+        delta = loss.delta(epsilon)
+        grown, left = math.exp(epsilon) * rate + delta, 1 - math.exp(-epsilon) * (1 - rate - delta)
+        return min(grown, left, 1.0)
+
+    highest = math.inf if loss.pure_epsilon is None else float_above(loss.pure_epsilon)
+    highest = min(highest, loss.epsilon(rate * _NEGLIGIBLE) * (1 + 1e-9) + 1e-9, -math.log(rate))
+    levels = [highest * step / _LEVELS for step in range(_LEVELS + 1)]
+    best = min(range(_LEVELS + 1), key=lambda step: bound(levels[step]))
+    low, high = levels[max(best - 1, 0)], levels[min(best + 1, _LEVELS)]
+    for _ in range(_REFINEMENTS):  # every level gives a true bound; a better one gives a tighter bound
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if bound(left) <= bound(right) else (left, high)
+    return min(bound(low), bound(high), bound(levels[best])) * (1 + ROUND_OFF)
+
+
+_NEGLIGIBLE = 1e-6
+_LEVELS = 48
+_REFINEMENTS = 24
+
+
+def additive_secrecy(loss: Loss) -> float:
+    """Return the delta for which the event has "delta-additive secrecy": P(E) <= P'(E) + delta for every E.
+
+    A small one says little: see `name_and_shame`.
+    """
+    return loss.delta(0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shamed:
+    """What the name-and-shame mechanism does to `people` people."""
+
+    people: int
+    delta: Fraction
+    expected: Fraction
+    """How many are published in the clear, on average."""
+    probability: float
+    """How likely it is that somebody is."""
+
+
+def name_and_shame(*, people: int, delta: object) -> Shamed:
+    """Return what a mechanism may do that is (0, delta)-DP, "delta-additively secret" (document 004, Exercise 2.3).
+
+    It publishes each person's record with probability delta, in the clear. Whoever is published is certain to an
+    attacker, however unsure he was before: no factor bounds that. So delta has to be far below 1/people.
+
+    Examples
+    --------
+    >>> shamed = name_and_shame(people=10_000, delta="1e-3")
+    >>> shamed.expected, round(shamed.probability, 4)
+    (Fraction(10, 1), 1.0)
+    """
+    n, d = whole("people", people), probability("delta", delta)
+    return Shamed(people=n, delta=d, expected=n * d, probability=-math.expm1(n * math.log1p(-float(d))))
+
+
+def _normalised(weights: dict[Table, float]) -> dict[Table, float]:
+    total = math.fsum(weights.values())
+    if total <= 0:
+        raise ParameterError(
+            "likelihood", total, reason="is zero on every table", remedy="condition on an answer that is possible"
+        )
+    return {table: weight / total for table, weight in weights.items()}
+
+
+def _log_ratio(one: float, two: float) -> float:
+    if one == two:
+        return 0.0
+    return abs(math.log(one / two)) if one > 0 and two > 0 else math.inf
+
+
+def _share(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > 0 else math.exp(log_odds) / (1 + math.exp(log_odds))

@@ -1,0 +1,185 @@
+"""Losses with atoms only: randomized response, geometric noise, whatever is known by its epsilon and delta only.
+
+Proof: proofs/atomic_losses.md
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from lapwing.accounting.dominating_pair import DominatingPair, Floats
+from lapwing.accounting.losses.law import Lattice, Orders, Tails, renyi_from_cumulant
+from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AtomicLaw:
+    """A finite law, with what is known about it beside its atoms.
+
+    Parameters
+    ----------
+    pair : the atoms of this order
+    reverse : the atoms of the other order; the same object if the pair is symmetric
+    spacing : the distance of the atoms if they lie on one lattice
+    is_attained : whether one pair of neighbours really has these atoms
+    response : the (epsilon, delta) of which these are the atoms of randomized response, if they are
+    renyi_bound : a tighter bound of the Renyi divergence than that of the atoms, if one is known
+    """
+
+    pair: DominatingPair
+    reverse: DominatingPair
+    pure_epsilon: Fraction | None
+    rho: Fraction | None
+    spacing: float | None = None
+    is_attained: bool = True
+    response: tuple[Fraction, Fraction] | None = None
+    renyi_bound: Callable[[float], float] | None = field(default=None, repr=False)
+
+    mu_squared = None
+
+    @property
+    def infinite_mass(self) -> float:
+        """The mass of what is impossible under Q."""
+        return self.pair.infinite_mass
+
+    @property
+    def other_order(self) -> "AtomicLaw":
+        """The law with the two orders exchanged."""
+        if self.reverse is self.pair:
+            return self
+        return AtomicLaw(
+            pair=self.reverse,
+            reverse=self.pair,
+            pure_epsilon=self.pure_epsilon,
+            rho=self.rho,
+            spacing=self.spacing,
+            is_attained=self.is_attained,
+            response=self.response,
+            renyi_bound=self.renyi_bound,
+        )
+
+    def delta(self, epsilon: float) -> float:
+        """Return the profile of the atoms."""
+        return self.pair.delta(epsilon)
+
+    def renyi(self, alpha: float) -> float:
+        """Return the divergence of the atoms, or a bound that is known to be tighter."""
+        if self.infinite_mass > 0:
+            atoms = math.inf
+        else:
+            cumulant = float(self.cumulant(np.array([alpha - 1.0]))[0])
+            atoms = renyi_from_cumulant(cumulant, alpha, float(self.pair.losses[-1]))
+        return atoms if self.renyi_bound is None else min(atoms, self.renyi_bound(alpha))
+
+    def cumulant(self, order: Orders) -> Orders:
+        """Return log of the sum of the tilted atoms."""
+        powers = np.multiply.outer(np.asarray(order), self.pair.losses)
+        top = powers.real.max(axis=-1, keepdims=True)
+        return np.asarray(top[..., 0] + np.log(np.exp(powers - top) @ self.pair.masses))
+
+    def tails(self, x: Floats) -> Tails:
+        """Return the steps of the atoms."""
+        at = np.searchsorted(self.pair.losses, x, side="right")
+        p, q = self.pair.masses, self.pair.masses * np.exp(-self.pair.losses)
+        p_below, q_below = (np.append(0.0, np.cumsum(m))[at] for m in (p, q))
+        p_above, q_above = (np.append(np.cumsum(m[::-1])[::-1], 0.0)[at] for m in (p, q))
+        return p_below, p_above + self.infinite_mass, q_below + max(0.0, 1.0 - float(q.sum())), q_above
+
+    def span(self, tail: float) -> tuple[float, float]:
+        """Return the lowest and highest atom, whatever the tail."""
+        del tail
+        return float(self.pair.losses[0]), float(self.pair.losses[-1])
+
+    def on_grid(self, step: float, tail: float) -> Lattice:
+        """Return the atoms, each split between its neighbours on a grid that ends at the highest one."""
+        del tail
+        top = float(self.pair.losses[-1])
+        depth = (top - self.pair.losses) / step
+        below = np.ceil(depth * (1 - ROUND_OFF)).astype(np.int64)
+        rise = np.clip((below - depth) * step, 0.0, step)
+        raised = self.pair.masses * np.minimum(np.expm1(-rise) / math.expm1(-step) * (1 + ROUND_OFF), 1.0)
+        size = int(below[0]) + 1
+        masses = np.zeros(size)
+        np.add.at(masses, below, self.pair.masses - raised)
+        np.add.at(masses, np.maximum(below - 1, 0), raised)
+        return Lattice(top - (size - 1) * step, step, masses[::-1] * (1 + ROUND_OFF), self.infinite_mass)
+
+    def members(self, at_most: int) -> tuple[DominatingPair, ...]:
+        """Return the atoms, coarsened if there are too many."""
+        return (self.pair.coarsened(at_most),)
+
+
+def pure(epsilon: Fraction) -> AtomicLaw:
+    """Return the law of binary randomized response, which dominates everything that is epsilon-DP (KOV 2015)."""
+    return k_ary(epsilon, 2)
+
+
+def approximate(epsilon: Fraction, delta: Fraction) -> AtomicLaw:
+    """Return the law that dominates everything that is (epsilon, delta)-DP (KOV 2015, Theorem 3.3)."""
+    plain, lost = pure(epsilon).pair, float_above(delta)
+    pair = DominatingPair(plain.losses, plain.masses * (1 - lost), lost)
+    return AtomicLaw(
+        pair=pair,
+        reverse=pair,
+        pure_epsilon=None,
+        rho=None,
+        spacing=2 * float_above(epsilon),
+        response=(epsilon, delta),
+    )
+
+
+def k_ary(epsilon: Fraction, categories: int) -> AtomicLaw:
+    """Return the law of randomized response among `categories` answers."""
+    e, others = float_above(epsilon), categories - 1
+    truth = 1 / (1 + others * math.exp(-e))
+    lie = math.exp(-e) * truth
+    between = [(0.0, (others - 1) * lie)] if others > 1 else []
+    losses, masses = np.array([(-e, lie), *between, (e, truth)]).T
+    pair = DominatingPair.of_total_one(losses, masses * (1 + ROUND_OFF), 0.0)
+    rho = pure_rho(epsilon)
+    if others - 1 <= 2 * math.exp(e / 2):  # else the divergence is not the largest R(alpha)/alpha
+        rho = min(rho, fraction_above(e * -math.expm1(-e) * truth))
+    return AtomicLaw(
+        pair=pair,
+        reverse=pair,
+        pure_epsilon=epsilon,
+        rho=rho,
+        spacing=e if between else 2 * e,
+        response=None if between else (epsilon, Fraction(0)),
+    )
+
+
+def pure_rho(epsilon: Fraction) -> Fraction:
+    """Return e tanh(e/2), a zCDP bound of everything that is e-DP; never more than the e^2/2 of Bun and Steinke."""
+    e = float_above(epsilon)
+    return min(fraction_above(e * math.tanh(e / 2)), epsilon**2 / 2)
+
+
+def discrete_laplace(sensitivity: int, scale: Fraction) -> AtomicLaw:
+    """Return the law of P(x) proportional to e^(-|x|/scale), moved by `sensitivity`, in at most `_MOST_ATOMS` atoms."""
+    if sensitivity == 1:
+        return pure(1 / scale)
+    step, epsilon = float_above(1 / scale), sensitivity / scale
+    total = 1 + math.exp(-step)
+    between = -math.expm1(-step) * np.exp(-step * np.arange(sensitivity - 1, 0, -1))
+    masses = np.concatenate([[math.exp(-step * sensitivity)], between, [1.0]]) / total * (1 + ROUND_OFF)
+    losses = step * np.arange(-sensitivity, sensitivity + 1.0, 2.0)
+    pair = DominatingPair.of_total_one(losses, masses, 0.0)
+    divergence = float(pair.losses @ pair.masses) + ROUND_OFF * step * sensitivity
+    spacing: float | None = 2 * step
+    if sensitivity > _MOST_ATOMS:
+        pair, spacing = pair.onto(np.linspace(losses[0], losses[-1], _MOST_ATOMS)), None
+    return AtomicLaw(
+        pair=pair,
+        reverse=pair,
+        pure_epsilon=epsilon,
+        rho=min(pure_rho(epsilon), fraction_above(divergence)),
+        spacing=spacing,
+        is_attained=spacing is not None,
+    )
+
+
+_MOST_ATOMS = 8192

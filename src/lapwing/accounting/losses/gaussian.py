@@ -1,0 +1,107 @@
+"""Gaussian noise: L is normal with mean mu^2/2 and variance mu^2, mu = sensitivity / sigma.
+
+It is the one family that composes in closed form: the squares of mu add up.
+
+Proof: proofs/gaussian_loss.md
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri
+
+from lapwing.accounting.dominating_pair import DominatingPair, Floats
+from lapwing.accounting.losses.law import Lattice, Orders, Tails, connect_the_dots
+from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, root_above
+
+_SQRT_HALF = math.sqrt(0.5)
+_SQRT_PI_HALF = math.sqrt(math.pi / 2)
+_SQRT_TWO_PI = math.sqrt(2 * math.pi)
+_FAR = 6.0
+_FINEST_TAIL = 1e-150
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianLaw:
+    """N(0, 1) against N(mu, 1), with `mu_squared` = mu^2."""
+
+    mu_squared: Fraction
+
+    pure_epsilon = None
+    infinite_mass = 0.0
+    is_attained = True
+    spacing = None
+
+    @cached_property
+    def mu(self) -> float:
+        """Mu, rounded up."""
+        return root_above(self.mu_squared)
+
+    @property
+    def rho(self) -> Fraction:
+        """Half of mu^2, exactly (Bun and Steinke 2016, Proposition 1.6)."""
+        return self.mu_squared / 2
+
+    @property
+    def other_order(self) -> "GaussianLaw":
+        """The pair is symmetric."""
+        return self
+
+    def delta(self, epsilon: float) -> float:
+        """Return the exact profile of Balle and Wang 2018 (Theorem 8), rounded up."""
+        return gaussian_delta(self.mu, epsilon)
+
+    def renyi(self, alpha: float) -> float:
+        """Return alpha mu^2 / 2."""
+        return alpha * float_above(self.rho) * (1 + ROUND_OFF)
+
+    def cumulant(self, order: Orders) -> Orders:
+        """Return order (order + 1) mu^2 / 2."""
+        return np.asarray(order * (order + 1) * (self.mu**2 / 2))
+
+    def span(self, tail: float) -> tuple[float, float]:
+        """Return mean and spread at the normal quantile of `tail`."""
+        reach = -float(ndtri(max(tail, _FINEST_TAIL))) * self.mu
+        return self.mu**2 / 2 - reach, self.mu**2 / 2 + reach
+
+    def tails(self, x: Floats) -> Tails:
+        """Return the tails of the two normal laws of L."""
+        return *_both_sides((x - self.mu**2 / 2) / self.mu), *_both_sides((x + self.mu**2 / 2) / self.mu)
+
+    def on_grid(self, step: float, tail: float) -> Lattice:
+        """Return the law with its dots connected."""
+        low, high = self.span(tail)
+        return connect_the_dots(self.tails, low, high, step)
+
+    def members(self, at_most: int) -> tuple[DominatingPair, ...]:
+        """Return one pair, its dots closer where there is more mass."""
+        low, high = self.span(1e-32)
+        return (connect_the_dots(self.tails, low, high, (high - low) / (8 * at_most)).pair().coarsened(at_most),)
+
+
+def _both_sides(z: Floats) -> tuple[Floats, Floats]:
+    """Return Phi(z) and Phi(-z), calling the special function once."""
+    small = ndtr(-np.abs(z))
+    return np.where(z < 0, small, 1 - small), np.where(z < 0, 1 - small, small)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Return Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), rounded up.
+
+    Both terms are written as the same normal density times a Mills ratio, so that no digit is lost where they are
+    nearly equal or both tiny.
+
+    >>> round(gaussian_delta(1.0, 1.0), 9)
+    0.126936738
+    """
+    near, far = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
+    slack = ROUND_OFF * (1 + near * near) + 8 * UNIT * (1 + abs(near)) * (mu + abs(epsilon) / mu)
+    if near > _FAR:  # more than half of the profile: nothing cancels
+        return min(1.0, float(ndtr(near) - math.exp(epsilon + float(log_ndtr(far)))) + slack)
+    density = math.exp(-near * near / 2) / _SQRT_TWO_PI
+    mills_near = _SQRT_PI_HALF * float(erfcx(-near * _SQRT_HALF))
+    mills_far = _SQRT_PI_HALF * float(erfcx(-far * _SQRT_HALF))
+    return min(1.0, density * ((mills_near - mills_far) * (1 + slack) + mills_near * 32 * UNIT))

@@ -1,0 +1,151 @@
+"""The price of an event, in every currency."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from lapwing.accounting.dominating_pair import DominatingPair
+from lapwing.accounting.losses.atoms import AtomicLaw
+from lapwing.accounting.losses.law import LossLaw
+from lapwing.accounting.privacy_loss_distribution import alone, composed_delta, composed_epsilon, composed_pair
+from lapwing.accounting.renyi import curve, delta_from_renyi, epsilon_from_renyi
+from lapwing.accounting.rounding import float_above
+from lapwing.accounting.tilting import Factor
+from lapwing.vocabulary.errors import ParameterError
+
+_ATOMS = 512
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PricedLoss:
+    """The privacy loss of an event between neighbouring tables. It satisfies `lapwing.vocabulary.loss.Loss`.
+
+    Parameters
+    ----------
+    factors : independent losses that add up, with how often each of them is met; P holds the person, Q does not
+    """
+
+    factors: tuple[Factor, ...]
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        """The sum of the largest losses, exactly, if all of them are finite."""
+        return _total((law.pure_epsilon, times) for law, times in self.factors)
+
+    @property
+    def rho(self) -> Fraction | None:
+        """The sum of the zCDP bounds, if all of them are known."""
+        return _total((law.rho, times) for law, times in self.factors)
+
+    @property
+    def gaussian_mu_squared(self) -> Fraction | None:
+        """The exact square of mu, if the event is Gaussian and nothing else."""
+        law = alone(self.factors)
+        return None if law is None else law.mu_squared
+
+    @property
+    def orders(self) -> tuple[tuple[Factor, ...], ...]:
+        """The factors in both orders of the neighbours: person removed, person added; one if they are the same."""
+        other = tuple((law.other_order, times) for law, times in self.factors)
+        same = all(one is two for (one, _), (two, _) in zip(self.factors, other, strict=True))
+        return (self.factors,) if same else (self.factors, other)
+
+    def delta(self, epsilon: float) -> float:
+        """Return a delta for which the event is (epsilon, delta)-differentially private."""
+        if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
+            return 0.0
+        exact = composed_delta(self.orders, epsilon)
+        if all(law.is_attained for law, _ in self.factors):
+            return exact
+        return min(exact, delta_from_renyi(curve(self.renyi), epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        """Return an epsilon for which the event is (epsilon, delta)-differentially private."""
+        pure = math.inf if self.pure_epsilon is None else float_above(self.pure_epsilon)
+        if not 0 <= delta < 1:
+            raise ParameterError("delta", delta, reason="is not in [0, 1)", remedy="write for example 1e-6")
+        if delta == 0:
+            return pure
+        exact = composed_epsilon(self.orders, delta)
+        if not all(law.is_attained for law, _ in self.factors):
+            exact = min(exact, epsilon_from_renyi(curve(self.renyi), delta))
+        return min(exact, pure)
+
+    def renyi(self, alpha: float) -> float:
+        """Return a bound of the Renyi divergence of order `alpha`, in both directions."""
+        if not alpha > 1:
+            raise ParameterError("alpha", alpha, reason="is not above 1", remedy="write an order such as 2")
+        return max(sum(times * law.renyi(alpha) for law, times in order) for order in self.orders)
+
+    def pairs(self, at_most: int = 256) -> tuple[DominatingPair, ...]:
+        """Return finite pairs of at most `at_most` atoms that stand for the event.
+
+        Every ordered pair of neighbouring tables is dominated by at least one of them: what is proved for all of them,
+        at levels r >= 0, is proved for the event. A symmetric event has one, an asymmetric one two; an exponential
+        selection, whose worst case depends on the tables, has one for each range of worst cases.
+        """
+        if at_most < _FEWEST_ATOMS:
+            raise ParameterError("at_most", at_most, reason="is too few", remedy=f"allow {_FEWEST_ATOMS} atoms")
+        return tuple(pair for order in self.orders for pair in _members(order, at_most))
+
+    def as_one_law(self) -> LossLaw:
+        """Return the loss as one law: itself, or the finite pair of the composition."""
+        return alone(self.factors) or _envelope_law([self])
+
+
+_FEWEST_ATOMS = 6
+
+
+def one_of(losses: Sequence[PricedLoss]) -> PricedLoss:
+    """Return the loss of a person who meets exactly one of `losses`, nobody says which: the worst at every level."""
+    return losses[0] if len(losses) == 1 else PricedLoss(((_envelope_law(losses), 1),))
+
+
+def _envelope_law(losses: Sequence[PricedLoss]) -> AtomicLaw:
+    pair = _envelope([pair for loss in losses for pair in _members(loss.orders[0], _ATOMS)])
+    reverse = pair
+    if any(len(loss.orders) > 1 for loss in losses):
+        reverse = _envelope([pair for loss in losses for pair in _members(loss.orders[-1], _ATOMS)])
+    return AtomicLaw(
+        pair=pair,
+        reverse=reverse,
+        pure_epsilon=_worst(loss.pure_epsilon for loss in losses),
+        rho=_worst(loss.rho for loss in losses),
+        is_attained=False,
+        renyi_bound=lambda alpha: max(loss.renyi(alpha) for loss in losses),
+    )
+
+
+def _envelope(pairs: Sequence[DominatingPair]) -> DominatingPair:
+    """Return a pair whose profile is nowhere below any of `pairs`: the dots of the highest, connected."""
+    if len(pairs) == 1:
+        return pairs[0]
+    knots = np.unique(np.concatenate([pair.losses for pair in pairs]))
+    heights = [[pair.delta(float(x)) for x in knots] for pair in pairs]
+    return DominatingPair.through(knots, np.max(np.array(heights), axis=0))
+
+
+def _members(order: Sequence[Factor], at_most: int) -> tuple[DominatingPair, ...]:
+    law = alone(order)
+    return (composed_pair(order).coarsened(at_most),) if law is None else law.members(at_most)
+
+
+def _total(amounts: Iterable[tuple[Fraction | None, int]]) -> Fraction | None:
+    total = Fraction(0)
+    for amount, times in amounts:
+        if amount is None:
+            return None
+        total += amount * times
+    return total
+
+
+def _worst(amounts: Iterable[Fraction | None]) -> Fraction | None:
+    worst = Fraction(0)
+    for amount in amounts:
+        if amount is None:
+            return None
+        worst = max(worst, amount)
+    return worst

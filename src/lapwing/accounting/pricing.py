@@ -1,0 +1,137 @@
+"""What an event costs: one price list for everything that can happen.
+
+Every price is an upper bound, rounded towards more cost. Events inside another one (a plan, a repetition, a sample) are
+priced as parameters that were fixed before the first answer; parameters that are chosen on the way need a filter.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from importlib import import_module
+
+from lapwing.accounting.losses import atoms
+from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
+from lapwing.accounting.losses.discrete_gaussian import discrete_gaussian
+from lapwing.accounting.losses.gaussian import GaussianLaw
+from lapwing.accounting.losses.laplace import LaplaceLaw
+from lapwing.accounting.losses.law import LossLaw
+from lapwing.accounting.losses.renyi_curve import renyi_curve
+from lapwing.accounting.losses.sampled import Sampling, sampled
+from lapwing.accounting.priced_loss import PricedLoss, one_of
+from lapwing.accounting.sampling import required_adjacency
+from lapwing.accounting.tilting import Factor
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import (
+    ApproximateRelease,
+    Composed,
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    Event,
+    ExponentialSelection,
+    GaussianNoise,
+    GaussianSparseVector,
+    InParallel,
+    LaplaceNoise,
+    PoissonSampled,
+    PureRelease,
+    RandomizedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+)
+from lapwing.vocabulary.exact import positive, probability, whole
+
+
+def price(event: Event, *, adjacency: Adjacency | None = None) -> PricedLoss:
+    """Return what `event` costs.
+
+    Parameters
+    ----------
+    event : what happened, or is planned
+    adjacency : the adjacency of the population, if known; an event that needs the other one is refused, and one whose
+        parts need different ones is refused in any case
+
+    Examples
+    --------
+    >>> from lapwing.vocabulary.event import GaussianNoise, PureRelease, Repeated
+    >>> price(PureRelease(epsilon=Fraction(1, 10))).pure_epsilon
+    Fraction(1, 10)
+    >>> loss = price(GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(18)))
+    >>> round(loss.epsilon(1e-6), 6), loss.rho
+    (0.995438, Fraction(1, 36))
+    >>> round(price(Repeated(part=PureRelease(epsilon=Fraction(1, 100)), times=1000)).epsilon(1e-6), 4)
+    1.3654
+
+    The exponential mechanism costs half as much as its epsilon says, in the currency of Renyi divergences:
+
+    >>> price(ExponentialSelection(epsilon=Fraction(1))).rho, float(price(PureRelease(epsilon=Fraction(1))).rho)
+    (Fraction(1, 8), 0.4621171572...)
+    """
+    required_adjacency(event, adjacency)
+    return _price(event)
+
+
+def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the price list: one line for each kind of event
+    match event:
+        case LaplaceNoise(l1_sensitivity=sensitivity, scale=scale):
+            return _once(LaplaceLaw(positive("l1_sensitivity", sensitivity) / positive("scale", scale)))
+        case DiscreteLaplaceNoise(l1_sensitivity=moved, scale=scale):
+            return _once(atoms.discrete_laplace(whole("l1_sensitivity", moved), positive("scale", scale)))
+        case GaussianNoise(l2_sensitivity_squared=squared, sigma_squared=variance):
+            mu_squared = positive("l2_sensitivity_squared", squared) / positive("sigma_squared", variance)
+            return _once(GaussianLaw(mu_squared))
+        case DiscreteGaussianNoise(l2_sensitivity_squared=moved, sigma_squared=variance, dimension=dimension):
+            moved, dimension = whole("l2_sensitivity_squared", moved), whole("dimension", dimension)
+            return PricedLoss((discrete_gaussian(moved, positive("sigma_squared", variance), dimension),))
+        case PureRelease(epsilon=epsilon):
+            return _once(atoms.pure(positive("epsilon", epsilon)))
+        case ApproximateRelease(epsilon=epsilon, delta=delta):
+            return _once(atoms.approximate(positive("epsilon", epsilon), probability("delta", delta)))
+        case ExponentialSelection(epsilon=epsilon):
+            return _once(BoundedRangeLaw(positive("epsilon", epsilon)))
+        case RandomizedResponse(epsilon=epsilon, categories=categories):
+            return _once(atoms.k_ary(positive("epsilon", epsilon), whole("categories", categories, least=2)))
+        case GaussianSparseVector():
+            bound = import_module("lapwing.accounting.gaussian_sparse_vector").renyi_bound
+            return _once(renyi_curve(lambda alpha: float(bound(event, alpha))))
+        case Composed(parts=parts):
+            return product((_price(part), 1) for part in _some(parts))
+        case Repeated(part=part, times=times):
+            return product([(_price(part), whole("times", times))])
+        case InParallel(parts=parts):
+            return one_of([_price(part) for part in dict.fromkeys(_some(parts))])
+        case PoissonSampled(part=part, rate=rate):
+            return _sample(_price(part), positive("rate", rate), Sampling.POISSON_REMOVED)
+        case SampledWithoutReplacement(part=part, sample_size=size, population_size=population):
+            people = whole("population_size", population)
+            rate = Fraction(whole("sample_size", size, most=people), people)
+            return _sample(_price(part), rate, Sampling.WITHOUT_REPLACEMENT)
+
+
+def product(losses: Iterable[tuple[PricedLoss, int]]) -> PricedLoss:
+    """Return the loss of all of `losses` together, each met as often as said; Gaussians are added up exactly."""
+    mu_squared = Fraction(0)
+    met: dict[LossLaw, int] = {}
+    for loss, repeated in losses:
+        for law, times in loss.factors:
+            if law.mu_squared is None:
+                met[law] = met.get(law, 0) + times * repeated
+            else:
+                mu_squared += law.mu_squared * times * repeated
+    gaussian: tuple[Factor, ...] = ((GaussianLaw(mu_squared), 1),) if mu_squared else ()
+    return PricedLoss((*met.items(), *gaussian))
+
+
+def _once(law: LossLaw) -> PricedLoss:
+    return PricedLoss(((law, 1),))
+
+
+def _some(parts: tuple[Event, ...]) -> tuple[Event, ...]:
+    if not parts:
+        raise ParameterError("parts", parts, reason="is empty", remedy="name at least one event")
+    return parts
+
+
+def _sample(loss: PricedLoss, rate: Fraction, sampling: Sampling) -> PricedLoss:
+    if rate > 1:
+        raise ParameterError("rate", rate, reason="is above 1", remedy="write the share of people that is sampled")
+    return loss if rate == 1 else _once(sampled(loss.as_one_law(), rate, sampling))

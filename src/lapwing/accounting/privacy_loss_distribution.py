@@ -1,0 +1,108 @@
+"""The composed profile of releases that were fixed in advance, by whichever computation is exact or quickest.
+
+One order of the neighbours at a time. Whatever way is taken, the answer is an upper bound.
+
+This must never gate parameters that are chosen on the way, however tight it is: an adversary who looks at the answers
+before choosing the next release beats such a gate by a factor of ten. Filters are for that.
+"""
+
+import math
+from collections.abc import Sequence
+
+from lapwing.accounting.dominating_pair import DominatingPair
+from lapwing.accounting.fourier import delta_on_grid, epsilon_on_grid, pair_on_grid
+from lapwing.accounting.homogeneous import MOST_USES, optimal_window
+from lapwing.accounting.losses.atoms import AtomicLaw
+from lapwing.accounting.losses.law import LossLaw
+from lapwing.accounting.losses.sampled import SampledLaw
+from lapwing.accounting.profile import epsilon_at
+from lapwing.accounting.spectrum import Line, Spectrum, compose
+from lapwing.accounting.tilting import Factor, Target, Tilts
+from lapwing.accounting.window import Window
+
+TOLERANCE = 1e-6
+"""The share of epsilon that the computation may cost."""
+
+_MOST_ATOMS = 64
+"""Laws with more atoms than that are composed on a grid."""
+
+
+def composed_delta(orders: Sequence[Sequence[Factor]], epsilon: float) -> float:
+    """Return the higher of the profiles of the orders at `epsilon`."""
+    return max(_delta(order, epsilon) for order in orders)
+
+
+def _delta(factors: Sequence[Factor], epsilon: float) -> float:
+    if (law := alone(factors)) is not None:
+        return law.delta(epsilon)
+    if (window := _homogeneous(factors)) is not None:
+        return window.delta(epsilon)
+    tilts = Tilts(factors)
+    if not _has_transform(factors):
+        return delta_on_grid(factors, tilts, epsilon)
+    return min(1.0, _spectrum(factors, tilts, tilts.for_epsilon(epsilon)).delta(epsilon))
+
+
+def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
+    """Return an epsilon >= 0 at which the profile of every order is at most `delta`; infinity if there is none.
+
+    The orders are taken from the worst, by a quick bound, to the best: one whose bound is below what was found already
+    need not be composed.
+    """
+    if len(orders) == 1:
+        return _epsilon(orders[0], delta, None)
+    if all(alone(order) is not None for order in orders):
+        return max(_epsilon(order, delta, None) for order in orders)
+    bounds = [(Tilts(order), order) for order in orders]
+    bounds.sort(key=lambda bound: -bound[0].for_delta(delta).epsilon)
+    found = 0.0
+    for tilts, order in bounds:
+        if tilts.for_delta(delta).epsilon > found or any(law.infinite_mass > 0 for law, _ in order):
+            found = max(found, _epsilon(order, delta, tilts))
+    return found
+
+
+def _epsilon(factors: Sequence[Factor], delta: float, tilts: Tilts | None) -> float:
+    if (law := alone(factors)) is not None:
+        return epsilon_at(law.delta, delta)
+    if (window := _homogeneous(factors)) is not None:
+        found = window.epsilon(delta)
+        return math.inf if found is None else found
+    tilts = tilts or Tilts(factors)
+    if not _has_transform(factors):
+        return epsilon_on_grid(factors, tilts, delta)
+    target = tilts.for_delta(delta)
+    return _spectrum(factors, tilts, target).epsilon(delta, target.epsilon)
+
+
+def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
+    """Return the composition as one finite pair."""
+    reverse = Tilts([(law.other_order, times) for law, times in factors])
+    return pair_on_grid(factors, Tilts(factors), reverse)
+
+
+def alone(factors: Sequence[Factor]) -> LossLaw | None:
+    """Return the one law that is met, if it is met once and there is no other."""
+    return factors[0][0] if len(factors) == 1 and factors[0][1] == 1 else None
+
+
+def _homogeneous(factors: Sequence[Factor]) -> Window | None:
+    """Return the closed form of the same randomized response many times, if that is what it is."""
+    law, times = factors[0]
+    if len(factors) > 1 or times > MOST_USES or not isinstance(law, AtomicLaw) or law.response is None:
+        return None
+    epsilon, delta_each = law.response
+    return optimal_window(epsilon, times, delta_each)
+
+
+def _has_transform(factors: Sequence[Factor]) -> bool:
+    """Say whether the characteristic functions of all laws are quick to compute."""
+    return all(
+        not isinstance(law, SampledLaw) and not (isinstance(law, AtomicLaw) and len(law.pair.losses) > _MOST_ATOMS)
+        for law, _ in factors
+    )
+
+
+def _spectrum(factors: Sequence[Factor], tilts: Tilts, target: Target) -> Spectrum:
+    gaussian = sum(float(law.mu_squared) * times for law, times in factors if law.mu_squared is not None)
+    return compose(factors, Line.through(target, tilts, gaussian=gaussian, tolerance=TOLERANCE))

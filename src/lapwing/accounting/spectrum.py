@@ -1,0 +1,208 @@
+"""Composition without a grid: the profile as a sum over the characteristic functions of the losses.
+
+Along the vertical line z = slope + i f, the profile of a composed law is
+
+    delta(epsilon) = 1/(2 pi) * integral of e^(K(z) - z epsilon) / (z (z + 1)) over f,     K = sum of the cumulants.
+
+A sum over evenly spaced frequencies is that integral plus copies of the profile, shifted and tilted and all of them
+positive: it is an upper bound whatever the spacing. So that few frequencies suffice, a little Gaussian noise is
+composed in: one release more can only raise the profile, and the frequencies left out are bounded by its decay.
+
+Proof: proofs/spectral_composition.md
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.accounting.dominating_pair import Floats
+from lapwing.accounting.losses.atoms import AtomicLaw
+from lapwing.accounting.losses.law import LossLaw
+from lapwing.accounting.rounding import UNIT
+from lapwing.accounting.tilting import Factor, Target, Tilts
+
+_LOG_SHARE = -14.0
+"""log of the share of delta that the copies and the frequencies left out may each cost."""
+
+_PRECISION = 1e-8
+_LARGEST = 1e6
+_SMALLEST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Evenly spaced points of a vertical line in the complex plane, and the Gaussian that makes them enough.
+
+    Parameters
+    ----------
+    slope : the real part: the tilt
+    period : 2 pi over the spacing of the frequencies
+    count : how many frequencies above zero there are
+    smoothing : the mu^2 of the Gaussian that is composed in
+    """
+
+    slope: float
+    period: float
+    count: int
+    smoothing: float
+
+    @classmethod
+    def through(cls, target: Target, tilts: Tilts, *, gaussian: float, tolerance: float) -> "Line":
+        """Return a line that is good for `target` when Gaussian releases of mu^2 = `gaussian` are there already.
+
+        A Gaussian of mu^2 costs about (slope + 1) mu^2 / 2 of epsilon: `tolerance` is the share it may cost.
+        """
+        slope, period = target.slope, tilts.period(target, _LOG_SHARE)
+        needed = 2 * tolerance * max(target.epsilon, 1 / slope) / (slope + 1)
+        smoothing = 0.0 if gaussian > needed else needed
+        highest = 2 * slope
+        for _ in range(4):
+            decay = math.log(slope / highest) - _LOG_SHARE
+            highest = max(2 * slope, math.sqrt(2 * max(decay, 1.0) / (gaussian + smoothing)))
+        return cls(slope, period, math.ceil(highest * period / (2 * math.pi)), smoothing)
+
+    @cached_property
+    def frequencies(self) -> Floats:
+        """The imaginary parts, from zero upwards; those below zero are their mirror image."""
+        return 2 * math.pi / self.period * np.arange(self.count + 1.0)
+
+    @cached_property
+    def points(self) -> NDArray[Any]:
+        """The points of the line."""
+        return self.slope + 1j * self.frequencies
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """The moduli of the points."""
+        return np.hypot(self.slope, self.frequencies)
+
+    @cached_property
+    def kernel(self) -> NDArray[Any]:
+        """1 / (z (z + 1)), times the weight of the frequency: those above zero stand for two."""
+        kernel = 2 / (self.period * self.points * (self.points + 1))
+        kernel[0] /= 2
+        return np.asarray(kernel)
+
+
+class Spectrum:
+    """The transform of a composed law along a line: `include` composes more in, the rest asks for the profile."""
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.infinite_log = 0.0
+        self.gaussian = line.smoothing
+        self.cumulant = _gaussian_cumulant(line.slope, line.smoothing)
+        self.transform = _gaussian_transform(line, line.smoothing) * line.kernel
+        self._roundings = 1.0
+        self._reach = 0.0
+        self._moduli: tuple[float, float] | None = None
+
+    def include(self, transformed: "Transformed", times: int) -> None:
+        """Compose `times` uses of a law in."""
+        self.cumulant += times * transformed.cumulant
+        self.transform *= transformed.values if times == 1 else np.exp(times * transformed.logarithms)
+        self.infinite_log += times * math.log1p(-transformed.infinite_mass)
+        self.gaussian += times * transformed.mu_squared
+        self._roundings += times * transformed.roundings
+        self._reach += times * transformed.reach
+        self._moduli = None
+
+    def delta(self, epsilon: float) -> float:
+        """Return an upper bound of the composed profile at `epsilon`."""
+        return self._profile(epsilon)[0]
+
+    def epsilon(self, delta: float, start: float) -> float:
+        """Return an epsilon >= 0 at which the composed profile is at most `delta`, looking from `start`."""
+        if -math.expm1(self.infinite_log) >= delta:
+            return math.inf
+        if self._profile(0.0)[0] <= delta:
+            return 0.0
+        low, high = 0.0, start
+        while (found := self._profile(high))[0] > delta:
+            low, high = high, 1.25 * high + 1e-9
+            if high > _LARGEST:
+                return math.inf
+        height, fall = found
+        while (gap := math.log(delta / height)) > _PRECISION and high - low > _PRECISION * high:
+            # the logarithm of a profile is nearly concave: Newton's steps from above stay above, aimed a hair short
+            newton = high - (gap - _PRECISION / 2) * height / fall if fall > 0 else low
+            middle = newton if low < newton < high else (low + high) / 2
+            found = self._profile(middle)
+            if found[0] > delta:
+                low = middle
+            else:
+                high, (height, fall) = middle, found
+        return high
+
+    def _profile(self, epsilon: float) -> tuple[float, float]:
+        """Return the profile and how fast it falls."""
+        line = self.line
+        terms = self.transform * np.exp(-1j * epsilon * line.frequencies)
+        scale = math.exp(min(self.cumulant - line.slope * epsilon, 700.0))
+        scale *= 1 + 16 * UNIT * (self._roundings + line.slope * (self._reach + abs(epsilon)))
+        error = 16 * UNIT * self._conditioning(self._reach + abs(epsilon))
+        highest = float(line.frequencies[-1])
+        left_out = math.exp(-self.gaussian * highest**2 / 2) / (math.pi * highest)
+        height = scale * (float(terms.real.sum()) + error + left_out) - math.expm1(self.infinite_log)
+        return max(height, _SMALLEST), scale * float((terms * line.points).real.sum())
+
+    def _conditioning(self, reach: float) -> float:
+        """Return the sum of the moduli of the terms, each by how many roundings it went through."""
+        if self._moduli is None:
+            moduli = np.abs(self.transform)
+            self._moduli = float(moduli.sum()), float((moduli * self.line.sizes).sum())
+        return self._roundings * self._moduli[0] + reach * self._moduli[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transformed:
+    """One law along a line."""
+
+    logarithms: NDArray[Any]
+    values: NDArray[Any]
+    cumulant: float
+    infinite_mass: float
+    mu_squared: float
+    reach: float
+    """How large a loss the phases of the transform may have to resolve."""
+    roundings: float
+    """How many roundings, in units of 16, a value has gone through."""
+
+    @classmethod
+    def of(cls, law: LossLaw, line: Line) -> "Transformed":
+        """Return the transform of `law`, tilted so that it is 1 at frequency zero."""
+        cumulants = law.cumulant(line.points)
+        cumulant = float(cumulants[0].real)
+        logarithms = cumulants - cumulant
+        low, high = law.span(1e-30)
+        return cls(
+            logarithms=logarithms,
+            values=np.exp(logarithms),
+            cumulant=cumulant,
+            infinite_mass=law.infinite_mass,
+            mu_squared=0.0 if law.mu_squared is None else float(law.mu_squared) * (1 - 4 * UNIT),
+            reach=max(-low, high) + 2 * abs(cumulant) / line.slope,
+            roundings=1 + (len(law.pair.losses) / 16 if isinstance(law, AtomicLaw) else 0),
+        )
+
+
+def compose(factors: Sequence[Factor], line: Line) -> Spectrum:
+    """Return the spectrum of all of `factors`."""
+    spectrum = Spectrum(line)
+    for law, times in factors:
+        spectrum.include(Transformed.of(law, line), times)
+    return spectrum
+
+
+def _gaussian_cumulant(order: float, mu_squared: float) -> float:
+    return order * (order + 1) * mu_squared / 2
+
+
+def _gaussian_transform(line: Line, mu_squared: float) -> NDArray[Any]:
+    f = line.frequencies
+    return np.asarray(np.exp(mu_squared / 2 * (1j * f * (2 * line.slope + 1) - f**2)))

@@ -1,0 +1,416 @@
+"""Whatever is asked in whatever order: nothing beyond the cap, no change by a refusal, replays alike to the bit."""
+
+import itertools
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accounting.filters.atoms import gaussian_profile
+from lapwing.accounting.filters.account import EVERYONE, Admission, replay
+from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.odometer import Odometer
+from lapwing.accounting.filters.opening import open_account, raise_cap
+from lapwing.accounting.filters.record import from_record, to_record
+from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.two_arms import DeltaShares
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import BudgetExceededError, ParameterError
+from lapwing.vocabulary.event import (
+    ApproximateRelease,
+    Composed,
+    ExponentialSelection,
+    GaussianNoise,
+    LaplaceNoise,
+    PoissonSampled,
+    PureRelease,
+    RandomizedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+)
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
+
+CELLS = ("north", "south", "west")
+BUDGETS = {
+    "pure": PureDP(epsilon=Fraction(1)),
+    "concentrated": ConcentratedDP(rho=Fraction(1, 10)),
+    "approximate": ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)),
+}
+SHARES = DeltaShares(failures=Fraction(1, 10))
+
+
+def tell(epsilon):
+    return OneShot(event=RandomizedResponse(epsilon=Fraction(epsilon)))
+
+
+sizes = st.sampled_from([Fraction(1, 100), Fraction(1, 20), Fraction(1, 9), Fraction(1, 3), Fraction(3, 4)])
+scopes = st.none() | st.frozensets(st.sampled_from(CELLS), min_size=1)
+events = st.one_of(
+    st.builds(RandomizedResponse, epsilon=sizes),
+    st.builds(PureRelease, epsilon=sizes),
+    st.builds(ExponentialSelection, epsilon=sizes),
+    st.builds(LaplaceNoise, l1_sensitivity=sizes, scale=st.just(Fraction(1))),
+    st.builds(GaussianNoise, l2_sensitivity_squared=sizes.map(lambda x: x * x), sigma_squared=st.just(Fraction(1))),
+    st.builds(ApproximateRelease, epsilon=sizes, delta=st.just(Fraction(1, 10**8))),
+)
+requests = st.one_of(
+    st.builds(OneShot, event=events, cells=scopes),
+    st.builds(WholeBudget, event=events, cells=scopes),
+    st.builds(
+        Reservation,
+        stream=st.sampled_from("abc"),
+        opening=sizes,
+        price=sizes,
+        yeses=st.integers(1, 3),
+        cells=scopes,
+    ),
+    st.builds(Yes, stream=st.sampled_from("abc")),
+    st.builds(Closing, stream=st.sampled_from("abc")),
+)
+
+
+def carry_out(account, wishes):
+    """Do what can be done of `wishes`; yield each line of the book with the account after it."""
+    for wish in wishes:
+        if isinstance(wish, OneShot | WholeBudget | Reservation):
+            if isinstance(wish, Reservation) and wish.stream in account.streams:
+                continue
+            line = account.quote(wish)
+            if isinstance(line, Refusal):
+                continue
+        else:
+            stream = account.streams.get(wish.stream)
+            if stream is None or (isinstance(wish, Yes) and not stream.unused):
+                continue
+            line = wish
+        account = account.book(line)
+        yield line, account
+
+
+def within_the_cap(account):
+    for filter_ in account.filters.values():
+        match account.budget:
+            case ApproximateDP():
+                if filter_.residue is None and filter_.pure.left < 0:
+                    return False
+                if min(filter_.slack, filter_.failures) < 0 or (filter_.residue or 0) < 0:
+                    return False
+            case _:
+                if filter_.left < 0:
+                    return False
+    return True
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(list(BUDGETS.values())), st.sampled_from(list(Adjacency)), st.lists(requests, max_size=25))
+def test_nothing_is_admitted_beyond_the_cap_and_a_replay_is_the_same_bit_for_bit(budget, adjacency, wishes) -> None:
+    opening = open_account(budget, cells=CELLS, adjacency=adjacency, shares=SHARES)
+    book, account = [], opening
+    for line, account in carry_out(opening, wishes):
+        assert within_the_cap(account)
+        book.append(json.dumps(to_record(line)))
+    again = replay(opening, (from_record(json.loads(line)) for line in book))
+    assert again == account
+    stored = json.dumps(to_record(account))
+    assert json.dumps(to_record(again)) == stored
+    assert from_record(json.loads(stored)) == account
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(list(BUDGETS.values())), st.lists(requests, max_size=15), requests)
+def test_a_refusal_leaves_the_account_as_it_was_and_says_what_would_fit(budget, wishes, wish) -> None:
+    opening = open_account(budget, cells=CELLS)
+    account = [opening, *(after for _, after in carry_out(opening, wishes))][-1]
+    if not isinstance(wish, OneShot):
+        return
+    before = json.dumps(to_record(account))
+    outcome = account.admit(wish)
+    assert json.dumps(to_record(account)) == before
+    if isinstance(outcome, Refusal):
+        assert isinstance(outcome.error(), BudgetExceededError)
+        assert outcome.shortage.asked is None or outcome.shortage.asked > 0
+        fits = outcome.would_fit
+        for size, event in (
+            (fits.pure, PureRelease(epsilon=fits.pure)),
+            (fits.laplace, LaplaceNoise(l1_sensitivity=fits.laplace, scale=Fraction(1))),
+            (fits.gaussian, GaussianNoise(l2_sensitivity_squared=fits.gaussian, sigma_squared=Fraction(1))),
+        ):
+            if size:
+                assert not isinstance(account.admit(OneShot(event=event, cells=frozenset({outcome.cell}))), Refusal)
+
+
+@settings(max_examples=40)
+@given(st.permutations([Yes(stream="a"), Yes(stream="a"), Yes(stream="b"), Closing(stream="c")]), st.booleans())
+def test_the_order_in_which_streams_are_paid_and_closed_does_not_matter(lines, pure) -> None:
+    account = open_account(BUDGETS["pure" if pure else "approximate"])
+    for stream in "abc":
+        account = account.admit(Reservation(stream=stream, opening="0.02", price="0.03", yeses=2))
+    one = replay(account, lines)
+    other = replay(account, sorted(lines, key=repr))
+    assert one == other
+
+
+def read(book, cell):
+    """The epsilon that all lines of `book` would have cost in `cell` had they been fixed in advance."""
+    odometer = Odometer()
+    for line in book:
+        odometer.include(line)
+    return odometer.read(delta=Fraction(1, 10**6), cell=cell).epsilon
+
+
+class TestExactTotals:
+    """What a filter admitted, composed exactly as if it had been fixed in advance, keeps the promise."""
+
+    @staticmethod
+    def exact_delta(epsilon, tells, mu_squared):
+        """delta(epsilon) of randomized responses and one Gaussian release, by adding up all outcomes."""
+        delta = 0.0
+        for signs in itertools.product((1, -1), repeat=len(tells)):
+            loss = sum(s * e for s, e in zip(signs, tells, strict=True))
+            weight = math.prod(1 / (1 + math.exp(-s * e)) for s, e in zip(signs, tells, strict=True))
+            delta += weight * float(gaussian_profile(mu_squared, epsilon - loss))
+        return delta
+
+    @settings(max_examples=50)
+    @given(st.lists(st.floats(0.01, 0.9), max_size=9), st.lists(st.floats(0.001, 0.2), max_size=4), st.randoms())
+    def test_randomized_responses_and_gaussians(self, tells, mus, shuffler) -> None:
+        wishes = [tell(e) for e in tells] + [
+            OneShot(event=GaussianNoise(l2_sensitivity_squared=Fraction(m) ** 2, sigma_squared=Fraction(1)))
+            for m in mus
+        ]
+        shuffler.shuffle(wishes)
+        admitted = [line.charge.event for line, _ in carry_out(open_account(BUDGETS["approximate"]), wishes)]
+        told = [float(e.epsilon) for e in admitted if isinstance(e, RandomizedResponse)]
+        noise = sum(float(e.l2_sensitivity_squared) for e in admitted if isinstance(e, GaussianNoise))
+        assert self.exact_delta(1.0, told, noise) <= 1e-6 * (1 + 1e-9)
+
+    @settings(max_examples=50)
+    @given(st.lists(st.floats(0.01, 0.4), min_size=1, max_size=8), st.floats(0.001, 0.2))
+    def test_the_reading_lies_between_the_promise_and_the_exact_total(self, tells, mu) -> None:
+        noise = GaussianNoise(l2_sensitivity_squared=Fraction(mu) ** 2, sigma_squared=Fraction(1))
+        wishes = [tell(tells[0]), OneShot(event=noise), *(tell(e) for e in tells[1:])]
+        book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"]), wishes)]
+        admitted = [line.charge.event for line in book]
+        reading = read(book, EVERYONE)
+        assert reading <= 1 + 1e-3
+        told = [float(e.epsilon) for e in admitted if isinstance(e, RandomizedResponse)]
+        assert self.exact_delta(reading, told, mu * mu if noise in admitted else 0.0) <= 1e-6 * (1 + 1e-9)
+
+    @settings(max_examples=50)
+    @given(st.lists(requests.filter(lambda wish: not isinstance(wish, Closing)), max_size=20))
+    def test_whatever_was_admitted_was_within_the_promise_had_it_been_fixed_in_advance(self, wishes) -> None:
+        book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"], cells=CELLS), wishes)]
+        for cell in CELLS:
+            assert read(book, cell) <= 1 + 1e-3
+
+
+class TestPartitions:
+    def test_disjoint_cells_pay_side_by_side(self) -> None:
+        account = open_account(BUDGETS["pure"], cells=CELLS)
+        for cell in CELLS:
+            account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1)), cells=frozenset({cell})))
+        assert all(filter_.left == 0 for filter_ in account.filters.values())
+
+    def test_a_charge_that_one_cell_cannot_pay_is_charged_to_none(self) -> None:
+        account = open_account(BUDGETS["pure"], cells=CELLS)
+        account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1)), cells=frozenset({"south"})))
+        refusal = account.admit(tell("1/10"))
+        assert refusal.cell == "south"
+        assert account.filters["north"].left == 1
+
+    @pytest.mark.parametrize("name", BUDGETS)
+    def test_under_replace_two_cells_together_keep_the_budget(self, name) -> None:
+        """A person who moves is taken from one cell and put into another: both have to fit into one budget."""
+        budget = BUDGETS[name]
+        apart = open_account(budget, cells=CELLS, adjacency=Adjacency.REPLACE).filters["west"]
+        whole = open_account(budget, adjacency=Adjacency.REPLACE).filters[EVERYONE]
+        match budget:
+            case PureDP():
+                assert 2 * apart.left == whole.left == 1
+            case ConcentratedDP():
+                assert 2 * apart.left == whole.left == Fraction(1, 10)
+            case ApproximateDP(epsilon=epsilon, delta=delta):
+                e, d = float(epsilon), float(delta)
+                pure_there_gaussian_here = float(gaussian_profile(apart.residue, e - float(apart.pure.epsilon)))
+                both_gaussian = float(gaussian_profile(2 * apart.residue, e))
+                whole_budgets = 2 * float(apart.delta)
+                assert 2 * pure_there_gaussian_here + both_gaussian + 4 * float(apart.slack) + whole_budgets <= d
+
+    def test_halving_a_residue_would_not_do_under_replace(self) -> None:
+        """One cell spends its half purely, the other its half as a Gaussian release: far beyond delta."""
+        residue = open_account(BUDGETS["approximate"]).filters[EVERYONE].residue
+        assert float(gaussian_profile(residue / 2, 1.0 - 0.5)) > 80 * 1e-6
+
+    def test_what_remains_is_what_every_cell_can_pay(self) -> None:
+        account = open_account(BUDGETS["pure"], cells=CELLS)
+        account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1, 4)), cells={"south"}))
+        assert account.remaining().pure == Fraction(3, 4)
+        assert account.remaining(frozenset({"north"})).pure == 1
+        assert account.how_many(tell("1/10")) == 7
+        assert account.how_many(OneShot(event=PureRelease(epsilon=Fraction(1, 10)), cells={"north", "west"})) == 10
+
+    @pytest.mark.parametrize("cells", [frozenset({"nowhere"}), frozenset()], ids=["unknown", "none"])
+    def test_an_unknown_cell_is_refused(self, cells) -> None:
+        with pytest.raises(ParameterError, match="cell"):
+            open_account(BUDGETS["pure"], cells=CELLS).admit(
+                OneShot(event=PureRelease(epsilon=Fraction(1)), cells=cells)
+            )
+
+
+class TestRaisingTheCap:
+    LARGER = ApproximateDP(epsilon=Fraction(2), delta=Fraction(1, 10**6))
+
+    @settings(max_examples=25)
+    @given(st.lists(requests, max_size=15))
+    def test_the_same_cap_changes_nothing_and_a_larger_one_covers_the_history(self, wishes) -> None:
+        opening = open_account(BUDGETS["approximate"], cells=CELLS, shares=SHARES)
+        book, account = [], opening
+        for line, account in carry_out(opening, wishes):  # noqa: B007
+            book.append(line)
+        taken = any(isinstance(line, Admission) and isinstance(line.charge, WholeBudget) for line in book)
+        assert taken or raise_cap(account, BUDGETS["approximate"], book).account == account
+        change = raise_cap(account, self.LARGER, book)
+        raised = account.book(change)
+        assert raised.streams == account.streams
+        assert within_the_cap(raised)
+        for cell, filter_ in account.filters.items():
+            assert (raised.filters[cell].residue or 0) >= (filter_.residue or 0)
+        assert replay(opening, [*book, from_record(json.loads(json.dumps(to_record(change))))]) == raised
+        assert raise_cap(raised, self.LARGER, [*book, change]).account == raised
+
+    def test_a_plan_that_took_everything_takes_its_part_of_a_larger_budget(self) -> None:
+        account = open_account(BUDGETS["approximate"])
+        book = [account.quote(WholeBudget(event=Repeated(part=RandomizedResponse(epsilon=Fraction("0.05")), times=26)))]
+        account = account.book(book[0])
+        assert account.remaining().pure == 0
+        raised = account.book(raise_cap(account, self.LARGER, book))
+        assert raised.remaining().pure == Fraction("0.7")
+        assert raised.filters[EVERYONE].residue > 0.1
+
+    def test_charging_anew_leaves_more_than_adding_the_difference(self) -> None:
+        account = open_account(BUDGETS["approximate"])
+        book = [account.quote(tell("0.15"))]
+        account = account.book(book[0])
+        raised = account.book(raise_cap(account, self.LARGER, book))
+        gain = (
+            open_account(self.LARGER).filters[EVERYONE].residue
+            - open_account(BUDGETS["approximate"]).filters[EVERYONE].residue
+        )
+        assert raised.filters[EVERYONE].residue > account.filters[EVERYONE].residue + gain
+
+    @pytest.mark.parametrize(
+        "budget",
+        [
+            ApproximateDP(epsilon=Fraction(2), delta=Fraction(1, 10**7)),
+            ApproximateDP(epsilon=Fraction(1, 2), delta=Fraction(1, 10**5)),
+            PureDP(epsilon=Fraction(5)),
+        ],
+        ids=["less delta", "less epsilon", "another currency"],
+    )
+    def test_a_promise_is_not_lowered(self, budget) -> None:
+        with pytest.raises(ParameterError, match="is not above"):
+            raise_cap(open_account(BUDGETS["approximate"]), budget, [])
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        "event",
+        [
+            PureRelease(epsilon=Fraction(-1)),
+            GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(0)),
+            Repeated(part=PureRelease(epsilon=Fraction(1)), times=-3),
+            Composed(
+                parts=(PureRelease(epsilon=Fraction(1)), LaplaceNoise(l1_sensitivity=Fraction(-1), scale=Fraction(1)))
+            ),
+            Composed(parts=()),
+        ],
+        ids=["negative", "noiseless", "less than once", "inside", "nothing"],
+    )
+    def test_an_event_that_would_give_budget_back_is_refused(self, event) -> None:
+        for charge in (OneShot(event=event), WholeBudget(event=event)):
+            with pytest.raises(ParameterError):
+                open_account(BUDGETS["pure"]).quote(charge)
+
+    def test_a_sample_is_amplified_between_its_own_neighbours_only(self) -> None:
+        noise = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
+        poisson = Repeated(part=PoissonSampled(part=noise, rate=Fraction(1, 100)), times=2)
+        drawn = Composed(parts=(SampledWithoutReplacement(part=noise, sample_size=1, population_size=100),))
+        for event, right, wrong in (
+            (poisson, Adjacency.ADD_REMOVE, Adjacency.REPLACE),
+            (drawn, Adjacency.REPLACE, Adjacency.ADD_REMOVE),
+        ):
+            assert isinstance(
+                open_account(BUDGETS["approximate"], adjacency=right).quote(OneShot(event=event)), Admission
+            )
+            with pytest.raises(ParameterError, match="needs the adjacency"):
+                open_account(BUDGETS["approximate"], adjacency=wrong).quote(OneShot(event=event))
+
+    @pytest.mark.parametrize("cells", ["north", [], [""]], ids=repr)
+    def test_a_partition_without_names_is_refused(self, cells) -> None:
+        with pytest.raises(ParameterError, match="no list of names"):
+            open_account(BUDGETS["pure"], cells=cells)
+
+    @pytest.mark.parametrize("cells", ["north", 3], ids=repr)
+    def test_a_scope_that_is_no_set_is_refused(self, cells) -> None:
+        with pytest.raises(ParameterError, match="no set of cells"):
+            OneShot(event=PureRelease(epsilon=Fraction(1)), cells=cells)
+        assert OneShot(event=PureRelease(epsilon=Fraction(1)), cells=["north"]).cells == frozenset({"north"})
+
+    @pytest.mark.parametrize(
+        "budget",
+        [
+            PureDP(epsilon=Fraction(0)),
+            ConcentratedDP(rho=Fraction(-1)),
+            ApproximateDP(epsilon=Fraction(1), delta=Fraction(1)),
+            ApproximateDP(epsilon=Fraction(1), delta=Fraction(0)),
+            GaussianDP(mu_squared=Fraction(1)),
+        ],
+        ids=repr,
+    )
+    def test_a_budget_that_promises_nothing_is_refused(self, budget) -> None:
+        with pytest.raises(ParameterError):
+            open_account(budget)
+
+    @pytest.mark.parametrize("shares", [{"numerical": 0}, {"failures": 1}, {"failures": "-0.1"}], ids=repr)
+    def test_shares_that_leave_nothing_are_refused(self, shares) -> None:
+        with pytest.raises(ParameterError):
+            DeltaShares(**shares)
+
+    @pytest.mark.parametrize(
+        "record",
+        [
+            {"kind": "nothing"},
+            {},
+            {"kind": "yes"},
+            {"kind": "yes", "stream": 3},
+            {"kind": "yes", "stream": "s", "more": "s"},
+            {"kind": "pure-dp", "epsilon": "1/0"},
+            {"kind": "pure-dp", "epsilon": "2/4"},
+            {"kind": "step", "residue": "zero"},
+            {"kind": "step", "residue": "nan"},
+            {"kind": "open-stream", "reservation": {"kind": "yes", "stream": "s"}, "given": True},
+        ],
+        ids=repr,
+    )
+    def test_a_record_that_was_not_written_here_is_refused(self, record) -> None:
+        with pytest.raises(ParameterError, match="is no record"):
+            from_record(record)
+
+    def test_a_book_out_of_order_is_refused(self) -> None:
+        account = open_account(BUDGETS["approximate"])
+        first = account.quote(tell("0.1"))
+        second = account.book(first).quote(tell("0.1"))
+        assert isinstance(first, Admission)
+        with pytest.raises(ParameterError, match="cannot follow"):
+            replay(account, [second, first])
+
+    def test_a_line_of_another_account_is_refused(self) -> None:
+        line = open_account(BUDGETS["approximate"], cells=CELLS).quote(tell("0.1"))
+        with pytest.raises(ParameterError, match="not cells of this account"):
+            open_account(BUDGETS["approximate"]).book(line)
+        gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
+        with pytest.raises(ParameterError, match="is no price"):
+            open_account(BUDGETS["pure"]).book(open_account(BUDGETS["approximate"]).quote(OneShot(event=gaussian)))

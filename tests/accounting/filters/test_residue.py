@@ -1,0 +1,155 @@
+"""The residue inequality holds at every level, not only where it was looked at, and not much is given away for that."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from accounting.filters.atoms import Atoms, gaussian_profile, laplace, randomized_response, rarely, two_points
+from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
+from lapwing.accounting.filters.loss_family import LossFamily
+from lapwing.accounting.filters.residue import fits_last, residue_after
+
+S = largest_mu_squared(Fraction(1), Fraction("0.999e-6"))
+SLACK = 2.0**-45
+
+
+def excess(order, s, after, points=40_000):
+    """The largest violation at many levels, those just below each loss included, and where it is."""
+    reach = 10 * math.sqrt(s) + s
+    near = [loss + reach * 2.0**-k * sign for loss in order.losses for k in range(1, 40) for sign in (-1, 1)]
+    r = np.union1d(np.linspace(0, reach, points), np.clip(near, 0, None))
+    return float(np.max(order.profile(r, after) - gaussian_profile(s, r)))
+
+
+def charge(orders, s=S, slack=SLACK):
+    after = residue_after(s, LossFamily.of(orders), slack)
+    assert after is not None
+    return s - after
+
+
+@st.composite
+def pairs(draw):
+    """Pairs of two to four atoms, of every size against the residue, as lopsided as can be."""
+    count = draw(st.integers(2, 4))
+    scale = math.exp(draw(st.floats(-4, 1.5)))
+    losses = np.array([draw(st.floats(-1, 1)) for _ in range(count)]) * scale
+    weights = np.exp([draw(st.floats(-12, 0)) for _ in range(count)])
+    weights /= weights.sum()
+    return lambda s: _normalised(losses * math.sqrt(s), weights)
+
+
+def _normalised(losses, masses):
+    return Atoms(losses + math.log(float(masses @ np.exp(-losses))), masses)
+
+
+@settings(max_examples=60)
+@given(
+    pairs(),
+    st.sampled_from([(0.05, 6), (1.0, 6), (1.0, 12), (8.0, 9), (20.0, 5)]),
+    st.sampled_from([1.0, 0.1, 1e-4]),
+)
+def test_what_is_left_satisfies_the_inequality_at_every_level_in_both_orders(pair, budget, share) -> None:
+    epsilon, digits = budget
+    s = share * largest_mu_squared(Fraction(epsilon), Fraction(1, 10**digits))
+    slack = 2.0 ** -math.ceil(math.log2(10**digits) + 24)
+    orders = pair(s).orders
+    after = residue_after(s, LossFamily.of(orders), slack)
+    assume(after is not None)
+    assert 0 <= after < s
+    for order in orders:
+        assert excess(order, s, after) <= slack * (1 + 1e-9) + 1e-16 * gaussian_profile(s, 0.0)
+
+
+@pytest.mark.parametrize("digits", [6, 40])
+@pytest.mark.parametrize("make", [randomized_response, lambda e: two_points(0.2 * e, e)], ids=["tell", "lopsided"])
+def test_in_forty_digits_it_holds_where_the_slack_is_far_below_double_precision(make, digits) -> None:
+    """The charges of a budget with a tiny delta: the levels of the whole grid and beyond, by mpmath."""
+    s = largest_mu_squared(Fraction(1), Fraction(1, 10**digits))
+    slack = 2.0 ** -math.ceil(math.log2(10**digits) + 24)
+    orders = make(0.3 * math.sqrt(s)).orders
+    after = residue_after(s, LossFamily.of(orders), slack)
+
+    def precise(mu_squared, r):
+        mu = mpmath.sqrt(mpmath.mpf(mu_squared))
+        return mpmath.ncdf(mu / 2 - r / mu) - mpmath.exp(r) * mpmath.ncdf(-mu / 2 - r / mu)
+
+    with mpmath.workdps(60):
+        for order in orders:
+            for share in range(80):
+                r = mpmath.mpf(share) / 5 * mpmath.sqrt(s)
+                atoms = zip(order.losses, order.masses, strict=True)
+                left = mpmath.fsum(p * precise(after, r - mpmath.mpf(loss)) for loss, p in atoms)
+                assert left <= precise(s, r) + slack
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "over_square"),
+    [(0.1, 1.03450), (0.05, 1.00761), (0.02, 1.00118), (0.0075, 1.00017), (0.0024, 1.00002)],
+)
+def test_the_certificate_costs_nothing_in_tightness(epsilon, over_square) -> None:
+    """The second column was computed without certificate, by bisection on a fine grid."""
+    assert charge([randomized_response(epsilon)]) / epsilon**2 == pytest.approx(over_square, abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    "make", [randomized_response, laplace, lambda e: two_points(0.3 * e, e)], ids=["tell", "laplace", "lopsided"]
+)
+@pytest.mark.parametrize("size", [0.01, 0.1, 0.5])
+def test_a_charge_that_were_smaller_by_a_thousandth_would_not_do(make, size) -> None:
+    orders = make(size * math.sqrt(S)).orders
+    smaller = S - 0.999 * charge(orders)
+    assert max(excess(order, S, smaller) for order in orders) > SLACK
+
+
+def test_a_bounded_range_covers_every_member_at_a_quarter_of_a_pure_price() -> None:
+    epsilon = Fraction(1, 50)
+    after = residue_after(S, LossFamily.bounded_range(epsilon), SLACK)
+    assert (S - after) / float(epsilon) ** 2 == pytest.approx(0.25, rel=4e-3)
+    for t in np.linspace(0.001, 0.999, 41) * float(epsilon):
+        member = two_points(t, float(epsilon))
+        assert max(excess(order, S, after, 4000) for order in member.orders) <= SLACK
+
+
+@settings(max_examples=25)
+@given(st.floats(0.05, 4.5), st.floats(0, 1))
+def test_a_large_bounded_range_covers_every_member(size, where) -> None:
+    length = size * math.sqrt(S)
+    after = residue_after(S, LossFamily.bounded_range(Fraction(length)), SLACK)
+    assume(after is not None)
+    member = two_points(where * length, length)
+    assert max(excess(order, S, after, 4000) for order in member.orders) <= SLACK
+
+
+def test_the_last_charge_may_use_up_everything() -> None:
+    """A pure release fits exactly if its total variation is at most that of the Gaussian: 2 Phi(mu/2) - 1."""
+    p = 0.5 * math.erfc(-math.sqrt(S) / 2 / math.sqrt(2))
+    largest = math.log(p / (1 - p))
+    assert residue_after(S, LossFamily.of([randomized_response(largest * (1 - 1e-9))]), SLACK) < S / 20
+    assert residue_after(S, LossFamily.of([randomized_response(largest * (1 + 1e-9))]), SLACK) is None
+
+
+@settings(max_examples=40)
+@given(pairs())
+def test_the_last_test_is_exact(pair) -> None:
+    family, orders = LossFamily.of(pair(S).orders), pair(S).orders
+    worst = max(excess(order, S, 0.0) for order in orders)
+    assume(not 0.9 * SLACK < worst < SLACK + 1e-10)
+    assert fits_last(S, family, SLACK) == (worst <= SLACK)
+
+
+@settings(max_examples=10)
+@example(0.0)
+@given(st.floats(0, 1e-9))
+def test_a_charge_of_next_to_nothing_costs_next_to_nothing(epsilon) -> None:
+    assert 0 < charge([randomized_response(epsilon) if epsilon else rarely(0.0, 1.0)]) <= 1e-9 * S
+
+
+def test_a_rare_loss_beyond_the_last_level_is_charged() -> None:
+    """Its probability is above the slack, so no residue of a Gaussian promise can absorb it."""
+    assert residue_after(S, LossFamily.of([rarely(3 * SLACK, 50.0)]), SLACK) is None
+    assert residue_after(S, LossFamily.of([rarely(0.5 * SLACK, 50.0)]), SLACK) is not None
