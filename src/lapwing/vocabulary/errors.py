@@ -22,6 +22,8 @@
     │   ├── LedgerDamagedError      an entry is not what was once written
     │   ├── LedgerRolledBackError   it is older than, or another than, one that was seen before
     │   └── UnansweredError         a request was charged and has no answer
+    ├── EngineError                 a database could not answer; the message is always the same
+    ├── RegistrationError           the data is not what the catalogue says; only custodians meet it
     ├── SecrecyError                something tried to look at a value that has no noise on it yet
     └── RandomnessError             no trustworthy random bits could be had, so no noise was drawn
 
@@ -233,6 +235,31 @@ class UnansweredError(LedgerError):
         self.key, self.seq, self.lost = key, seq, lost
         state = "lost after it was charged; ask again under a new key" if lost else "charged and not answered yet; wait"
         super().__init__(f"the request with key {_brief(key)} (entry {seq} of the ledger) was {state}")
+
+
+class EngineError(LapwingError):
+    """A database could not answer. The message never varies, because the reason may depend on the data.
+
+    An engine hands the reason to the custodian's `on_failure` and to nobody else; it is no cause and no context of this
+    error, so that no traceback shows it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the question could not be answered; the custodian can find out why")
+
+
+class RegistrationError(LapwingError):
+    """The data is not what the catalogue says. It is raised while tables are registered, to the custodian.
+
+    Attributes
+    ----------
+    table : the table that cannot be registered
+    reason, remedy : what is wrong with it, and what to do
+    """
+
+    def __init__(self, table: str, *, reason: str, remedy: str) -> None:
+        self.table, self.reason, self.remedy = table, reason, remedy
+        super().__init__(f"table {table} {reason}; {remedy}")
 
 
 class SecrecyError(LapwingError, TypeError):
