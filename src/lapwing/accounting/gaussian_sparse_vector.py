@@ -1,0 +1,208 @@
+"""What a sparse vector with Gaussian noise costs: a proved bound on its Renyi divergence, of any order.
+
+The bound is a recursion over the questions and yeses that are left. One step of it is the largest value of a function
+of one real variable, and that maximum is never taken over grid points alone: between two grid points the function lies
+below its chord plus a bound on its curvature, and this is what enters. Numbers are floats, nudged upwards.
+
+Unit: the deviation of the query noise, so that `width` below is how far one person moves a comparison, in deviations.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, log_ndtr, logsumexp
+
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import GaussianSparseVector
+
+Floats = NDArray[np.float64]
+
+_LOWEST = -9.0  # in deviations: below it, a comparison is above with probability 1 - 1e-19
+_FINENESS = 200.0  # grid steps per deviation and per root of alpha
+_LARGEST_EXPONENT = 600.0  # e^600 still squares to a float
+_NUDGE = 1e-13  # far above the rounding error of one step, far below what one step adds
+_ONE_BY_ONE = 1024  # so many questions are stepped one at a time, later ones in blocks of 1/256 of those done
+_BLOCK = 256
+_GUESS = 1.1
+
+
+def renyi_bound(event: GaussianSparseVector, alpha: float) -> float:
+    """Return an upper bound on the Renyi divergence of order `alpha` of a Gaussian sparse vector, in both directions.
+
+    It holds for adaptively chosen questions and thresholds, for every transcript that stops by itself or earlier, for
+    continuous Gaussian noise and for such noise rounded to the lattice of the values; not for discrete Gaussian noise.
+
+    Parameters
+    ----------
+    event : the noise, the number of questions and yeses, and whether a yes came with its gap
+    alpha : the order, above 1
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> stream = GaussianSparseVector(
+    ...     sensitivity=Fraction(1),
+    ...     threshold_sigma_squared=Fraction(100),
+    ...     query_sigma_squared=Fraction(400),
+    ...     questions=1000,
+    ...     yeses=1,
+    ...     monotone=False,
+    ... )
+    >>> 0.226 < renyi_bound(stream, 8) < 0.228
+    True
+
+    Proof: proofs/gaussian_sparse_vector.md
+    """
+    if not 1 < alpha < np.inf:
+        raise ParameterError("alpha", alpha, reason="is no Renyi order", remedy="write a finite number above 1")
+    span = event.sensitivity if event.monotone else 2 * event.sensitivity
+    width = _above(float(span**2 / event.query_sigma_squared) ** 0.5)
+    threshold_part = _above(alpha * float(event.sensitivity**2 / event.threshold_sigma_squared) / 2)
+    yeses = min(event.yeses, event.questions)
+    return _above(threshold_part + _log_v(width, alpha, event.questions, yeses, event.with_gap) / (alpha - 1))
+
+
+def _above(number: float) -> float:
+    return number * (1 + _NUDGE) + 1e-300
+
+
+@lru_cache(maxsize=4096)
+def _log_v(width: float, alpha: float, questions: int, yeses: int, with_gap: bool) -> float:  # noqa: FBT001 - a cache key
+    """Return a bound on ln V(questions, yeses), where V(k, j) is the largest alpha-moment with k and j left.
+
+    V(0, j) = V(k, 0) = 1 and V(k, j) = max over x of yes(x) V(k-1, j-1) + no(x) V(k-1, j).
+    """
+    exponent = alpha * (alpha - 1) * width**2 / 2
+    if exponent > _LARGEST_EXPONENT:
+        return _counting_bound(exponent, questions, yeses)
+    front = _front(width, alpha, with_gap=with_gap)
+    log_v, done = np.zeros(yeses + 1), 0
+    while done < questions:
+        block = 1 if done < _ONE_BY_ONE else min(questions - done, done // _BLOCK)
+        log_v[1:] += _growth_in_block(front, log_v, block)
+        done += block
+    return _above(float(log_v[-1]))
+
+
+def _growth_in_block(front: "_Front", log_v: Floats, block: int) -> Floats:
+    """Return a bound on how much ln V(., 1), ln V(., 2), ... grow in `block` questions.
+
+    Within the block the ratio V(., j-1)/V(., j) is at most that of V(., j-1) at its end to V(., j) at its beginning. A
+    guess at the growth of all V(., j-1) is confirmed if what follows from it is not more than the guess.
+    """
+    growth = block * front.log_growth(np.exp(log_v[:-1] - log_v[1:]))
+    if block == 1:
+        return growth
+    guess = np.append(0.0, growth * _GUESS)
+    while True:
+        ratio = np.exp(np.minimum(log_v[:-1] + guess[:-1] - log_v[1:], 0.0))
+        implied = block * front.log_growth(ratio)
+        if (implied <= guess[1:]).all():
+            return implied
+        guess[1:] = np.maximum(guess[1:], implied) * _GUESS
+
+
+def _counting_bound(exponent: float, questions: int, yeses: int) -> float:
+    """Return ln of the sum of (questions choose i) e^(i exponent) over i <= yeses: V when yes(x) <= e^exponent."""
+    i = np.arange(yeses + 1)
+    binomial = gammaln(questions + 1) - gammaln(i + 1) - gammaln(questions - i + 1)
+    return _above(float(logsumexp(binomial + i * exponent)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Front:
+    """Corner points (yes, no) that dominate the curve (yes(x), no(x)): no falls as yes rises, along a concave chain."""
+
+    yes: Floats
+    no: Floats
+    turns: Floats
+
+    def log_growth(self, ratio: Floats) -> Floats:
+        """Return ln max(ratio * yes + no): how much V(., j) grows when V(., j-1)/V(., j) is `ratio`, in [0, 1]."""
+        corner = np.searchsorted(self.turns, ratio)
+        growth: Floats = np.log(ratio * self.yes[corner] + self.no[corner]) + _NUDGE
+        return growth
+
+
+def _front(width: float, alpha: float, *, with_gap: bool) -> _Front:
+    highest = alpha * width + np.sqrt(144 + alpha * (alpha - 1) * width**2)
+    x = np.linspace(_LOWEST, highest, int((highest - _LOWEST) * _FINENESS * np.sqrt(alpha)) + 2)
+    yes, yes_bend = _gap_moment(x, width, alpha) if with_gap else _moment(x, width, alpha, sign=1)
+    no, no_bend = _moment(x, width, alpha, sign=-1)
+    # Each cell has two corners, both raised by the curvature in between; then what lies left and right of the grid.
+    yes = np.concatenate([yes[:-1] + yes_bend, yes[1:] + yes_bend, [_leftmost(yes[0], alpha)], [yes[-1], 0.0]])
+    no = np.concatenate([no[:-1] + no_bend, no[1:] + no_bend, [no[0]], [1.0, 1.0]])
+    return _chain(yes, no)
+
+
+def _leftmost(first: float, alpha: float) -> float:
+    """Return a bound on yes(x) for all x below the grid: it is at most P(above)^(1 - alpha), or rises to `first`."""
+    return max(first, float(np.exp((1 - alpha) * log_ndtr(-_LOWEST))))
+
+
+def _moment(x: Floats, width: float, alpha: float, *, sign: int) -> tuple[Floats, Floats]:
+    """Return T(x - width)^alpha T(x)^(1 - alpha) at the points x and h²/8 times a bound on its curvature per cell.
+
+    T is the upper tail (`sign` 1) or the lower one (-1) of the standard normal law. With its hazard t(x) = f(x)/T(x),
+    the logarithm has the slope sign * ((alpha-1) t(x) - alpha t(x - width)), and |t'(x)| is at most 1 and t (t + |x|).
+    """
+    log_far, log_near = log_ndtr(-sign * (x - width)), log_ndtr(-sign * x)
+    rounding = (np.abs(log_far) + np.abs(log_near)) * alpha * 1e-14
+    log_moment = alpha * log_far + (1 - alpha) * log_near + rounding
+    near, far = _hazard(x, log_near), _hazard(x - width, log_far)
+    least, most = _range_per_cell((alpha - 1) * near, -alpha * far, rising=sign == 1)
+    slope, step = np.maximum(np.abs(least), np.abs(most)), x[1] - x[0]
+    bend = alpha * np.maximum(_hazard_slope(x, near), _hazard_slope(x - width, far))
+    largest = np.exp(np.maximum(log_moment[:-1], log_moment[1:]) + step * slope / 2)
+    return np.exp(log_moment), step**2 / 8 * largest * (bend + slope**2)
+
+
+def _hazard(x: Floats, log_tail: Floats) -> Floats:
+    hazard: Floats = np.exp(-(x**2) / 2 - np.log(2 * np.pi) / 2 - log_tail)
+    return hazard
+
+
+def _hazard_slope(x: Floats, hazard: Floats) -> Floats:
+    """Bound |t'| = t |t ± x| on every cell."""
+    most, farthest = np.maximum(hazard[:-1], hazard[1:]), np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
+    slope: Floats = np.minimum(1.0, most * (most + farthest))
+    return slope
+
+
+def _range_per_cell(first: Floats, second: Floats, *, rising: bool) -> tuple[Floats, Floats]:
+    """Bound the sum of two monotone functions on every cell: |first| and |second| both rise, or both fall."""
+    if not rising:
+        first, second = first[::-1], second[::-1]
+    least, most = first[:-1] + second[1:], first[1:] + second[:-1]
+    return (least, most) if rising else (least[::-1], most[::-1])
+
+
+def _gap_moment(x: Floats, width: float, alpha: float) -> tuple[Floats, Floats]:
+    """Return the moment of a yes that shows its gap, e^(alpha (alpha-1) width²/2) P(Z > x - alpha width), likewise."""
+    log_all = alpha * (alpha - 1) * width**2 / 2
+    u = x - alpha * width
+    nearest = np.where((u[:-1] < 0) & (u[1:] > 0), 0.0, np.minimum(np.abs(u[:-1]), np.abs(u[1:])))
+    farthest = np.maximum(np.abs(u[:-1]), np.abs(u[1:]))
+    bend = np.exp(log_all - nearest**2 / 2) / np.sqrt(2 * np.pi) * farthest
+    moment: Floats = np.exp(log_all + log_ndtr(-u)) * (1 + 1e-13)
+    return moment, (x[1] - x[0]) ** 2 / 8 * bend
+
+
+def _chain(yes: Floats, no: Floats) -> _Front:
+    """Return the upper right part of the convex hull of the points (yes, no), yes rising."""
+    order = np.lexsort((no, yes))[::-1]
+    order = order[np.concatenate([[True], no[order][1:] > np.maximum.accumulate(no[order])[:-1]])]
+    corners: list[tuple[float, float]] = []
+    for point in zip(yes[order].tolist(), no[order].tolist(), strict=True):
+        while len(corners) > 1 and _turns_inward(corners[-2], corners[-1], point):
+            corners.pop()
+        corners.append(point)
+    kept_yes, kept_no = np.array(corners[::-1]).T
+    return _Front(kept_yes, kept_no, np.diff(-kept_no) / np.diff(kept_yes))
+
+
+def _turns_inward(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    """Say whether b lies on or below the segment from a (right) to c (left)."""
+    return (a[0] - b[0]) * (c[1] - b[1]) >= (b[0] - c[0]) * (b[1] - a[1])

@@ -1,0 +1,127 @@
+"""The discrete Gaussian mechanism: integers with Gaussian noise on the integers. For many answers under one budget.
+
+Proof: proofs/discrete_gaussian.md
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.accounting.pricing import PricedLoss, price
+from lapwing.mechanisms.calibration import smallest_variance, squared_l2_sensitivity
+from lapwing.mechanisms.margins import Accuracy, Spread
+from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.noisy_sums import Integer, Integers, add_noise
+from lapwing.mechanisms.tails import discrete_gaussian_tail
+from lapwing.noise.laws import DiscreteGaussian
+from lapwing.vocabulary.event import DiscreteGaussianNoise
+from lapwing.vocabulary.exact import Exact, positive, whole
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class DiscreteGaussianMechanism:
+    """Releases integers with noise P(x) ∝ e^(-x²/2σ²): Δ²/(2σ²)-zero-concentrated differentially private.
+
+    If one person moves the released integers by at most Δ in L2 norm (all of them together: a histogram is one release
+    of Δ² = 1 under add-remove and Δ² = 2 under replace), then for every order α > 1 the Renyi divergence between the
+    answers with them and without is at most αΔ²/(2σ²). For an (ε, δ) the smallest σ² is taken whose own price, not a
+    bound on it by rho, is within it.
+
+    Parameters
+    ----------
+    l2_sensitivity, or l2_sensitivity_squared : Δ, or Δ², a whole number
+    sigma_squared : the noise; or
+    rho : the price, Δ²/(2σ²); or
+    epsilon, delta : the price; the smallest σ² of ten digits is taken; or
+    within, confidence : the accuracy; the largest σ² of six digits is taken that gives it
+    values : for how many answers at once the accuracy is wanted
+    dimension : how many integers are released together
+
+    Examples
+    --------
+    >>> count = DiscreteGaussianMechanism(l2_sensitivity=1, rho="0.005")
+    >>> isinstance(count.release(1234), int)
+    True
+    >>> count.event
+    DiscreteGaussianNoise(l2_sensitivity_squared=1, sigma_squared=Fraction(100, 1), dimension=1)
+    >>> count.margin("0.95")
+    20
+
+    Theorem: Canonne, Kamath, Steinke, *The discrete Gaussian for differential privacy*, NeurIPS 2020, Theorem 4.
+    Proof: proofs/discrete_gaussian.md
+    """
+
+    event: DiscreteGaussianNoise
+    _law: DiscreteGaussian = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        *,
+        l2_sensitivity: Exact | None = None,
+        l2_sensitivity_squared: Exact | None = None,
+        sigma_squared: Exact | None = None,
+        rho: Exact | None = None,
+        epsilon: Exact | None = None,
+        delta: Exact | None = None,
+        within: Exact | None = None,
+        confidence: Exact | None = None,
+        values: int = 1,
+        dimension: int = 1,
+    ) -> None:
+        square = squared_l2_sensitivity(l2_sensitivity, l2_sensitivity_squared)
+        move, size = whole("l2_sensitivity_squared", square), whole("dimension", dimension)
+        given = {"sigma_squared": sigma_squared, "rho": rho, "epsilon": epsilon, "delta": delta}
+        given |= {"within": within, "confidence": confidence}
+
+        def event_at(variance: Fraction) -> DiscreteGaussianNoise:
+            return DiscreteGaussianNoise(l2_sensitivity_squared=move, sigma_squared=variance, dimension=size)
+
+        match one_way("noise", given, ("sigma_squared",), ("rho",), ("epsilon", "delta"), ("within", "confidence")):
+            case ("sigma_squared",):
+                variance = positive("sigma_squared", sigma_squared)
+            case ("rho",):
+                variance = move / (2 * positive("rho", rho))
+            case ("epsilon", "delta"):
+                variance = smallest_variance(event_at, epsilon=epsilon, delta=delta)
+            case _:
+                variance = _largest_variance(Accuracy(within, confidence, values))
+        object.__setattr__(self, "event", event_at(variance))
+        object.__setattr__(self, "_law", DiscreteGaussian(variance))
+
+    @property
+    def rho(self) -> Fraction:
+        """The price of a release in zero-concentrated differential privacy."""
+        return self.event.l2_sensitivity_squared / (2 * self.event.sigma_squared)
+
+    @property
+    def loss(self) -> PricedLoss:
+        """What a release costs, in every currency."""
+        return price(self.event)
+
+    @overload
+    def release(self, value: Integer) -> int: ...
+    @overload
+    def release(self, value: Integers) -> NDArray[np.int64]: ...
+    def release(self, value: Integer | Integers) -> int | NDArray[np.int64]:
+        """Return the integer with noise, or the vector with independent noise on every coordinate."""
+        if type(value) is int and self.event.dimension == 1:
+            return value + self._law.draw()
+        return add_noise(value, self._law, self.event.dimension)
+
+    def margin(self, confidence: Exact, *, values: int = 1) -> int:
+        """Return the smallest m such that `values` answers are all off by at most m, with this probability or more.
+
+        Where σ is above 512 it may, about once in a billion times, be one more than the smallest.
+        """
+        return int(Spread(discrete_gaussian_tail(self.event.sigma_squared)).margin(confidence, values))
+
+    def confidence(self, margin: Exact, *, values: int = 1) -> float:
+        """Return the probability, rounded down, that `values` answers are all off by at most `margin`."""
+        return Spread(discrete_gaussian_tail(self.event.sigma_squared)).confidence(margin, values)
+
+
+def _largest_variance(wish: Accuracy) -> Fraction:
+    return wish.turning_point(lambda variance: not wish.met_by(Spread(discrete_gaussian_tail(variance))))[0]

@@ -1,0 +1,148 @@
+"""The exponential mechanism: chooses a good candidate, each with a probability that grows with its score.
+
+`lapwing.mechanisms.permute_and_flip` is never worse at the same epsilon. The exponential mechanism is for budgets that
+are counted in rho or (epsilon, delta): there it costs about a quarter of what its epsilon alone would.
+
+Proof: proofs/exponential.md
+"""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from lapwing.accounting.pricing import PricedLoss, price
+from lapwing.accounting.rounding import float_above
+from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
+from lapwing.noise.lattice import UNIT_BITS
+from lapwing.noise.selection import choose_exponential
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import ExponentialSelection
+from lapwing.vocabulary.exact import Exact, exact, probability, whole
+
+_FLOOR_BITS = UNIT_BITS + 6
+"""Scores about 64 noise scales behind the best, and never fewer than 44, count as just so far behind."""
+
+_REACH = 40
+"""So many noise scales behind the best, weights are still what they should be; e^-40 is 4e-18."""
+
+_SLACK = 1e-12
+"""More than what the logarithms, exponentials and sums below can lose."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ExponentialMechanism:
+    """Chooses candidate i with probability ∝ e^(ε u_i / 2Δ): ε-differentially private, with bounded range.
+
+    If one person moves every score by at most Δ, then choosing is ε-differentially private; more than that, the privacy
+    loss lies in an interval of length ε, so that choosing is also ε²/8-zero-concentrated differentially private. Scores
+    that all move the same way (`monotone_under`) are weighted by e^(ε u_i / Δ) at the same price.
+
+    Parameters
+    ----------
+    sensitivity : Δ; a whole number where there is no `grid`
+    candidates : how many there are; public
+    epsilon : the price; or
+    within, confidence : the accuracy: how far the chosen score may fall short of the best one
+    monotone_under : the adjacency under which all scores move the same way, ADD_REMOVE, if they do
+    grid : for scores that are not whole numbers: the step, a power of two, to whose multiples they are rounded
+
+    Examples
+    --------
+    >>> prices = ExponentialMechanism(sensitivity=5, candidates=3, epsilon=2)
+    >>> prices.release([3, 4, 5]) in {0, 1, 2}
+    True
+    >>> prices.event
+    ExponentialSelection(epsilon=Fraction(2, 1))
+    >>> round(prices.margin("0.95"), 2)
+    18.19
+
+    Theorem: McSherry, Talwar, *Mechanism design via differential privacy*, FOCS 2007, Theorem 6; bounded range: Durfee,
+    Rogers, NeurIPS 2019; ε²/8: Cesar, Rogers, ALT 2021.
+    Proof: proofs/exponential.md
+    """
+
+    event: ExponentialSelection
+    _lattice: ScoreLattice = field(repr=False)
+
+    def __init__(
+        self,
+        *,
+        sensitivity: Exact,
+        candidates: int,
+        epsilon: Exact | None = None,
+        within: Exact | None = None,
+        confidence: Exact | None = None,
+        monotone_under: Adjacency | None = None,
+        grid: Exact | None = None,
+    ) -> None:
+        lattice = score_lattice(
+            sensitivity=sensitivity,
+            candidates=candidates,
+            epsilon=epsilon,
+            within=within,
+            confidence=confidence,
+            monotone_under=monotone_under,
+            grid=grid,
+            unit_bits=UNIT_BITS,
+            floor_bits=_FLOOR_BITS,
+            shortfall=_scales_behind,
+        )
+        object.__setattr__(self, "event", ExponentialSelection(epsilon=lattice.epsilon))
+        object.__setattr__(self, "_lattice", lattice)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The price of a release."""
+        return self.event.epsilon
+
+    @property
+    def loss(self) -> PricedLoss:
+        """What a release costs, in every currency."""
+        return price(self.event)
+
+    def release(self, value: Scores) -> int:
+        """Return the index of the candidate that was chosen by its score."""
+        return choose_exponential(self._lattice.offsets(value))
+
+    def margin(self, confidence: Exact) -> float:
+        """Return m such that the chosen score is at most m below the best, with probability at least `confidence`.
+
+        It is the smallest m that holds for all scores: n - 1 candidates at m below a single best one attain it.
+        """
+        chance = probability("confidence", confidence)
+        return self._lattice.in_scores(_scales_behind(chance, self._lattice.candidates))
+
+    def confidence(self, margin: Exact) -> float:
+        """Return the probability, rounded down, that the chosen score is at most `margin` below the best."""
+        scales = exact("margin", margin) / self._lattice.scale
+        if scales < 0:
+            return 0.0
+        return (1 - _SLACK) / (1 + (self._lattice.candidates - 1) * math.exp(-float(min(scales, Fraction(_REACH)))))
+
+    def utility(self, t: Exact, *, optimal: int = 1) -> float:
+        """Return x such that the chosen score is at most the best minus x with probability at most e^(-t).
+
+        This is Lemma 3.2 of the lecture on the exponential mechanism: x = (2Δ/ε) (ln(|H|/|H*|) + t), where |H| is the
+        number of candidates and |H*| = `optimal` of them have the best score. `margin` is a little tighter.
+
+        Examples
+        --------
+        >>> round(ExponentialMechanism(sensitivity=1, candidates=100, epsilon=1).utility(3), 2)
+        15.21
+        """
+        best = whole("optimal", optimal, most=self._lattice.candidates)
+        scales = math.log(self._lattice.candidates / best) + float_above(exact("t", t))
+        return self._lattice.in_scores(_within_reach("t", t, scales))
+
+
+def _scales_behind(confidence: Fraction, candidates: int) -> float:
+    odds = (candidates - 1) * confidence / (1 - confidence)
+    return _within_reach("confidence", confidence, math.log(odds)) if odds > 1 else 0.0
+
+
+def _within_reach(name: str, given: object, scales: float) -> float:
+    if scales <= _REACH:
+        return max(0.0, scales * (1 + _SLACK) + _SLACK)
+    reason = f"is about scores more than {_REACH} noise scales behind the best, which may all count alike"
+    raise ParameterError(name, given, reason=reason, remedy="ask for less")

@@ -1,0 +1,100 @@
+"""Histograms: one joint release of all bins, never one release a bin.
+
+A person is in one bin. Adding or removing them moves one count by one; replacing them moves two. That is the whole
+sensitivity, however many bins there are. Sums of released bins (cumulative counts, the steps of a funnel) are free.
+
+Proof: proofs/histogram.md
+"""
+
+from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.exact import Exact, whole
+
+
+def geometric_histogram(
+    *,
+    bins: int,
+    adjacency: Adjacency,
+    protects_groups_of: int = 1,
+    epsilon: Exact | None = None,
+    within: Exact | None = None,
+    confidence: Exact | None = None,
+) -> GeometricMechanism:
+    """Return the mechanism that releases a histogram at a pure price.
+
+    Parameters
+    ----------
+    bins : how many; they are public, cover every person, and each person is in one of them
+    adjacency : what it means that two tables differ in one person
+    protects_groups_of : how many people are protected together
+    epsilon : the price; or
+    within, confidence : the accuracy, of all bins at once
+
+    Examples
+    --------
+    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> ages = geometric_histogram(bins=10, adjacency=Adjacency.REPLACE, epsilon=1)
+    >>> ages.event
+    DiscreteLaplaceNoise(l1_sensitivity=2, scale=Fraction(2, 1))
+    >>> ages.release([0, 3, 14, 15, 9, 26, 5, 3, 5, 8]).shape
+    (10,)
+
+    Proof: proofs/histogram.md
+    """
+    return GeometricMechanism(
+        l1_sensitivity=bins_touched(adjacency) * whole("protects_groups_of", protects_groups_of),
+        epsilon=epsilon,
+        within=within,
+        confidence=confidence,
+        values=whole("bins", bins),
+    )
+
+
+def gaussian_histogram(
+    *,
+    bins: int,
+    adjacency: Adjacency,
+    protects_groups_of: int = 1,
+    rho: Exact | None = None,
+    epsilon: Exact | None = None,
+    delta: Exact | None = None,
+    within: Exact | None = None,
+    confidence: Exact | None = None,
+) -> DiscreteGaussianMechanism:
+    """Return the mechanism that releases a histogram with discrete Gaussian noise.
+
+    Parameters
+    ----------
+    bins, adjacency, protects_groups_of : as in `geometric_histogram`
+    rho : the price; or
+    epsilon, delta : the price; or
+    within, confidence : the accuracy, of all bins at once
+
+    Examples
+    --------
+    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> gaussian_histogram(bins=10, adjacency=Adjacency.REPLACE, rho="0.01").event
+    DiscreteGaussianNoise(l2_sensitivity_squared=2, sigma_squared=Fraction(100, 1), dimension=10)
+
+    Proof: proofs/histogram.md
+    """
+    return DiscreteGaussianMechanism(
+        l2_sensitivity_squared=bins_touched(adjacency) * whole("protects_groups_of", protects_groups_of) ** 2,
+        rho=rho,
+        epsilon=epsilon,
+        delta=delta,
+        within=within,
+        confidence=confidence,
+        values=whole("bins", bins),
+        dimension=bins,
+    )
+
+
+def bins_touched(adjacency: Adjacency) -> int:
+    """Return how many bins one person's difference touches, each by one."""
+    match adjacency:
+        case Adjacency.ADD_REMOVE:
+            return 1
+        case Adjacency.REPLACE:
+            return 2

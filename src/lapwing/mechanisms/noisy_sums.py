@@ -1,0 +1,241 @@
+"""Where values meet noise: integers, or the multiples of a power of two that was fixed before any data was read.
+
+Every path from an exact value to a sum with noise goes through this file. It is total: whatever number comes in, a
+number goes out. Values beyond the lattice's ends are moved to its ends, NaN counts as zero, and sums never wrap around.
+
+Proof: proofs/noisy_sums.md
+"""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import positive
+from lapwing.vocabulary.sensitive import Sensitive
+
+Integer: TypeAlias = int | Sensitive[int]
+Integers: TypeAlias = Sequence[int] | NDArray[np.integer[Any]] | Sensitive[Sequence[int] | NDArray[np.integer[Any]]]
+Real: TypeAlias = float | Fraction | Sensitive[float | Fraction]
+_Vector: TypeAlias = Sequence[float | Fraction] | NDArray[np.number[Any]]
+Reals: TypeAlias = _Vector | Sensitive[_Vector]
+
+_INT64 = np.iinfo(np.int64)
+_END = 1 << 53
+"""Grids end at 2^53 steps on either side, so that every multiple of the step is a float, exactly."""
+
+Converted = TypeVar("Converted")
+
+
+class IntegerLaw(Protocol):
+    """A law of integer noise."""
+
+    def draw(self) -> int:
+        """Return one draw."""
+
+    def draw_many(self, count: int) -> NDArray[np.int64]:
+        """Return `count` independent draws in an array of the caller's own."""
+
+
+def add_noise(value: object, law: IntegerLaw, size: int | None = None) -> int | NDArray[np.int64]:
+    """Return the integers in `value`, each with a draw of its own; a vector keeps its shape.
+
+    `size` is how many coordinates there must be, where that matters.
+    """
+    exact = integers(value)
+    if size is not None and (1 if isinstance(exact, int) else exact.size) != size:
+        del exact
+        raise wrong_size(size)
+    if isinstance(exact, int):
+        return exact + law.draw()
+    return saturating_sum(exact, law.draw_many(exact.size).reshape(exact.shape))
+
+
+def integers(value: object) -> int | NDArray[np.int64]:
+    """Open `value` and return its integer, or its integers clamped to 64 bits.
+
+    Examples
+    --------
+    >>> integers(Sensitive(17)), integers([1, 2**80])
+    (17, array([                  1, 9223372036854775807]))
+    >>> integers(Sensitive("17"))
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: type(value) = <class 'str'> cannot be released here;
+    hand in an integer or a vector of integers
+    """
+    return _converted(value, _to_integers, "hand in an integer or a vector of integers")
+
+
+def saturating_sum(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return left + right; a sum beyond 64 bits becomes the last integer on that side.
+
+    >>> saturating_sum(np.array([2**63 - 1, -5]), np.array([7, 2]))
+    array([9223372036854775807,                  -3])
+    """
+    total = left + right
+    wrapped = ((left ^ total) & (right ^ total)) < 0
+    if wrapped.any():
+        total[wrapped] = np.where(left[wrapped] < 0, _INT64.min, _INT64.max)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The multiples of `step`, a power of two, from -2^53 steps to 2^53 steps.
+
+    A value is put on its nearest multiple; halves go up. Between neighbouring tables a coordinate that moves by d then
+    moves by at most ceil(d/step) steps, which is why a grid has its own sensitivities.
+
+    Examples
+    --------
+    >>> Grid("0.25").steps(1.3), Grid("0.25").steps(float("nan")), Grid("0.25").value(5)
+    (5, 0, 1.25)
+    >>> Grid("0.3")
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: grid = '0.3' is no power of two; write one, such as 1/4 or 1/1024
+    """
+
+    step: Fraction
+    _float_step: float = field(init=False, repr=False, compare=False)
+    _per_unit: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        step = positive("grid", self.step)
+        if step.numerator.bit_count() != 1 or step.denominator.bit_count() != 1:
+            raise ParameterError(
+                "grid", self.step, reason="is no power of two", remedy="write one, such as 1/4 or 1/1024"
+            )
+        object.__setattr__(self, "step", step)
+        object.__setattr__(self, "_float_step", float(step))
+        object.__setattr__(self, "_per_unit", float(1 / step))
+
+    @classmethod
+    def for_noise(cls, given: object, *, noise: Fraction, move: Fraction) -> "Grid":
+        """Return the grid of step `given`, or else one whose rounding costs about a millionth.
+
+        Its step is then a power of two of at most 2^-20 times the size of the noise and, as far as samplers reach (the
+        noise is at most 2^32 steps), of how far one person moves one coordinate.
+
+        >>> Grid.for_noise(None, noise=Fraction(10), move=Fraction(1)).step
+        Fraction(1, 1048576)
+        """
+        if given is not None:
+            return cls(positive("grid", given))
+        finest = max(min(noise, move) / 2**20, noise / 2**31)
+        step = Fraction(2) ** (finest.numerator.bit_length() - finest.denominator.bit_length())
+        return cls(step if step <= finest else step / 2)
+
+    def l1_steps(self, l1_sensitivity: Fraction, dimension: int) -> int:
+        """Return by how many steps in L1 norm `dimension` coordinates can move, rounding included."""
+        return math.ceil(l1_sensitivity / self.step) + dimension - 1
+
+    def l2_steps_squared(self, l2_sensitivity_squared: Fraction, dimension: int) -> int:
+        """Return the square of how many steps in L2 norm `dimension` coordinates can move, rounding included."""
+        square = l2_sensitivity_squared / self.step**2
+        if dimension == 1:
+            return (math.isqrt(math.ceil(square) - 1) + 1) ** 2
+        return math.ceil(square) + dimension + math.isqrt(math.ceil(4 * square * dimension)) + 1
+
+    def add_noise(self, value: object, law: IntegerLaw, size: int) -> float | NDArray[np.float64]:
+        """Return the values, put on the grid, each with a draw of its own in steps; a vector keeps its shape."""
+        exact = self.steps(value)
+        if (1 if isinstance(exact, int) else exact.size) != size:
+            del exact
+            raise wrong_size(size)
+        if isinstance(exact, int):
+            return self.value(exact + law.draw())
+        noisy = saturating_sum(exact, law.draw_many(exact.size).reshape(exact.shape))
+        return np.clip(noisy, -_END, _END).astype(np.float64) * self._float_step
+
+    def value(self, steps: int) -> float:
+        """Return the float that is exactly `steps` steps, or the end of the grid."""
+        return min(max(steps, -_END), _END) * self._float_step
+
+    def steps(self, value: object) -> int | NDArray[np.int64]:
+        """Open `value` and return the nearest number of steps, coordinate by coordinate."""
+        if type(value) is float:
+            return self._of_float(value)
+        return _converted(value, self._to_steps, "hand in a number or a vector of numbers")
+
+    def _of_float(self, value: float) -> int:
+        scaled = value * self._per_unit  # exact: a power of two
+        if -_END < scaled < _END:
+            below = math.floor(scaled)
+            return below + 1 if scaled - below >= 0.5 else below  # noqa: PLR2004 - halves go up
+        if math.isnan(scaled):
+            return 0
+        return _END if scaled > 0 else -_END
+
+    def _of_ratio(self, numerator: int, denominator: int) -> int:
+        double, step = 2 * self.step.denominator, self.step.numerator
+        nearest = (numerator * double + step * denominator) // (2 * step * denominator)
+        return min(max(nearest, -_END), _END)
+
+    def _to_steps(self, opened: object) -> int | NDArray[np.int64]:
+        if isinstance(opened, float | np.float32 | np.float16):
+            return self._of_float(float(opened))
+        if isinstance(opened, int | np.integer | Fraction):
+            return self._of_ratio(int(opened.numerator), int(opened.denominator))
+        if isinstance(opened, list | tuple):
+            return np.array([_one(self._to_steps(entry)) for entry in opened], np.int64)
+        if isinstance(opened, np.ndarray) and opened.dtype.kind in "biu":
+            return self._of_floats(np.clip(_to_integers(opened), -_END, _END).astype(np.float64))
+        if isinstance(opened, np.ndarray) and opened.dtype in (np.float64, np.float32, np.float16):
+            return self._of_floats(opened.astype(np.float64))
+        raise TypeError
+
+    def _of_floats(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            scaled = np.clip(np.where(np.isnan(values), 0.0, values) * self._per_unit, -_END, _END)
+        below = np.floor(scaled)
+        return (below + (scaled - below >= 0.5)).astype(np.int64)  # noqa: PLR2004 - halves go up
+
+
+def _converted(value: object, convert: Callable[[object], Converted], remedy: str) -> Converted:
+    """Open `value` and convert it; a refusal names its type, and neither shows nor keeps anything of the value."""
+    opened = value.open_for_release() if isinstance(value, Sensitive) else value
+    try:
+        return convert(opened)
+    except TypeError:
+        kind = type(opened)
+        del opened
+    raise ParameterError("type(value)", kind, reason="cannot be released here", remedy=remedy)
+
+
+def _to_integers(opened: object) -> int | NDArray[np.int64]:
+    if isinstance(opened, list | tuple):
+        return np.array([min(max(operator.index(entry), _INT64.min), _INT64.max) for entry in opened], np.int64)
+    if not isinstance(opened, np.ndarray):
+        return operator.index(opened)  # type: ignore[arg-type]  # what is no integer is refused right here
+    if opened.dtype.kind not in "biu":
+        raise TypeError
+    if opened.dtype == np.uint64:
+        opened = np.minimum(opened, np.uint64(_INT64.max))
+    return opened.astype(np.int64)
+
+
+def _one(steps: int | NDArray[np.int64]) -> int:
+    if isinstance(steps, int):
+        return steps
+    raise TypeError
+
+
+def wrong_size(size: int) -> ParameterError:
+    """Return the refusal of a vector that has not `size` coordinates.
+
+    How many came is not said: where that is wrong, it may depend on the data.
+    """
+    return ParameterError(
+        "value",
+        Sensitive(None),
+        reason=f"does not have the {size} coordinates that this mechanism was built for",
+        remedy="build it with another dimension",
+    )

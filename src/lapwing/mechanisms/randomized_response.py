@@ -1,0 +1,194 @@
+"""Randomized response: everyone answers for themselves, and every answer may be a lie.
+
+Proof: proofs/randomized_response.md
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.accounting.pricing import PricedLoss, price
+from lapwing.mechanisms.margins import Accuracy
+from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.noisy_sums import Integer, Integers, integers
+from lapwing.noise.coins import Coin, uniform_below, uniform_below_many
+from lapwing.noise.exact_exponential import exponential_bounds
+from lapwing.noise.randomness import SYSTEM
+from lapwing.vocabulary import event as events
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Exact, exact, positive, probability, whole
+
+_LARGEST_EPSILON = 40
+_SLACK = 1e-9
+_TILTS = np.exp(np.linspace(-30.0, 8.0, 4000))
+"""Where the exponential bound on an estimate's error is tried: every tilt gives a valid margin, the best is taken."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RandomizedResponse:
+    """Answers the true category with probability e^ε/(e^ε + k - 1), and else one of the others, evenly.
+
+    Whatever a person's true category, every answer is at most e^ε times as likely as with any other truth. Each answer
+    is private by itself (the local model); the answers of many people, one each, are one release at the price of one,
+    under the adjacency REPLACE: how many people answered is public.
+
+    A value outside 0, ..., k - 1 counts as the nearest category.
+
+    Parameters
+    ----------
+    categories : k, at least 2
+    epsilon : the price; or
+    within, confidence, people : the accuracy of the estimated number of people in one category, out of so many people
+
+    Examples
+    --------
+    >>> smokers = RandomizedResponse(epsilon=1)
+    >>> smokers.release(1) in {0, 1}
+    True
+    >>> smokers.event
+    RandomizedResponse(epsilon=Fraction(1, 1), categories=2)
+    >>> [round(float(people), 1) for people in smokers.estimate([620, 380])]
+    [759.7, 240.3]
+    >>> round(smokers.standard_error(people=1000), 1), round(smokers.margin("0.95", people=1000), 1)
+    (30.3, 83.6)
+
+    Theorem: Warner, *Randomized response*, JASA 1965; for k categories Kairouz, Bonawitz, Ramage, ICML 2016.
+    Proof: proofs/randomized_response.md
+    """
+
+    event: events.RandomizedResponse
+    _truthful: Coin = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        *,
+        epsilon: Exact | None = None,
+        categories: int = 2,
+        within: Exact | None = None,
+        confidence: Exact | None = None,
+        people: int | None = None,
+    ) -> None:
+        kinds = whole("categories", categories, least=2, most=2**31)
+        given = {"epsilon": epsilon, "within": within, "confidence": confidence, "people": people}
+        if one_way("noise", given, ("epsilon",), ("within", "confidence", "people")) == ("epsilon",):
+            rate = positive("epsilon", epsilon)
+        else:
+            wish, crowd = Accuracy(positive("within", within), confidence, 1), whole("people", people)
+            rate = wish.turning_point(lambda e: _margin(e, kinds, wish.confidence, crowd) <= wish.within)[1]
+        if rate > _LARGEST_EPSILON:
+            remedy = f"stay at or below {_LARGEST_EPSILON}"
+            raise ParameterError("epsilon", epsilon or rate, reason="promises nothing", remedy=remedy)
+        object.__setattr__(self, "event", events.RandomizedResponse(epsilon=rate, categories=kinds))
+        object.__setattr__(self, "_truthful", Coin(lambda bits: _truth_bounds(rate, kinds, bits)))
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The price of one answer."""
+        return self.event.epsilon
+
+    @property
+    def loss(self) -> PricedLoss:
+        """What one answer costs, in every currency."""
+        return price(self.event)
+
+    @overload
+    def release(self, value: Integer) -> int: ...
+    @overload
+    def release(self, value: Integers) -> NDArray[np.int64]: ...
+    def release(self, value: Integer | Integers) -> int | NDArray[np.int64]:
+        """Return one answer, or one answer for every person of a vector."""
+        truth, last = integers(value), self.event.categories - 1
+        if isinstance(truth, int):
+            answer, other = min(max(truth, 0), last), uniform_below(last) if last > 1 else 0
+            return answer if self._truthful.toss(SYSTEM) else other + (other >= answer)
+        answers = np.clip(truth, 0, last)
+        others = uniform_below_many(last, truth.size).reshape(truth.shape) if last > 1 else np.int64(0)
+        honest = self._truthful.toss_many(truth.size, SYSTEM).reshape(truth.shape)
+        return np.where(honest, answers, others + (others >= answers))
+
+    def estimate(self, counts: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Return unbiased estimates of how many people are in each category, from how many gave each answer.
+
+        Estimates may be negative or not whole: to cut them would bias them.
+        """
+        answers = np.asarray(counts, np.float64)
+        if answers.shape != (self.event.categories,):
+            remedy = f"count the answers of all {self.event.categories} categories"
+            raise ParameterError("counts", counts, reason="is no count of every category", remedy=remedy)
+        chances = _Chances(self.event.epsilon, self.event.categories)
+        estimates: NDArray[np.float64] = (answers - answers.sum() * chances.lie) / chances.gap
+        return estimates
+
+    def standard_error(self, *, people: int) -> float:
+        """Return the largest standard deviation, over all truths, of the estimated number of people in a category."""
+        chances = _Chances(self.event.epsilon, self.event.categories)
+        return math.sqrt(whole("people", people) * chances.variance) / chances.gap
+
+    def margin(self, confidence: Exact, *, people: int) -> float:
+        """Return m such that an estimated number of people is off by at most m, with probability at least `confidence`.
+
+        It holds for all truths and numbers of people (Chernoff's bound, not a normal approximation).
+        """
+        chance, crowd = probability("confidence", confidence), whole("people", people)
+        return _margin(self.event.epsilon, self.event.categories, chance, crowd)
+
+    def confidence(self, margin: Exact, *, people: int) -> float:
+        """Return a probability, rounded down, with which an estimated number of people is off by at most `margin`."""
+        chances, crowd = _Chances(self.event.epsilon, self.event.categories), whole("people", people)
+        exponents = crowd * chances.cumulants(_TILTS) - _TILTS * float(exact("margin", margin)) * chances.gap
+        return max(0.0, 1 - 2 * math.exp(min(0.0, float(exponents.min()))) * (1 + _SLACK))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class _Chances:
+    """How likely one answer is: from a person whose truth it is, and as a lie; `gap` is the difference."""
+
+    truth: float
+    lie: float
+    gap: float
+    _others: tuple[float, float]
+
+    def __init__(self, epsilon: Fraction, categories: int) -> None:
+        rate = min(float(epsilon), 600.0)
+        weight = math.exp(-rate)
+        total = 1 + (categories - 1) * weight
+        object.__setattr__(self, "truth", 1 / total)
+        object.__setattr__(self, "lie", weight / total)
+        object.__setattr__(self, "gap", -math.expm1(-rate) / total)
+        object.__setattr__(
+            self, "_others", ((categories - 1) * weight / total, (1 + (categories - 2) * weight) / total)
+        )
+
+    @property
+    def variance(self) -> float:
+        """The larger of the two variances that one person's answer can have."""
+        return max(self.truth * self._others[0], self.lie * self._others[1])
+
+    def cumulants(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bound log E e^(±tilt (X - E X)) for X the indicator of one answer, whatever the person's truth."""
+        bounds = [
+            np.logaddexp(math.log(other), math.log(chance) + sign * tilts) - sign * tilts * chance
+            for chance, other in zip((self.truth, self.lie), self._others, strict=True)
+            for sign in (1, -1)
+        ]
+        worst: NDArray[np.float64] = np.max(bounds, axis=0) + 1e-15 * (1 + tilts)
+        return worst
+
+
+def _margin(epsilon: Fraction, categories: int, confidence: Fraction, people: int) -> float:
+    chances = _Chances(epsilon, categories)
+    bounds = (people * chances.cumulants(_TILTS) + math.log(2 / (1 - confidence))) / _TILTS
+    return float(bounds.min()) / chances.gap * (1 + _SLACK)
+
+
+def _truth_bounds(epsilon: Fraction, categories: int, bits: int) -> tuple[int, int]:
+    """Bound 2^bits times the probability of the truth, 1 / (1 + (k - 1) e^(-ε))."""
+    precision = bits + categories.bit_length() + 8
+    low, high = exponential_bounds(epsilon.numerator, epsilon.denominator, precision)
+    one = 1 << precision
+    return (one << bits) // (one + (categories - 1) * high), -(-(one << bits) // (one + (categories - 1) * low))

@@ -1,0 +1,136 @@
+"""Scores of candidates, as integers on the lattice of the noise that will decide between them.
+
+Only differences from the best score matter, so that is what is kept; a candidate so far behind that it cannot win is
+taken to be at a floor. Neither step lets two candidates move apart by more than their scores did.
+
+Proof: proofs/scores.md
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.accounting.rounding import float_above
+from lapwing.mechanisms.margins import Accuracy
+from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.noisy_sums import Grid, Integers, Reals, integers, wrong_size
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Exact, positive, whole
+
+Scores: TypeAlias = Integers | Reals
+
+_LARGEST_SCORE = 1 << 61
+_LARGEST_RATE = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreLattice:
+    """How the scores of `candidates` are read: one step of score is `multiplier` lattice steps.
+
+    One noise scale is 2^unit_bits lattice steps, or `scale` in units of score. No candidate counts as more than `floor`
+    steps of score behind the best one.
+    """
+
+    candidates: int
+    epsilon: Fraction
+    multiplier: int
+    floor: int
+    unit_bits: int
+    grid: Grid | None = None
+
+    @property
+    def unit(self) -> Fraction:
+        """One lattice step in units of score."""
+        return (self.grid.step if self.grid else Fraction(1)) / self.multiplier
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise in units of score."""
+        return self.unit * (1 << self.unit_bits)
+
+    def in_scores(self, scales: float) -> float:
+        """Return so many noise scales in units of score, rounded up."""
+        return float_above(Fraction(scales) * self.scale)
+
+    def offsets(self, scores: Scores) -> NDArray[np.int64]:
+        """Open the scores and return how far each lies behind the best: lattice steps, at most 0."""
+        exact = self.grid.steps(scores) if self.grid else integers(scores)
+        if isinstance(exact, int) or exact.shape != (self.candidates,):
+            del exact
+            raise wrong_size(self.candidates)
+        bounded = np.clip(exact, -_LARGEST_SCORE, _LARGEST_SCORE)
+        behind: NDArray[np.int64] = np.maximum(bounded - bounded.max(), -self.floor) * self.multiplier
+        return behind
+
+
+def score_lattice(
+    *,
+    sensitivity: Exact,
+    candidates: int,
+    epsilon: Exact | None,
+    within: Exact | None,
+    confidence: Exact | None,
+    monotone_under: Adjacency | None,
+    grid: Exact | None,
+    unit_bits: int,
+    floor_bits: int,
+    shortfall: Callable[[Fraction, int], float],
+) -> ScoreLattice:
+    """Return the lattice on which noise of scale 2Δ/ε, or Δ/ε for monotone scores, has 2^unit_bits steps a scale.
+
+    `shortfall(confidence, candidates)` says how many noise scales the chosen score may be behind the best: from it
+    comes the smallest epsilon for a wanted accuracy. The other parameters are those of the mechanisms.
+    """
+    number = whole("candidates", candidates, most=2**31)
+    lattice = None if grid is None else Grid(positive("grid", grid))
+    step = Fraction(1) if lattice is None else lattice.step
+    if lattice is None:
+        moves = whole("sensitivity", sensitivity)
+    else:
+        moves = lattice.l1_steps(positive("sensitivity", sensitivity), 1)
+    if not _is_monotone(monotone_under):
+        moves *= 2
+
+    def multiplier(rate: Fraction) -> int:
+        return math.floor(rate / moves * (1 << unit_bits))  # rounded down: towards more noise
+
+    given = {"epsilon": epsilon, "within": within, "confidence": confidence}
+    if one_way("noise", given, ("epsilon",), ("within", "confidence")) == ("epsilon",):
+        price = positive("epsilon", epsilon)
+    else:
+        wish = Accuracy(positive("within", within), confidence, 1)
+        behind = Fraction(shortfall(wish.confidence, number)) * step * (1 << unit_bits)
+        price = wish.turning_point(lambda rate: behind <= wish.within * multiplier(rate))[1]
+    if not 0 < multiplier(price) <= _LARGEST_RATE << unit_bits:
+        raise ParameterError(
+            "epsilon",
+            price,
+            reason="is out of range for this sensitivity",
+            remedy=f"stay between {moves}/2^{unit_bits} and {moves * _LARGEST_RATE}",
+        )
+    floor = (1 << floor_bits) // multiplier(price)
+    return ScoreLattice(
+        candidates=number, epsilon=price, multiplier=multiplier(price), floor=floor, unit_bits=unit_bits, grid=lattice
+    )
+
+
+def _is_monotone(monotone_under: Adjacency | None) -> bool:
+    match monotone_under:
+        case None:
+            return False
+        case Adjacency.ADD_REMOVE:
+            return True
+        case _:
+            raise ParameterError(
+                "monotone_under",
+                monotone_under,
+                reason="is no adjacency under which all scores move the same way: where a person is replaced, one may "
+                "rise while another falls",
+                remedy="leave it out, at twice the noise",
+            )

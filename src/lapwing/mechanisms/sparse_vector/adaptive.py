@@ -1,0 +1,134 @@
+"""A sparse vector that charges half for a clear yes, so that up to twice as many are to be had.
+
+Every question is first compared with more noise and a bar that only a clear yes reaches; what does not reach it is
+compared again with the ordinary noise. Worth it where many values lie far above the threshold.
+"""
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Self
+
+from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.pure import StreamNoise, best_share, noise_of
+from lapwing.mechanisms.sparse_vector.rule import Rule, comparison
+from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, one_of, set_shared, settle
+from lapwing.mechanisms.sparse_vector.tails import mean, reach
+from lapwing.vocabulary.event import PureRelease
+from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
+
+_USUAL_QUESTIONS = 1000  # the bar of a clear yes is set for so many questions where it is not said how many there are
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class AdaptiveSparse(StreamMechanism):
+    """Like `SparseVector`, but a clear yes costs half of `yes_price`; halts when an ordinary yes is more than is left.
+
+    So it gives from `yeses` up to 2 * `yeses` - 1 yeses, each with its gap, for the same epsilon.
+
+    Parameters
+    ----------
+    epsilon : what the stream costs at most
+    yeses : how many ordinary yeses it could pay
+    threshold, moves, grid, noise, threshold_share, shift, questions : as for `SparseVector`
+    clear_by : how far above the threshold, after noise, a clear yes must be; if it is not given, so far that among the
+        `questions` (or a thousand) a false one is seldom
+
+    Examples
+    --------
+    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
+    >>> with AdaptiveSparse(epsilon=1, yeses=8, threshold=200, moves=counts).open() as stream:
+    ...     clear = stream.ask(100_000)
+    ...     bool(clear), clear.price
+    (True, Fraction(1, 20))
+
+    References
+    ----------
+    Z. Ding, Y. Wang, Y. Xiao, G. Wang, D. Zhang, D. Kifer: Free gap estimates from the exponential mechanism, sparse
+    vector, noisy max and related algorithms, VLDB Journal 32, 2023.
+
+    Proof: proofs/sparse_vector.md
+    """
+
+    epsilon: Fraction
+    yeses: int
+    threshold: Fraction
+    moves: Movement
+    grid: Fraction
+    noise: StreamNoise
+    threshold_share: Fraction
+    clear_by: Fraction
+    shift: Fraction
+    questions: int | None
+    rule: Rule = field(init=False, repr=False, compare=False)
+
+    def __init__(
+        self,
+        *,
+        epsilon: Exact,
+        yeses: int,
+        threshold: Exact,
+        moves: Movement,
+        grid: Exact = 1,
+        noise: StreamNoise = StreamNoise.GEOMETRIC,
+        threshold_share: Exact | None = None,
+        clear_by: Exact | None = None,
+        shift: Exact = 0,
+        questions: int | None = None,
+    ) -> None:
+        set_shared(self, threshold, moves, grid)
+        share = best_share(moves.in_steps(self.grid), whole("yeses", yeses))
+        settle(
+            self,
+            epsilon=positive("epsilon", epsilon),
+            yeses=whole("yeses", yeses),
+            noise=one_of(StreamNoise, "noise", noise),
+            threshold_share=share if threshold_share is None else probability("threshold_share", threshold_share),
+            shift=ceil_to_grid(exact("shift", shift), self.grid),
+            questions=None if questions is None else whole("questions", questions),
+        )
+        settle(self, clear_by=self._clear_by(clear_by))
+        settle(self, rule=self._rule())
+
+    @property
+    def threshold_epsilon(self) -> Fraction:
+        """What the first answer costs, whatever it is."""
+        return self.epsilon * self.threshold_share
+
+    @property
+    def yes_price(self) -> Fraction:
+        """What an ordinary yes costs; a clear one costs half."""
+        return (self.epsilon - self.threshold_epsilon) / self.yeses
+
+    @property
+    def event(self) -> PureRelease:
+        """The whole stream, at its dearest."""
+        return PureRelease(epsilon=self.epsilon)
+
+    def placed_for(self, questions: int, confidence: Exact = "0.9") -> Self:
+        """Return the same stream with both bars where the margin for so many questions is smallest."""
+        placed = replace(self, clear_by=None, questions=questions)  # type: ignore[arg-type]  # None: set it anew
+        return replace(placed, shift=self.shift + placed.best_lift(questions, confidence))
+
+    def _clear_by(self, given: Exact | None) -> Fraction:
+        if given is not None:
+            return ceil_to_grid(exact("clear_by", given), self.grid)
+        noise = noise_of(self.noise)(self.moves.in_steps(self.grid)[1], self.yes_price / 2)
+        steps = reach(noise, 1 / (2 * (self.questions or _USUAL_QUESTIONS))) - round(mean(noise))
+        return max(steps, 0) * self.grid
+
+    def _rule(self) -> Rule:
+        rise, span = self.moves.in_steps(self.grid)
+        noise = noise_of(self.noise)
+        once, lifted = noise(rise, self.threshold_epsilon), int(self.shift / self.grid)
+        clear, ordinary = noise(span, self.yes_price / 2), noise(span, self.yes_price)
+        return Rule(
+            threshold_noise=once,
+            comparisons=(
+                comparison(clear, once, lifted=lifted + int(self.clear_by / self.grid), units=1),
+                comparison(ordinary, once, lifted=lifted, units=2),
+            ),
+            units=2 * self.yeses,
+            opening_price=self.threshold_epsilon,
+            unit_price=self.yes_price / 2,
+        )

@@ -1,0 +1,97 @@
+"""Screening pairs of features for correlation: a score that one person can move by little, and by how much.
+
+Pearson's coefficient itself is no question for a stream: where a feature hardly varies, one person can turn it from 0
+into 1. The score here has a sharp bound, and never finds a correlation that is not there.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Exact, probability, whole
+from lapwing.vocabulary.sensitive import Sensitive
+
+_FINEST = 1024  # products of two features, summed over 2^33 people, are still exact as floats
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class CorrelationScreen:
+    """Scores every pair of features by 2 |Σ xy| - τ Σ (x² + y²): at least 0 only if they correlate by τ or more.
+
+    Features are numbers between -1 and 1, where 0 stands for a public centre (not the mean of the table) and 1 for a
+    public range; what lies outside is clipped, what is missing (NaN) counts as 0. The correlation that is meant is
+    Σ xy / √(Σx² Σy²). Its root is at most the mean of Σx² and Σy², and equal to it where the two are alike: so a score
+    of at least 0 says that the correlation, of either sign, is at least τ.
+
+    Parameters
+    ----------
+    at_least : τ, between 0 and 1
+    resolution : features are rounded to so many steps on either side of 0
+
+    Examples
+    --------
+    >>> screen = CorrelationScreen(at_least="0.5")
+    >>> screen.moves(Adjacency.ADD_REMOVE).in_steps(Fraction(1))
+    (96774, 129032)
+    >>> screen.pairs(3)
+    [(0, 1), (0, 2), (1, 2)]
+    >>> screen.scores(np.array([[0.5, -0.5, 0.0], [1.0, -1.0, 1.0]]))
+    <sensitive>
+
+    Proof: proofs/correlation_sensitivity.md
+    """
+
+    at_least: Fraction
+    resolution: int
+
+    def __init__(self, *, at_least: Exact, resolution: int = 127) -> None:
+        tau = probability("at_least", at_least)
+        if tau.denominator > _FINEST:
+            raise ParameterError(
+                "at_least", at_least, reason="is needlessly fine", remedy='write it with few digits, such as "0.3"'
+            )
+        object.__setattr__(self, "at_least", tau)
+        object.__setattr__(self, "resolution", whole("resolution", resolution, most=_FINEST))
+
+    def moves(self, adjacency: Adjacency, *, people: int = 1) -> Movement:
+        """Return how far one person can move the scores of all pairs.
+
+        An arriving person adds at most 2 (1 - τ) to a score and takes away at most 2 (1 + τ), where features go from
+        -1 to 1.
+        """
+        unit = 2 * self.resolution**2 * self.at_least.denominator
+        return Movement.of_arrivals(
+            adjacency, up=unit * (1 - self.at_least), down=unit * (1 + self.at_least), people=people
+        )
+
+    def scores(
+        self, features: NDArray[np.floating[Any]] | Sensitive[NDArray[np.floating[Any]]]
+    ) -> Sensitive[NDArray[np.int64]]:
+        """Return the score of every pair, in the order of `pairs`, as integers: to be asked whether it is at least 0.
+
+        Parameters
+        ----------
+        features : one row a person, one column a feature
+        """
+        opened = features.open_for_release() if isinstance(features, Sensitive) else features
+        if opened.ndim != 2 or opened.dtype.kind != "f":  # noqa: PLR2004 - rows and columns
+            raise ParameterError(
+                "features", Sensitive(None), reason="is no table of floats", remedy="give one row a person"
+            )
+        steps = np.rint(np.clip(np.nan_to_num(opened, nan=0.0), -1.0, 1.0) * self.resolution)
+        products = steps.T @ steps  # integers below 2^53: exact in any order
+        squares = np.diagonal(products)
+        first, second = np.triu_indices(steps.shape[1], 1)
+        tau = self.at_least
+        shared = np.abs(products[first, second]).astype(np.int64) * (2 * tau.denominator)
+        return Sensitive(shared - (squares[first] + squares[second]).astype(np.int64) * tau.numerator)
+
+    def pairs(self, features: int) -> list[tuple[int, int]]:
+        """Return which two features each score is about."""
+        return [(j, k) for j in range(features) for k in range(j + 1, features)]

@@ -1,0 +1,94 @@
+"""The lattice on which the values, thresholds and noise of a stream all live: the integers, or a finer or coarser grid.
+
+Values are put on it before any noise is drawn, and every number has its place there: NaN counts as 0, and what is too
+large saturates, so that no value of a table can make a stream fail. What is refused is refused by its type, which
+depends on a program and not on people. Thresholds are public numbers, rounded up.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.mechanisms.noisy_sums import Grid, Integer, Integers, Real, Reals, integers
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.sensitive import Sensitive
+
+Value: TypeAlias = Integer | Real
+Values: TypeAlias = Integers | Reals | Sequence[Value]
+Steps: TypeAlias = NDArray[np.int64]
+
+FARTHEST = 1 << 60
+"""Values and thresholds saturate at so many steps: their differences fit 64 bits, and no difference grows by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """The multiples of `step`, a power of two. With the step 1, values are integers by type: a float is refused.
+
+    Examples
+    --------
+    >>> Lattice("1/4").value(0.7), Lattice("1/4").threshold("0.7")
+    (3, 3)
+    >>> Lattice(1).value(0.5)
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: type(value) = <class 'float'> cannot be released here; ...
+    """
+
+    step: Fraction
+    _grid: Grid = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        grid = Grid(exact("grid", self.step))
+        object.__setattr__(self, "_grid", grid)
+        object.__setattr__(self, "step", grid.step)
+
+    def value(self, value: Value) -> int:
+        """Return the place of a value, in steps from zero."""
+        steps = self._place(value)
+        if not isinstance(steps, int):
+            raise ParameterError("value", Sensitive(None), reason="is a vector", remedy="use ask_many")
+        return _saturated(steps)
+
+    def values(self, values: Values) -> Steps:
+        """Return the places of many values."""
+        if isinstance(values, list | tuple):  # which may hold values that are wrapped one by one
+            return np.array([self.value(value) for value in values], np.int64)
+        steps = self._place(values)
+        if isinstance(steps, int) or steps.ndim != 1:
+            raise ParameterError("values", Sensitive(None), reason="is no list of values", remedy="use one dimension")
+        return np.clip(steps, -FARTHEST, FARTHEST)
+
+    def threshold(self, threshold: object) -> int:
+        """Return the first place that is at least a public number."""
+        if isinstance(threshold, Sensitive):
+            raise ParameterError(
+                "threshold",
+                threshold,
+                reason="is a value that was not released",
+                remedy="a threshold may depend on released answers only; put what it depends on into the value",
+            )
+        return _saturated(math.ceil(exact("threshold", threshold) / self.step))
+
+    def thresholds(self, thresholds: Sequence[object] | NDArray[Any]) -> Steps:
+        """Return the places of many thresholds."""
+        if isinstance(thresholds, np.ndarray) and thresholds.dtype.kind in "iu" and self.step == 1:
+            return self.values(thresholds)
+        return np.array([self.threshold(threshold) for threshold in thresholds], np.int64)
+
+    def number(self, steps: int) -> Fraction:
+        """Return the number that is so many steps from zero."""
+        return steps * self.step
+
+    def _place(self, value: Any) -> int | Steps:
+        return integers(value) if self.step == 1 else self._grid.steps(value)
+
+
+def _saturated(steps: int) -> int:
+    return max(-FARTHEST, min(FARTHEST, steps))

@@ -1,0 +1,109 @@
+"""How far one person can move the values of a stream, and which way.
+
+The price of a yes hangs on this. If a person can only push values one way (a newcomer never lowers a count), a yes
+costs half of what it costs otherwise. So the cheap case cannot be switched on: it follows from facts that are typed.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Exact, exact, positive, whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movement:
+    """For one of two neighbouring tables, every value of the stream lies within [-down, +up] of the other's.
+
+    It speaks of all questions of a stream together: of two neighbours, one and the same is the one whose values are at
+    most `up` higher and at most `down` lower. Make it with the constructor that names what is asked.
+
+    Parameters
+    ----------
+    up, down : the two bounds, at least 0 and not both 0
+    people : how many people are protected together; the bounds are for one of them
+
+    Examples
+    --------
+    >>> Movement.of_counts(Adjacency.ADD_REMOVE).is_one_way
+    True
+    >>> Movement.of_counts(Adjacency.REPLACE).is_one_way  # one count may rise while another one falls
+    False
+    >>> Movement.of_anything(sensitivity=3).in_steps(Fraction(1, 2))
+    (6, 12)
+    """
+
+    up: Fraction
+    down: Fraction
+    people: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("up", "down"):
+            bound = exact(name, getattr(self, name))
+            if bound < 0:
+                raise ParameterError(name, bound, reason="is negative", remedy="write how far, without a sign")
+            object.__setattr__(self, name, bound)
+        if not self.up + self.down:
+            raise ParameterError(
+                "up", 0, reason="and down are both zero", remedy="such a value needs no noise: show it"
+            )
+        object.__setattr__(self, "people", whole("people", self.people))
+
+    @classmethod
+    def of_counts(cls, adjacency: Adjacency, *, people: int = 1) -> "Movement":
+        """Describe counts of people who fulfil a condition on their own data, asked as "at least".
+
+        "At most 5" is not such a question; ask "at least 6" and turn the answer round. Neither is a difference of
+        counts, a share of the population, or a condition on several people at once: `of_anything` serves those.
+        """
+        return cls.of_sums(adjacency, most=1, people=people)
+
+    @classmethod
+    def of_sums(cls, adjacency: Adjacency, *, most: Exact, people: int = 1) -> "Movement":
+        """Describe sums of one term a person, each between 0 and `most` and computed from that person's data alone."""
+        return cls.of_arrivals(adjacency, up=most, down=0, people=people)
+
+    @classmethod
+    def of_arrivals(cls, adjacency: Adjacency, *, up: Exact, down: Exact, people: int = 1) -> "Movement":
+        """Describe values that an arriving person raises by at most `up` and lowers by at most `down`.
+
+        The bounds hold whoever is there already. Replacing a person is a departure and an arrival, so under `REPLACE` a
+        value moves by up to up + down, either way.
+        """
+        match adjacency:
+            case Adjacency.ADD_REMOVE:
+                return cls(up=exact("up", up), down=exact("down", down), people=people)
+            case Adjacency.REPLACE:
+                either_way = exact("up", up) + exact("down", down)
+                return cls(up=either_way, down=either_way, people=people)
+            case _:
+                raise ParameterError(
+                    "adjacency",
+                    adjacency,
+                    reason="is no adjacency",
+                    remedy="write Adjacency.ADD_REMOVE or Adjacency.REPLACE",
+                )
+
+    @classmethod
+    def of_anything(cls, *, sensitivity: Exact, people: int = 1) -> "Movement":
+        """Describe values of which it is only known that one person moves them by at most `sensitivity`, either way."""
+        bound = positive("sensitivity", sensitivity)
+        return cls(up=bound, down=bound, people=people)
+
+    @property
+    def is_one_way(self) -> bool:
+        """Whether all values of a pair of neighbours move the same way: then a yes costs half."""
+        return not self.up or not self.down
+
+    def in_steps(self, grid: Fraction) -> tuple[int, int]:
+        """Return (rise, span) for values put on the multiples of `grid`, in such multiples.
+
+        Between neighbours, in either order, no value rises by more than `rise`, and rises and falls of two values
+        together make at most `span`.
+
+        Proof: proofs/sparse_vector.md
+        """
+        up, down = math.ceil(self.up / grid), math.ceil(self.down / grid)
+        return self.people * max(up, down), self.people * (up + down)

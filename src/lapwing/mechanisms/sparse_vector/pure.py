@@ -1,0 +1,229 @@
+"""The sparse vector technique under pure differential privacy: the default, and what most streams should be.
+
+Noise on the threshold once, noise on every question, a halt at the last yes. The variant that shows the noisy value it
+compared is private at no epsilon, and not offered.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from fractions import Fraction
+from typing import Self
+
+from lapwing.mechanisms.margins import turning_point
+from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.rule import Rule, comparison, one_sided, two_sided
+from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, one_of, set_shared, settle
+from lapwing.noise.laws import DiscreteLaplace, Geometric
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import PureRelease
+from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
+
+
+class StreamNoise(Enum):
+    """Which exact noise a stream draws."""
+
+    GEOMETRIC = "geometric"
+    """One-sided, moved to mean zero: half the variance of the other at the same price. The default."""
+
+    LAPLACE = "laplace"
+    """Two-sided, as the textbooks have it."""
+
+
+class YesTells(Enum):
+    """What comes with a yes."""
+
+    GAP = "gap"
+    """A noisy distance from the threshold, at no extra cost."""
+
+    NUMBER = "number"
+    """The gap, and the value with noise of its own, which has a share of epsilon to itself."""
+
+    NOTHING_MORE = "nothing more"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SparseVector(StreamMechanism):
+    """Says for each of any number of values whether it is at least a threshold, and stops at the `yeses`-th yes.
+
+    It is epsilon-differentially private whatever and however much is asked, adaptively and with a threshold for every
+    question. What it has cost depends on what it answered: `threshold_epsilon` with the first answer, and `yes_price`
+    with every yes. A no is free.
+
+    Parameters
+    ----------
+    epsilon : what the stream costs when all its yeses are given
+    yeses : how many yeses it gives
+    threshold : what values are compared with where a question does not say otherwise
+    moves : how far one person can move the values, and which way
+    grid : a power of two on whose multiples values are put; 1 for counts, which must be integers
+    noise : one-sided, unless the textbooks are to be followed
+    tells : what comes with a yes
+    threshold_share : the part of what decides that hides the threshold; the best one if not given
+    number_share : the part of epsilon that numbers get, where a yes tells a number
+    shift : a public number that is added to every threshold; see `placed_for`
+    questions : how many questions there will be, where that is fixed in advance; it makes intervals shorter
+
+    Examples
+    --------
+    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
+    >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
+    >>> cohorts.threshold_epsilon, cohorts.yes_price
+    (Fraction(1, 5), Fraction(1, 10))
+    >>> cohorts.chance_of_yes(140) < 0.01 < 0.99 < cohorts.chance_of_yes(240)
+    True
+
+    References
+    ----------
+    C. Dwork, A. Roth: The Algorithmic Foundations of Differential Privacy (2014), section 3.6. M. Lyu, D. Su, N. Li:
+    Understanding the Sparse Vector Technique for Differential Privacy, PVLDB 10(6), 2017, Algorithms 1 and 7. Z. Ding,
+    Y. Wang, D. Zhang, D. Kifer: Free Gap Information from the Differentially Private Sparse Vector and Noisy Max
+    Mechanisms, PVLDB 13(3), 2019.
+
+    Proof: proofs/sparse_vector.md
+    """
+
+    epsilon: Fraction
+    yeses: int
+    threshold: Fraction
+    moves: Movement
+    grid: Fraction
+    noise: StreamNoise
+    tells: YesTells
+    threshold_share: Fraction
+    number_share: Fraction
+    shift: Fraction
+    questions: int | None
+    rule: Rule = field(init=False, repr=False, compare=False)
+
+    def __init__(
+        self,
+        *,
+        epsilon: Exact,
+        yeses: int,
+        threshold: Exact,
+        moves: Movement,
+        grid: Exact = 1,
+        noise: StreamNoise = StreamNoise.GEOMETRIC,
+        tells: YesTells = YesTells.GAP,
+        threshold_share: Exact | None = None,
+        number_share: Exact | None = None,
+        shift: Exact = 0,
+        questions: int | None = None,
+    ) -> None:
+        set_shared(self, threshold, moves, grid)
+        share = best_share(moves.in_steps(self.grid), whole("yeses", yeses))
+        settle(
+            self,
+            epsilon=positive("epsilon", epsilon),
+            yeses=whole("yeses", yeses),
+            noise=one_of(StreamNoise, "noise", noise),
+            tells=one_of(YesTells, "tells", tells),
+            threshold_share=share if threshold_share is None else probability("threshold_share", threshold_share),
+            number_share=_number_share(tells, number_share),
+            shift=ceil_to_grid(exact("shift", shift), self.grid),
+            questions=None if questions is None else whole("questions", questions),
+        )
+        settle(self, rule=self._rule())
+
+    @property
+    def threshold_epsilon(self) -> Fraction:
+        """What the first answer costs, whatever it is."""
+        return self.epsilon * (1 - self.number_share) * self.threshold_share
+
+    @property
+    def yes_price(self) -> Fraction:
+        """What every yes costs, its number included."""
+        return (self.epsilon - self.threshold_epsilon) / self.yeses
+
+    @property
+    def number_price(self) -> Fraction:
+        """The part of the price of a yes that is for its number."""
+        return self.epsilon * self.number_share / self.yeses
+
+    @property
+    def event(self) -> PureRelease:
+        """The whole stream, with all its yeses."""
+        return PureRelease(epsilon=self.epsilon)
+
+    def _rule(self) -> Rule:
+        rise, span = self.moves.in_steps(self.grid)
+        noise = noise_of(self.noise)
+        threshold_noise = noise(rise, self.threshold_epsilon)
+        query_noise = noise(span, self.yes_price - self.number_price)
+        return Rule(
+            threshold_noise=threshold_noise,
+            comparisons=(comparison(query_noise, threshold_noise, lifted=int(self.shift / self.grid)),),
+            units=self.yeses,
+            opening_price=self.threshold_epsilon,
+            unit_price=self.yes_price,
+            fresh_noise=two_sided(rise, self.number_price) if self.tells is YesTells.NUMBER else None,
+            shows_gap=self.tells is not YesTells.NOTHING_MORE,
+        )
+
+    def placed_for(self, questions: int, confidence: Exact = "0.9") -> Self:
+        """Return the same stream with its threshold shifted so that the margin for so many questions is smallest.
+
+        Of many questions just below the threshold some will meet large noise, so a stream for many questions does well
+        to shift its threshold up. It then misses more of what lies just above: right for a search through thousands,
+        wrong for a few questions of which most deserve a yes.
+        """
+        return replace(self, shift=self.shift + self.best_lift(questions, confidence), questions=questions)
+
+    def for_margin(self, within: Exact, *, questions: int, confidence: Exact = "0.9") -> Self:
+        """Return the same stream, placed for so many questions, at the smallest epsilon (of three digits) for a margin.
+
+        Parameters
+        ----------
+        within : how far from the threshold values may be at least, for all of them to be decided right
+        questions : how many are asked
+        confidence : the probability that every answer is right
+        """
+        wanted = positive("within", within)
+
+        def granted(epsilon: Fraction) -> bool:
+            return self._priced(epsilon, questions, confidence).margin(confidence, questions=questions) <= wanted
+
+        return self._priced(turning_point(granted, digits=3)[1], questions, confidence)
+
+    def _priced(self, epsilon: Fraction, questions: int, confidence: Exact) -> Self:
+        return replace(self, epsilon=epsilon, shift=Fraction(0)).placed_for(questions, confidence)
+
+
+def best_share(moves: tuple[int, int], yeses: int) -> Fraction:
+    """Return the part of epsilon for the threshold that makes the variance of a comparison smallest.
+
+    With the scales rise/ε₁ and yeses*span/ε₂ the sum of squares is smallest for ε₁ : ε₂ = 1 : (yeses*span/rise)^(2/3).
+    Any share is private; this one is computed in integers, to be the same everywhere.
+
+    >>> best_share((1, 1), yeses=8), best_share((1, 2), yeses=4)
+    (Fraction(1, 5), Fraction(1, 5))
+    """
+    rise, span = moves
+    precision = 10**6
+    return Fraction(precision, precision + _cube_root((yeses * span) ** 2 * precision**3 // rise**2))
+
+
+def _cube_root(n: int) -> int:
+    """Return the largest integer whose cube is at most n."""
+    low, high = 0, 1 << (n.bit_length() // 3 + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle**3 <= n else (low, middle)
+    return low
+
+
+def noise_of(kind: StreamNoise) -> Callable[[int, Fraction], Geometric | DiscreteLaplace]:
+    """Return what makes noise of this kind from a reach in steps and an epsilon."""
+    return one_sided if kind is StreamNoise.GEOMETRIC else two_sided
+
+
+def _number_share(tells: YesTells, given: Exact | None) -> Fraction:
+    if tells is YesTells.NUMBER:
+        return Fraction(1, 2) if given is None else probability("number_share", given)
+    if given is not None and exact("number_share", given):
+        raise ParameterError(
+            "number_share", given, reason="pays for numbers that no yes tells", remedy="write tells=YesTells.NUMBER"
+        )
+    return Fraction(0)

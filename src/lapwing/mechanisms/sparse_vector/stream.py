@@ -1,0 +1,352 @@
+"""A running stream: the only thing here that holds a secret.
+
+The secret is the threshold's noise, drawn once. Whoever learns it, or asks on after the stream has halted, voids the
+guarantee. So it is in no repr, pickle, copy or error; it is dropped at the last yes and at closing; and one lock makes
+two threads at the boundary take turns.
+"""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from fractions import Fraction
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.mechanisms.sparse_vector import sealing
+from lapwing.mechanisms.sparse_vector.answers import Answer, Answers
+from lapwing.mechanisms.sparse_vector.lattice import Lattice, Steps, Value, Values
+from lapwing.mechanisms.sparse_vector.rule import Comparison, Rule
+from lapwing.noise.randomness import SYSTEM, RandomSource
+from lapwing.vocabulary.errors import ParameterError, SecrecyError, StreamError, StreamHaltedError
+from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.sensitive import Sensitive
+
+_SMALLEST_CHUNK, _LARGEST_CHUNK = 1 << 9, 1 << 16  # an early last yes wastes little noise, a late one little time
+
+
+class Status(Enum):
+    """Whether a stream can be asked."""
+
+    OPEN = "open"
+    HALTED = "halted: its last yes, or its last question, is behind it"
+    SUSPENDED = "suspended: its sealed bytes go on from here"
+    CLOSED = "closed"
+
+
+class Stream:
+    """Answers "is the value at least the threshold?" until its yeses are used up. Open one with a mechanism's `open`.
+
+    Questions may be chosen after seeing earlier answers, and so may thresholds; a threshold may depend on nothing else.
+    A value may be wrapped as `Sensitive`. Every number is answered: NaN counts as 0, and infinities as the ends of the
+    lattice. A value of the wrong type is refused, and leaves the stream as it was.
+
+    Examples
+    --------
+    >>> from lapwing.mechanisms.sparse_vector.movement import Movement
+    >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
+    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
+    >>> with SparseVector(epsilon=1, yeses=2, threshold=200, moves=counts).open() as stream:
+    ...     far_below, far_above = stream.ask(-10_000), stream.ask(10_000)
+    ...     bool(far_below), bool(far_above), stream.yeses, stream.spent
+    (False, True, 1, Fraction(...))
+
+    Proof: proofs/sparse_vector.md
+    """
+
+    __slots__ = (
+        "__noise",
+        "_asked",
+        "_lattice",
+        "_lock",
+        "_name",
+        "_process",
+        "_rule",
+        "_sequence",
+        "_status",
+        "_threshold",
+        "_units",
+        "_yeses",
+    )
+
+    def __init__(
+        self, rule: Rule, lattice: Lattice, *, threshold: int, name: str, sequence: int, state: sealing.State
+    ) -> None:
+        self._rule, self._lattice, self._name, self._sequence = rule, lattice, name, sequence
+        self._threshold, self._process = threshold, os.getpid()
+        self._lock = threading.Lock()
+        self._asked, self._yeses, self._units = state.asked, state.yeses, state.units
+        self.__noise: Sensitive[int] | None = Sensitive(state.threshold_noise)
+        self._status = Status.OPEN
+        self._halt_if_done()
+
+    @classmethod
+    def opened(cls, rule: Rule, lattice: Lattice, *, threshold: int, name: str, source: RandomSource) -> Self:
+        """Draw the threshold's noise and start."""
+        state = sealing.State(threshold_noise=rule.threshold_noise.draw(source=source), asked=0, yeses=0, units=0)
+        return cls(rule, lattice, threshold=threshold, name=name, sequence=0, state=state)
+
+    @classmethod
+    def resumed(
+        cls, rule: Rule, lattice: Lattice, *, threshold: int, name: str, sequence: int, key: bytes, sealed: bytes
+    ) -> Self:
+        """Go on from sealed bytes that carry exactly this rule, lattice, threshold, name and sequence."""
+        label = sealing.label(rule, lattice, threshold=threshold, name=name, sequence=sequence)
+        return cls(
+            rule, lattice, threshold=threshold, name=name, sequence=sequence, state=sealing.unseal(sealed, key, label)
+        )
+
+    @property
+    def status(self) -> Status:
+        """Whether it can be asked."""
+        return self._status
+
+    @property
+    def asked(self) -> int:
+        """How many questions were answered."""
+        return self._asked
+
+    @property
+    def yeses(self) -> int:
+        """How many of the answers were yes."""
+        return self._yeses
+
+    @property
+    def sequence(self) -> int:
+        """How often the stream was suspended: what must be said to resume it."""
+        return self._sequence
+
+    @property
+    def spent(self) -> Fraction | None:
+        """The epsilon that the answers so far have cost: nothing before the first, then opening and yeses.
+
+        None for a stream that has no pure epsilon, and is paid whole at opening.
+
+        Proof: proofs/sparse_vector_pay_per_yes.md
+        """
+        return self._rule.price_of(self._units) if self._asked or not self._rule.is_pure else Fraction(0)
+
+    @property
+    def reserved(self) -> Fraction | None:
+        """The epsilon that must be held back while the stream can be asked, so that every yes can be paid.
+
+        None for a stream that has no pure epsilon.
+        """
+        whole, spent = self._rule.price_of(self._rule.units), self.spent
+        if whole is None or spent is None:
+            return None
+        return whole - spent if self._status in {Status.OPEN, Status.SUSPENDED} else Fraction(0)
+
+    def ask(self, value: Value, threshold: Exact | None = None, *, source: RandomSource = SYSTEM) -> Answer:
+        """Say, after noise, whether `value` is at least `threshold`.
+
+        Parameters
+        ----------
+        value : the exact value; it is put on the lattice of the stream
+        threshold : a public number, rounded up to the lattice; the stream's own if it is not given
+        source : where the noise of this one answer comes from: another one only to derive a sealed answer again
+        """
+        with self._lock:
+            self._require_open()
+            limit = self._threshold if threshold is None else self._lattice.threshold(threshold)
+            # All noise is there before the value is opened: neither its time nor its failure can depend on the value.
+            noises, fresh = self._rule.draw(source), self._rule.draw_fresh(1, source)
+            place = self._lattice.value(value)
+            self._asked += 1
+            passed = self._rule.decide(place - limit - self._secret(), noises)
+            if passed is not None:
+                return self._yes(*passed, limit, Sensitive(place), fresh)
+            self._halt_if_done()
+            return Answer(above=False, question=self._asked, threshold=self._lattice.number(limit))
+
+    def ask_many(
+        self,
+        values: Values,
+        thresholds: Exact | Sequence[Exact] | NDArray[Any] | None = None,
+        *,
+        source: RandomSource = SYSTEM,
+    ) -> Answers:
+        """Ask one value after the other, with the same law as by `ask`, until the values or the yeses are used up.
+
+        Parameters
+        ----------
+        values : an array or a list; all of it is checked before any noise is drawn
+        thresholds : one for all, or one for each; the stream's own if not given
+        source : where the noise comes from
+        """
+        with self._lock:
+            self._require_open()
+            places = Sensitive(self._lattice.values(values))
+            limits = self._limits(thresholds, len(places.open_for_release()))
+            first, yeses = self._asked + 1, dict[int, Answer]()
+            for span in self._chunks(len(limits)):
+                yeses |= self._ask_chunk(places, limits, span, source)
+                if self._status is Status.HALTED:
+                    break
+
+            answered = limits[: self._asked + 1 - first]
+            return Answers(first=first, thresholds=answered, step=self._lattice.step, yeses=yeses)
+
+    def lose(self) -> None:
+        """Count a question whose outcome cannot be told, after a crash or a failure, as the yes that it may have been.
+
+        Whether an answer is lost may depend on its noise; a lost answer therefore costs what a yes costs. A stream
+        whose noise is not priced for that (several comparisons, or Gaussian noise) refuses, and stays as it is: derive
+        the answer again from the same source, or close the stream at its full price.
+
+        Proof: proofs/sparse_vector_pay_per_yes.md
+        """
+        with self._lock:
+            self._require_open()
+            if len(self._rule.comparisons) > 1 or not self._rule.is_pure:
+                raise StreamError("the noise of this stream is not priced for lost answers; derive the answer again")
+            self._asked += 1
+            self._yeses += 1
+            self._units += self._rule.dearest
+            self._halt_if_done()
+
+    def suspend(self, key: bytes) -> bytes:
+        """End this object and return its state, sealed, to be resumed by the mechanism that opened it.
+
+        Each suspension has the next `sequence`, and only the latest may ever be resumed: keep the sequence where it
+        cannot be rolled back, and move it on before the resumed stream is asked. Two streams that go on from the same
+        bytes share their threshold noise; their yeses would be paid once and given twice.
+
+        Parameters
+        ----------
+        key : 32 secret bytes, kept apart from the sealed ones
+        """
+        with self._lock:
+            if self._status in {Status.SUSPENDED, Status.CLOSED}:
+                self._require_open()
+            sequence = self._sequence + 1
+            label = sealing.label(
+                self._rule, self._lattice, threshold=self._threshold, name=self._name, sequence=sequence
+            )
+            noise = 0 if self.__noise is None else self._secret()
+            state = sealing.State(threshold_noise=noise, asked=self._asked, yeses=self._yeses, units=self._units)
+            sealed = sealing.seal(state, key, label)
+            self._sequence, self._status, self.__noise = sequence, Status.SUSPENDED, None
+            return sealed
+
+    def close(self) -> None:
+        """Forget the threshold's noise. What is left of the reservation is released; closing twice is harmless."""
+        with self._lock:
+            self.__noise = None
+            self._status = Status.CLOSED
+
+    def _secret(self) -> int:
+        if self.__noise is None:
+            self._require_open()
+            raise AssertionError  # pragma: no cover - an open stream has its noise
+        return self.__noise.open_for_release()
+
+    def _require_open(self) -> None:
+        if os.getpid() != self._process:
+            raise StreamError("this stream lives in the process that opened it; suspend it there and resume it here")
+        match self._status:
+            case Status.OPEN:
+                return
+            case Status.HALTED if self._rule.units - self._units < self._rule.dearest:
+                raise StreamHaltedError(yeses=self._yeses)
+            case Status.HALTED:
+                raise StreamError(f"this stream was opened for {self._rule.questions} questions, and answered them")
+            case Status.SUSPENDED:
+                raise StreamError("this stream was suspended; resume it from its sealed bytes")
+            case Status.CLOSED:
+                raise StreamError("this stream was closed; open a new one")
+
+    def _halt_if_done(self) -> None:
+        if self._rule.units - self._units < self._rule.dearest or self._asked == self._rule.questions:
+            self._status = Status.HALTED
+            self.__noise = None
+
+    def _yes(
+        self, comparison: Comparison, noisy: int, limit: int, place: Sensitive[int], fresh: Iterator[int]
+    ) -> Answer:
+        self._yeses += 1
+        self._units += comparison.units
+        self._halt_if_done()
+        number, rule = self._lattice.number, self._rule
+        return Answer(
+            above=True,
+            question=self._asked,
+            threshold=number(limit),
+            price=comparison.units * rule.unit_price,
+            gap=number(noisy - comparison.centre) if rule.shows_gap else None,
+            number=None if rule.fresh_noise is None else number(place.open_for_release() + next(fresh)),
+        )
+
+    def _ask_chunk(
+        self, places: Sensitive[Steps], limits: Steps, span: range, source: RandomSource
+    ) -> dict[int, Answer]:
+        """Ask one chunk and return its yeses by position. What is left of the noise after a halt is discarded."""
+        noises = self._rule.draw_many(len(span), source)
+        fresh = self._rule.draw_fresh(self._rule.units - self._units, source)
+        before, yeses = self._asked - span.start, dict[int, Answer]()
+        for position, comparison, noisy in self._passed(places, limits, noises, span):
+            self._asked = before + position + 1
+            place = Sensitive(int(places.open_for_release()[position]))
+            yeses[position] = self._yes(comparison, noisy, int(limits[position]), place, fresh)
+            if self._status is Status.HALTED:
+                return yeses
+        self._asked = before + span.stop
+        self._halt_if_done()
+        return yeses
+
+    def _passed(
+        self, places: Sensitive[Steps], limits: Steps, noises: list[Steps], span: range
+    ) -> Iterator[tuple[int, Comparison, int]]:
+        inside = slice(span.start, span.stop)
+        distances = places.open_for_release()[inside] - limits[inside] - self._secret()
+        for at, comparison, noisy in self._rule.decide_many(distances, noises):
+            yield span.start + at, comparison, noisy
+
+    def _chunks(self, count: int) -> Iterator[range]:
+        if self._rule.questions is not None:
+            count = min(count, self._rule.questions - self._asked)
+        start, size = 0, _SMALLEST_CHUNK
+        while start < count:
+            yield range(start, min(start + size, count))
+            start, size = start + size, min(2 * size, _LARGEST_CHUNK)
+
+    def _limits(self, thresholds: Exact | Sequence[Exact] | NDArray[Any] | None, count: int) -> Steps:
+        if thresholds is None:
+            return np.broadcast_to(np.int64(self._threshold), count)
+        if isinstance(thresholds, str) or not isinstance(thresholds, Sequence | np.ndarray):
+            return np.broadcast_to(np.int64(self._lattice.threshold(thresholds)), count)
+        if len(thresholds) != count:
+            raise ParameterError(
+                "thresholds",
+                len(thresholds),
+                reason=f"is not the number of values, {count}",
+                remedy="give one threshold for each, or one for all",
+            )
+        return self._lattice.thresholds(thresholds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<stream {self._name!r}, {self._status.name.lower()}: {self._yeses} yeses in {self._asked} questions>"
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise SecrecyError(f"a stream may not be {what}: it holds a secret; suspend it under a key")
+
+    def __copy__(self) -> NoReturn:
+        self._refuse("copied")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        self._refuse("copied")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        self._refuse("pickled")

@@ -1,0 +1,172 @@
+"""What every kind of stream can do before it is opened: say what it costs, how far off it will be, and open."""
+
+from abc import ABC, abstractmethod
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeVar
+
+from lapwing.accounting.pricing import price
+from lapwing.mechanisms.sparse_vector import accuracy, estimates
+from lapwing.mechanisms.sparse_vector.answers import Answer
+from lapwing.mechanisms.sparse_vector.estimates import Interval
+from lapwing.mechanisms.sparse_vector.lattice import Lattice
+from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.rule import Rule
+from lapwing.mechanisms.sparse_vector.stream import Stream
+from lapwing.noise.randomness import SYSTEM, RandomSource
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.exact import Exact, exact, probability, whole
+from lapwing.vocabulary.loss import Loss
+
+Choice = TypeVar("Choice", bound=Enum)
+
+
+class StreamMechanism(ABC):
+    """Parameters of a stream, all public: `threshold`, `moves`, `grid`, what follows from them, and no secret."""
+
+    __slots__ = ()
+
+    threshold: Fraction
+    moves: Movement
+    grid: Fraction
+    questions: int | None
+    rule: Rule
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """What the whole stream costs at most, as it is priced and written into ledgers."""
+
+    @property
+    def loss(self) -> Loss:
+        """What the whole stream costs at most, in every currency."""
+        return price(self.event)
+
+    @property
+    def lattice(self) -> Lattice:
+        """The grid of values, thresholds and noise."""
+        return _lattice(self.grid)
+
+    def open(self, *, name: str = "", source: RandomSource = SYSTEM) -> Stream:
+        """Draw the noise of the threshold and start a stream; `name` tells it from others when it is sealed."""
+        return Stream.opened(self.rule, self.lattice, threshold=self._steps(), name=name, source=source)
+
+    def resume(self, sealed: bytes, *, key: bytes, sequence: int, name: str = "") -> Stream:
+        """Go on with a stream that this mechanism opened and that was suspended for the `sequence`-th time.
+
+        Bytes that were altered, that are not of this sequence, or that belong to another key, name or mechanism raise
+        `SealBrokenError`.
+        """
+        return Stream.resumed(
+            self.rule, self.lattice, threshold=self._steps(), name=name, sequence=sequence, key=key, sealed=sealed
+        )
+
+    def chance_of_yes(self, value: Exact, threshold: Exact | None = None) -> float:
+        """Return the probability of a yes if the true value were `value`, over all noise. No data is involved."""
+        number = exact("value", value)
+        steps = self.lattice.value(int(number) if number.denominator == 1 else number)
+        return accuracy.chance_of_yes(self.rule, steps - self._steps(threshold))
+
+    def margin(self, confidence: Exact = "0.95", *, questions: int | None = None, above: int | None = None) -> Fraction:
+        """Return how far values must be from the threshold for all answers to be right with probability `confidence`.
+
+        It is computed over all noise, for the worst case that `above` of the `questions` lie that far above the
+        threshold, and the others that far below.
+
+        Parameters
+        ----------
+        confidence : the probability that every answer is right
+        questions : how many are asked; those that the stream is meant for, if not said
+        above : how many should get a yes; as many as the stream has to give, if not said
+        """
+        below, high = self._worst_case(questions, above)
+        wanted = float(probability("confidence", confidence))
+        return self.lattice.number(accuracy.margin(self.rule, below=below, above=high, confidence=wanted))
+
+    def guaranteed_margin(
+        self, confidence: Exact = "0.95", *, questions: int | None = None, above: int | None = None
+    ) -> Fraction:
+        """Return what the union bound says about `margin`: a formula anyone can check, and a little larger.
+
+        For one-sided noise with the threshold placed between its two errors it is half of b₁ ln(2/β) + b₂ ln(2k/β),
+        where b₁ and b₂ are the scales of the noise on the threshold and on the k questions, and β = 1 - confidence.
+
+        Proof: proofs/sparse_vector_interval.md
+        """
+        below, high = self._worst_case(questions, above)
+        beta = float(1 - probability("confidence", confidence))
+        return self.lattice.number(accuracy.guaranteed_margin(self.rule, below=below, above=high, beta=beta))
+
+    def chance_all_right(self, margin: Exact, *, questions: int | None = None, above: int | None = None) -> float:
+        """Return the probability that every answer is right when all values are `margin` from the threshold."""
+        below, high = self._worst_case(questions, above)
+        steps = exact("margin", margin) // self.grid
+        return accuracy.chance_all_right(self.rule, margin=steps, below=below, above=high)
+
+    def best_lift(self, questions: int, confidence: Exact = "0.9") -> Fraction:
+        """Return by how much to shift the threshold up so that the margin for so many questions is smallest."""
+        below, above = self._worst_case(questions, None)
+        wanted = float(probability("confidence", confidence))
+        return self.lattice.number(accuracy.best_lift(self.rule, below=below, above=above, confidence=wanted))
+
+    def interval(self, answer: Answer, confidence: Exact = "0.95") -> Interval | None:
+        """Return where the value of a yes lies; None for a no, and where a yes tells nothing more.
+
+        With probability at least `confidence` over all noise *every* interval of the stream holds its value, so that it
+        does not matter which of them are looked at. For that reason it is much wider than the noise of one answer.
+
+        Proof: proofs/sparse_vector_interval.md
+        """
+        wanted = float(probability("confidence", confidence))
+        return estimates.interval(self.rule, self.lattice, answer, confidence=wanted, questions=self.questions)
+
+    def estimate(self, answer: Answer) -> float | None:
+        """Return the best single guess at the value of a yes: its number and its gap, weighted by their precision.
+
+        Where there is a gap only, the guess errs upwards, because a yes was given for a large gap: show `interval`.
+        """
+        return estimates.estimate(self.rule, answer, float(self.grid))
+
+    def _worst_case(self, questions: int | None, above: int | None) -> tuple[int, int]:
+        meant = self.questions if questions is None else questions
+        if meant is None:
+            raise ParameterError("questions", None, reason="are not counted", remedy="say how many will be asked")
+        asked = whole("questions", meant)
+        most = self.rule.units // self.rule.dearest
+        high = min(asked, most if above is None else whole("above", above, least=0, most=most))
+        return asked - high, high
+
+    def _steps(self, threshold: Exact | None = None) -> int:
+        return int(self.threshold / self.grid) if threshold is None else self.lattice.threshold(threshold)
+
+
+_lattice = lru_cache(maxsize=64)(Lattice)
+
+
+def set_shared(mechanism: StreamMechanism, threshold: Exact, moves: Movement, grid: Exact) -> None:
+    """Check the three parameters that every stream has, and set them."""
+    if not isinstance(moves, Movement):
+        raise ParameterError(
+            "moves",
+            moves,
+            reason="does not say how far one person can move a value",
+            remedy="write Movement.of_counts(Adjacency.ADD_REMOVE), or Movement.of_anything(sensitivity=...)",
+        )
+    lattice = Lattice(exact("grid", grid))
+    settle(mechanism, moves=moves, grid=lattice.step, threshold=lattice.number(lattice.threshold(threshold)))
+
+
+def settle(mechanism: StreamMechanism, **values: object) -> None:
+    """Set fields of a frozen mechanism while it is being built."""
+    for name, value in values.items():
+        object.__setattr__(mechanism, name, value)
+
+
+def one_of(kind: type[Choice], name: str, given: object) -> Choice:
+    """Return `given` if it is one of the choices."""
+    if not isinstance(given, kind):
+        choices = " or ".join(str(choice) for choice in kind)
+        raise ParameterError(name, given, reason=f"is no {kind.__name__}", remedy=f"write {choices}")
+    return given

@@ -1,0 +1,83 @@
+"""The Gaussian stream: calibrated by the proved bound, drawn by the law it is priced for."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from lapwing.accounting.pricing import price
+from lapwing.auditor.noise_laws import Gaussian
+from lapwing.auditor.privacy_loss import NeighbouringPair
+from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
+from lapwing.auditor.transcript_laws import renyi_divergence
+from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
+from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
+from mechanisms.sparse_vector.suspects import COUNTS, REPLACED
+from statistical.goodness import fits, p_value
+
+BUDGET = {"epsilon": 1, "delta": "1e-6", "yeses": 10, "questions": 200, "threshold": 0}
+
+
+@pytest.mark.parametrize("moves", [COUNTS, REPLACED, Movement.of_anything(sensitivity="0.75")], ids=["1", "2", "3"])
+def test_a_stream_for_a_budget_keeps_it_and_uses_it(moves) -> None:
+    stream = GaussianSparse.for_budget(**BUDGET, moves=moves, grid="1/4" if moves.up == Fraction(3, 4) else 1)
+    assert 0.98 < price(stream.event).epsilon(1e-6) <= 1
+    assert stream.loss.epsilon(1e-6) == price(stream.event).epsilon(1e-6)
+
+
+def test_the_event_tells_the_noise_as_it_is_drawn() -> None:
+    given = {"threshold_sigma": "2.3", "query_sigma": "7.1", "yeses": 2, "questions": 9, "threshold": 0, "grid": "1/4"}
+    event = GaussianSparse(**given, moves=COUNTS).event
+    assert (event.sensitivity, event.yeses, event.questions, event.with_gap) == (1, 2, 9, False)
+    assert event.threshold_sigma_squared >= Fraction("2.3") ** 2
+    assert event.query_sigma_squared == pytest.approx(7.1**2, rel=1e-6)
+    assert event.monotone
+    assert not GaussianSparse(**given, moves=REPLACED).event.monotone
+    assert not GaussianSparse(**given, moves=Movement.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=3)).event.monotone
+
+
+def test_what_it_says_is_within_its_price_by_the_oracle() -> None:
+    stream = GaussianSparse(threshold_sigma=4, query_sigma=6, yeses=1, questions=4, threshold=0, moves=REPLACED)
+    variant = SparseVectorVariant(threshold=Gaussian(4), query=Gaussian(6), yeses=1)
+    found = max(
+        renyi_divergence(variant, NeighbouringPair(here=[a, a, a, b], there=[a + 1, a + 1, a + 1, b - 1]), 8.0)
+        for a in (-5, 0, 8)
+        for b in (-30, -15, -5, 0)
+    )
+    assert 0.02 < found <= stream.loss.renyi(8.0)
+
+
+def test_where_it_halts_has_the_law_of_its_noise() -> None:
+    stream = GaussianSparse(threshold_sigma=3, query_sigma=5, yeses=1, questions=3, threshold=0, moves=COUNTS)
+    values, z = [-10, -10, -10], np.arange(-40, 41)
+    mass = np.diff(ndtr((np.append(z, 41) - 0.5) / 3))
+
+    def law(sigma):
+        no = [ndtr((z - value - 0.5) / sigma) for value in values]
+        yes_at = [mass @ (np.prod(no[:i], axis=0) * (1 - no[i])) for i in range(3)]
+        return np.array([*yes_at, 1 - sum(yes_at)])
+
+    counts = np.zeros(4)
+    for _ in range(15_000):
+        answers = stream.open().ask_many(values)
+        counts[answers.positions[0] if answers.positions else 3] += 1
+    assert fits(p_value(counts, law(5.0)))
+    assert not fits(p_value(counts, law(6.0)))
+
+
+def test_a_placed_stream_costs_the_same_and_errs_less() -> None:
+    stream = GaussianSparse(threshold_sigma=9, query_sigma=20, yeses=3, questions=300, threshold=0, moves=COUNTS)
+    placed = stream.placed_for()
+    assert placed.event == stream.event
+    assert placed.margin("0.9", questions=300) < stream.margin("0.9", questions=300)
+
+
+@pytest.mark.parametrize(
+    "change", [{"epsilon": 0}, {"delta": 0}, {"delta": 1}, {"yeses": 0}, {"questions": 0}], ids=repr
+)
+def test_what_is_no_budget_is_refused(change) -> None:
+    with pytest.raises(ParameterError):
+        GaussianSparse.for_budget(**BUDGET | change, moves=COUNTS)

@@ -1,0 +1,96 @@
+"""Margins are the exact quantiles of the noise, and everything that is derived from them errs towards caution."""
+
+from fractions import Fraction
+
+import mpmath as mp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lapwing.mechanisms import tails
+from lapwing.mechanisms.margins import Accuracy, Spread, turning_point
+from lapwing.vocabulary.errors import ParameterError
+from mechanisms import laws_by_hand as by_hand
+
+LAWS = {
+    "discrete laplace": (tails.discrete_laplace_tail, by_hand.discrete_laplace),
+    "rounded laplace": (tails.rounded_laplace_tail, by_hand.rounded_laplace),
+    "rounded gaussian": (tails.rounded_gaussian_tail, by_hand.rounded_gaussian),
+    "discrete gaussian": (tails.discrete_gaussian_tail, by_hand.discrete_gaussian),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("parameter", ["0.3", 1, "7/3", 12])
+@pytest.mark.parametrize("confidence", ["0.01", "0.5", "0.95", "0.999999"])
+@pytest.mark.parametrize("values", [1, 10])
+def test_a_margin_is_the_smallest_that_holds(name, parameter, confidence, values) -> None:
+    tail, law = LAWS[name]
+    margin = Spread(tail(Fraction(parameter))).margin(confidence, values)
+    laws = law(parameter, 400)
+    needed = by_hand.number(confidence)
+    assert (1 - by_hand.tail(laws, margin)) ** values >= needed
+    assert margin == 0 or (1 - by_hand.tail(laws, margin - 1)) ** values < needed
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("values", [1, 7])
+def test_the_confidence_of_a_margin_is_rounded_down(name, values) -> None:
+    tail, law = LAWS[name]
+    truth = (1 - by_hand.tail(law(5, 400), 9)) ** values
+    answer = Spread(tail(Fraction(5))).confidence(9, values)
+    assert truth - mp.mpf(10) ** -15 <= answer <= truth
+
+
+def test_a_margin_below_zero_has_no_confidence() -> None:
+    assert Spread(tails.discrete_laplace_tail(Fraction(5))).confidence("-0.1") == 0
+
+
+def test_a_margin_between_two_steps_counts_as_the_lower_one() -> None:
+    spread = Spread(tails.rounded_laplace_tail(Fraction(5)), Fraction(1, 4))
+    assert spread.confidence("0.99") == spread.confidence("0.75") < spread.confidence(1)
+
+
+def test_many_values_need_a_wider_margin_and_a_million_are_no_trouble() -> None:
+    spread = Spread(tails.discrete_laplace_tail(Fraction(10)))
+    q, allowed = mp.exp(mp.mpf(-1) / 10), 1 - mp.mpf("0.95") ** mp.mpf("1e-6")
+    by_formula = mp.ceil(mp.log(allowed * (1 + q) / 2) / mp.log(q)) - 1
+    assert spread.margin("0.95") < spread.margin("0.95", values=2) < spread.margin("0.95", values=10**6) == by_formula
+
+
+def test_undecided_bounds_widen_the_margin() -> None:
+    """A tail that is known only to within a tenth: the margin is where the upper bound is low enough."""
+
+    def vague(m, bits):
+        low = (1 << bits) // (m + 2)
+        return low, low + (1 << bits) // 10
+
+    assert Spread(vague).margin("0.8") == 8  # 1/10 + 1/10 <= 1/5, while 1/9 + 1/10 > 1/5
+    assert Spread(lambda m, bits: (low := (1 << bits) // (m + 2), low + 1)).margin("0.8") == 4
+
+
+@given(root=st.integers(2, 10**6))
+def test_a_turning_point_is_found_to_the_last_digit(root) -> None:
+    below, above = turning_point(lambda x: x * x >= root, digits=6)
+    assert below**2 < root <= above**2
+    assert above - below <= above / 10**5
+
+
+@pytest.mark.parametrize("never", [lambda _: True, lambda _: False], ids=["always turned", "never turned"])
+def test_what_never_turns_is_refused(never) -> None:
+    with pytest.raises(ParameterError, match="is out of reach at this confidence"):
+        Accuracy(20, "0.95", 1).turning_point(never)
+
+
+@pytest.mark.parametrize(
+    ("within", "confidence", "values", "reason"),
+    [
+        (-1, "0.95", 1, "is negative"),
+        (20, "95", 1, "is not strictly between 0 and 1"),
+        (20, "0.95", 0, "is out of range"),
+        ("nan", "0.95", 1, "is not a number"),
+    ],
+)
+def test_a_wish_that_means_nothing_is_refused(within, confidence, values, reason) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        Accuracy(within, confidence, values)

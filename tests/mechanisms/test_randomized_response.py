@@ -1,0 +1,133 @@
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from lapwing.mechanisms import randomized_response
+from lapwing.mechanisms.randomized_response import RandomizedResponse
+from lapwing.vocabulary.errors import ParameterError
+from mechanisms.laws_by_hand import ROUNDING, number
+from statistical.goodness import fits, p_value
+
+
+class Fixed:
+    """A coin that always falls the same way."""
+
+    def __init__(self, *, heads) -> None:
+        self.heads = heads
+
+    def toss(self, _source):
+        return self.heads
+
+    def toss_many(self, count, _source):
+        return np.full(count, self.heads)
+
+
+def law(mechanism, truth, monkeypatch) -> list[mp.mpf]:
+    """The law of one answer: coin and die are walked through, each with its probability from the formula."""
+    k = mechanism.event.categories
+    honest = 1 / (1 + (k - 1) * mp.exp(-number(mechanism.epsilon)))
+    chances = [mp.mpf(0)] * k
+    coin = mechanism._truthful
+    for heads, p in ((True, honest), (False, 1 - honest)):
+        object.__setattr__(mechanism, "_truthful", Fixed(heads=heads))
+        for other in range(k - 1):
+            monkeypatch.setattr(randomized_response, "uniform_below", lambda _, other=other: other)
+            chances[mechanism.release(truth)] += p / (k - 1)
+    object.__setattr__(mechanism, "_truthful", coin)
+    return chances
+
+
+@pytest.mark.parametrize("categories", [2, 3, 7])
+@pytest.mark.parametrize("epsilon", ["0.1", 1, 4])
+def test_the_loss_between_any_two_truths_is_epsilon_exactly(categories, epsilon, monkeypatch) -> None:
+    mechanism = RandomizedResponse(epsilon=epsilon, categories=categories)
+    laws = [law(mechanism, truth, monkeypatch) for truth in range(categories)]
+    worst = max(abs(mp.log(p / q)) for here in laws for there in laws for p, q in zip(here, there, strict=True))
+    assert abs(worst - number(epsilon)) < ROUNDING
+    assert all(abs(mp.fsum(chances) - 1) < ROUNDING for chances in laws)
+
+
+@pytest.mark.parametrize("categories", [2, 5])
+@pytest.mark.parametrize("epsilon", ["0.5", 3])
+def test_the_coin_has_the_bias_of_the_formula(categories, epsilon) -> None:
+    low, high = randomized_response._truth_bounds(Fraction(epsilon), categories, 120)
+    truth = mp.mpf(2) ** 120 / (1 + (categories - 1) * mp.exp(-number(epsilon)))
+    assert low <= truth <= high <= low + 2
+
+
+@pytest.mark.parametrize("categories", [2, 4])
+def test_answers_follow_the_law(categories) -> None:
+    mechanism = RandomizedResponse(epsilon=1, categories=categories)
+    weights = np.where(np.arange(categories) == 1, np.e, 1.0)
+    lie = np.where(np.arange(categories) == 1, np.exp(0.85), 1.0)
+    many = np.bincount(mechanism.release(np.full(300_000, 1)), minlength=categories)
+    one_by_one = np.bincount([mechanism.release(1) for _ in range(60_000)], minlength=categories)
+    for counts in (many, one_by_one):
+        assert fits(p_value(counts, weights / weights.sum()))
+        assert not fits(p_value(counts, lie / lie.sum()))
+
+
+@pytest.mark.parametrize("value", [-(10**30), -1, 10**30])
+def test_a_value_that_is_no_category_counts_as_the_nearest(value, monkeypatch) -> None:
+    mechanism = RandomizedResponse(epsilon=1, categories=3)
+    assert law(mechanism, value, monkeypatch) == law(mechanism, 0 if value < 0 else 2, monkeypatch)
+    object.__setattr__(mechanism, "_truthful", Fixed(heads=True))
+    assert mechanism.release([value]).tolist() == [0 if value < 0 else 2]
+
+
+@pytest.mark.parametrize(("epsilon", "truths"), [("0.4", (700, 300)), (2, (10, 0, 55, 935)), (30, (3, 4, 5))])
+def test_estimates_are_unbiased_and_their_error_is_as_stated(epsilon, truths) -> None:
+    """The mean and variance of an estimate, from the means and variances of the single answers."""
+    k, people, rate = len(truths), sum(truths), number(epsilon)
+    mechanism = RandomizedResponse(epsilon=epsilon, categories=k)
+    honest = 1 / (1 + (k - 1) * mp.exp(-rate))
+    lie = honest * mp.exp(-rate)
+    expected = [t * honest + (people - t) * lie for t in truths]
+    assert mechanism.estimate([float(e) for e in expected]) == pytest.approx(truths, abs=1e-6)
+    errors = [
+        mp.sqrt(t * honest * (1 - honest) + (people - t) * lie * (1 - lie)) / (honest - lie) for t in range(people + 1)
+    ]
+    assert mechanism.standard_error(people=people) == pytest.approx(float(max(errors)))
+
+
+def exact_failure(epsilon, categories, people, truth, margin) -> float:
+    """The probability that the estimate is off by more than `margin`, by convolving two binomial laws."""
+    honest = 1 / (1 + (categories - 1) * np.exp(-epsilon))
+    lie = honest * np.exp(-epsilon)
+    law = np.ones(1)
+    for chance, number_ in ((honest, truth), (lie, people - truth)):
+        for _ in range(number_):
+            law = np.convolve(law, [1 - chance, chance])
+    errors = np.abs((np.arange(people + 1) - people * lie) / (honest - lie) - truth)
+    return law[errors > margin].sum()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2, 6])
+@pytest.mark.parametrize("categories", [2, 6])
+@pytest.mark.parametrize("confidence", ["0.6", "0.95", "0.999"])
+def test_a_margin_holds_for_every_truth(epsilon, categories, confidence) -> None:
+    mechanism = RandomizedResponse(epsilon=epsilon, categories=categories)
+    margin = mechanism.margin(confidence, people=60)
+    allowed = 1 - float(Fraction(confidence))
+    assert max(exact_failure(epsilon, categories, 60, truth, margin) for truth in range(0, 61, 6)) <= allowed
+    assert mechanism.confidence(margin, people=60) == pytest.approx(float(Fraction(confidence)), abs=1e-6)
+    assert margin < 3 * mechanism.standard_error(people=60) * (1 + np.sqrt(-np.log(allowed))) + 10
+
+
+def test_an_accuracy_buys_the_smallest_epsilon_of_six_digits() -> None:
+    mechanism = RandomizedResponse(within=100, confidence="0.95", people=10_000)
+    cheaper = RandomizedResponse(epsilon=mechanism.epsilon - Fraction(1, 10**5))
+    assert mechanism.margin("0.95", people=10_000) <= 100 < cheaper.margin("0.95", people=10_000)
+
+
+@pytest.mark.parametrize("counts", [[1], [1, 2, 3], [[1, 2]]], ids=["few", "many", "nested"])
+def test_estimates_need_a_count_for_every_category(counts) -> None:
+    with pytest.raises(ParameterError, match="is no count of every category"):
+        RandomizedResponse(epsilon=1).estimate(counts)
+
+
+def test_an_epsilon_that_promises_nothing_is_refused() -> None:
+    with pytest.raises(ParameterError, match="epsilon = 41 promises nothing"):
+        RandomizedResponse(epsilon=41)
