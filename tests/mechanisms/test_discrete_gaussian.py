@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteGaussianNoise
 from mechanisms import laws_by_hand as by_hand
 from mechanisms.laws_by_hand import mp
@@ -81,3 +82,10 @@ def test_a_wanted_accuracy_gives_the_largest_variance_of_six_digits(values) -> N
     ):
         law = by_hand.discrete_gaussian(variance, 300)
         assert ((1 - by_hand.tail(law, 20)) ** values >= mp.mpf("0.95")) is enough
+
+
+@pytest.mark.parametrize("value", [5, [5], [5, 5, 5]], ids=["a number", "too few", "too many"])
+def test_a_vector_has_the_coordinates_that_are_paid_for(value) -> None:
+    mechanism = DiscreteGaussianMechanism(l2_sensitivity=1, rho=1, dimension=2)
+    with pytest.raises(ParameterError, match="does not have the 2 coordinates"):
+        mechanism.release(value)

@@ -70,7 +70,7 @@ def test_the_precision_attack_tells_nothing() -> None:
     for value in (0.0, 1.0):
         answers = mechanism.release(np.full(5000, value))
         assert (np.ldexp(answers, 53) % 1 == 0).all()
-    textbook = np.random.default_rng(7).laplace(size=5000)
+    textbook = np.random.default_rng(7).laplace(size=5000)  # what is attacked
     assert (np.ldexp(0.0 + textbook, 53) % 1 != 0).mean() > 0.2
     assert (np.ldexp(1.0 + textbook, 53) % 1 != 0).mean() < 0.15
 

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from lapwing.accounting.pricing import PricedLoss, price
+from lapwing.accounting.priced_loss import PricedLoss
+from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
 from lapwing.noise.lattice import UNIT_BITS

@@ -10,7 +10,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.accounting.pricing import PricedLoss, price
+from lapwing.accounting.priced_loss import PricedLoss
+from lapwing.accounting.pricing import price
 from lapwing.mechanisms.margins import Accuracy, Spread
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.noisy_sums import Grid, Real, Reals

@@ -70,10 +70,11 @@ def one_way(what: str, given: Mapping[str, object], *ways: tuple[str, ...]) -> t
     for way in ways:
         if set(way) == set(there):
             return way
-    alone = any(set(there) < set(way) for way in ways)
+    too_little = any(set(there) < set(way) for way in ways)
+    values = tuple(there.values())
     raise ParameterError(
         ", ".join(there) or what,
-        tuple(there.values()) or None,
-        reason=f"does not say the {what}" if alone else f"says the {what} more than once",
+        values[0] if len(values) == 1 else values or None,
+        reason=f"does not say the {what}" if too_little else f"says the {what} more than once",
         remedy="give " + ", or ".join(" with ".join(way) if len(way) > 1 else f"{way[0]} alone" for way in ways),
     )

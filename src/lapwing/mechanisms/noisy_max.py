@@ -8,7 +8,8 @@ Proof: proofs/noisy_max.md
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from lapwing.accounting.pricing import PricedLoss, price
+from lapwing.accounting.priced_loss import PricedLoss
+from lapwing.accounting.pricing import price
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip, noisy_scores
 from lapwing.mechanisms.scores import Scores
 from lapwing.vocabulary.adjacency import Adjacency

@@ -10,7 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.accounting.pricing import PricedLoss, price
+from lapwing.accounting.priced_loss import PricedLoss
+from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
 from lapwing.noise.lattice import UNIT_BITS
