@@ -43,9 +43,10 @@ class DominatingPair:
 
     @classmethod
     def of_total_one(cls, losses: Floats, masses: Floats, infinite_mass: float) -> "DominatingPair":
-        """Return the pair with these masses, made to sum to 1 by moving mass upwards only.
+        """Return the pair with these masses, none of which is below the true one, made to sum to 1.
 
-        What was rounded up is taken away again at the lowest losses; what is missing is added at the highest one.
+        What was rounded up is taken away again at the lowest losses, so that mass has only moved upwards. What a sum
+        in floating point misses is added to the largest mass.
         """
         kept = np.maximum(masses, 0.0)
         excess = float(kept.sum()) + infinite_mass - 1.0
@@ -53,7 +54,7 @@ class DominatingPair:
             kept = kept - np.diff(np.minimum(np.cumsum(kept), excess), prepend=0.0)
             losses, kept = losses[kept > 0], kept[kept > 0]
         else:
-            kept[-1] -= excess
+            kept[np.argmax(kept)] -= excess
         return cls(losses, kept, infinite_mass)
 
     @classmethod

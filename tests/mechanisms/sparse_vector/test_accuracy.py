@@ -197,6 +197,16 @@ def test_the_smallest_epsilon_for_a_margin_reaches_it_and_less_does_not() -> Non
     assert (priced.yeses, priced.threshold, priced.questions) == (5, 200, 200)
 
 
+def test_margins_that_no_epsilon_gives_are_refused_and_very_wide_ones_take_the_least_there_is() -> None:
+    coarse = SparseVector(epsilon=1, yeses=1, threshold=0, moves=COUNTS, grid=4)
+    with pytest.raises(ParameterError, match="finer grid"):
+        coarse.for_margin("0.5", questions=5)
+    wide = SparseVector(epsilon=1, yeses=1, threshold=0, moves=COUNTS).for_margin(10**14, questions=5)
+    assert 0 < wide.epsilon < Fraction(1, 10**10)
+    with pytest.raises(ParameterError, match="questions"):
+        coarse.for_margin(5, questions=0)
+
+
 def test_placing_helps_a_search_and_is_undone_by_placing_anew() -> None:
     stream = SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS)
     placed = stream.placed_for(1000)
@@ -208,7 +218,14 @@ def test_placing_helps_a_search_and_is_undone_by_placing_anew() -> None:
 
 def test_margins_of_nothing_are_refused() -> None:
     stream = SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS)
-    for wrong in ({"questions": 0}, {"questions": 10, "above": 6}, {"questions": 10, "confidence": 1}):
+    for wrong in (
+        {"questions": 0},
+        {"questions": 10, "above": 6},
+        {"questions": 10, "confidence": 1},
+        {"questions": 10, "confidence": "0.99999999999999999999"},
+        {"questions": None},
+    ):
         with pytest.raises(ParameterError):
             stream.margin(**wrong)
     assert stream.margin(questions=3, above=0) < stream.margin(questions=300, above=0)
+    assert stream.placed_for(300).margin("0.9") == stream.placed_for(300).margin("0.9", questions=300)

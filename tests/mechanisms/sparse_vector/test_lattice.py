@@ -39,7 +39,8 @@ def test_a_threshold_is_rounded_up() -> None:
     assert [Lattice(1).threshold(t) for t in ("1.5", 2, "-1.5", Fraction(7, 3))] == [2, 2, -1, 3]
     assert QUARTERS.threshold("0.26") == 2
     assert QUARTERS.thresholds(["0.26", 1]).tolist() == [2, 4]
-    assert Lattice(1).thresholds(np.array([5, 2**62])).tolist() == [5, FARTHEST]
+    assert Lattice(1).thresholds(np.array([5, 2**62])).tolist() == [5, 2 * FARTHEST]
+    assert Lattice(1).threshold(10**30) == 2 * FARTHEST
     assert QUARTERS.number(3) == Fraction(3, 4)
 
 

@@ -71,7 +71,7 @@ class AtomicLaw:
             atoms = math.inf
         else:
             cumulant = float(self.cumulant(np.array([alpha - 1.0]))[0])
-            atoms = renyi_from_cumulant(cumulant, alpha, float(self.pair.losses[-1]))
+            atoms = renyi_from_cumulant(cumulant, alpha, float(self.pair.losses[-1]), 8 + len(self.pair.losses))
         return atoms if self.renyi_bound is None else min(atoms, self.renyi_bound(alpha))
 
     def cumulant(self, order: Orders) -> Orders:
@@ -139,17 +139,30 @@ def k_ary(epsilon: Fraction, categories: int) -> AtomicLaw:
     between = [(0.0, (others - 1) * lie)] if others > 1 else []
     losses, masses = np.array([(-e, lie), *between, (e, truth)]).T
     pair = DominatingPair.of_total_one(losses, masses * (1 + ROUND_OFF), 0.0)
-    rho = pure_rho(epsilon)
-    if others - 1 <= 2 * math.exp(e / 2):  # else the divergence is not the largest R(alpha)/alpha
-        rho = min(rho, fraction_above(e * -math.expm1(-e) * truth))
+    divergence = e * -math.expm1(-e) * truth
+    rho = fraction_above(max(divergence, _largest_slope(e, (others - 1) / 2 * math.exp(-e / 2))))
     return AtomicLaw(
         pair=pair,
         reverse=pair,
         pure_epsilon=epsilon,
-        rho=rho,
+        rho=min(rho, pure_rho(epsilon)),
         spacing=e if between else 2 * e,
         response=None if between else (epsilon, Fraction(0)),
     )
+
+
+def _largest_slope(e: float, silence: float) -> float:
+    """Return a bound of R(alpha)/alpha of randomized response with many categories, or 0 where the divergence is one.
+
+    The cumulant is log(cosh(w) + s) at w = e (order + 1/2), and falls short of its tangent in w^2 as long as s <= 1.
+    Else its slope in w^2 is bounded on each interval [w, r w]: sinh/(cosh + s) rises with w, and 1/w falls.
+    """
+    if silence <= 1:
+        return 0.0
+    ratio = 1.01
+    w = e / 2 * ratio ** np.arange(math.ceil(math.log(max(200 / e, 2)) / math.log(ratio)) + 1)
+    rises = np.sinh(np.minimum(w * ratio, 300.0)) / (np.cosh(np.minimum(w * ratio, 300.0)) + silence)
+    return e * e / 2 * max(float(np.max(rises / w)), 1 / float(w[-1]))
 
 
 def pure_rho(epsilon: Fraction) -> Fraction:

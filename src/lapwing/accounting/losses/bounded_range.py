@@ -61,7 +61,7 @@ class BoundedRangeLaw:
     def renyi(self, alpha: float) -> float:
         """Return the largest divergence over all t: x^a (A - B x) has its maximum at x = a A / ((a + 1) B)."""
         e, a = self.top, alpha - 1
-        if max(e, a * e) > _HUGE:
+        if e > _HUGE:
             return e
         b = -math.expm1(-a * e)
         s = math.expm1(e) + b

@@ -21,7 +21,8 @@ _SQRT_HALF = math.sqrt(0.5)
 _SQRT_PI_HALF = math.sqrt(math.pi / 2)
 _SQRT_TWO_PI = math.sqrt(2 * math.pi)
 _FAR = 6.0
-_FINEST_TAIL = 1e-150
+_FINEST_TAIL = 1e-100
+_SMALLEST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,4 +105,5 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     density = math.exp(-near * near / 2) / _SQRT_TWO_PI
     mills_near = _SQRT_PI_HALF * float(erfcx(-near * _SQRT_HALF))
     mills_far = _SQRT_PI_HALF * float(erfcx(-far * _SQRT_HALF))
-    return min(1.0, density * ((mills_near - mills_far) * (1 + slack) + mills_near * 32 * UNIT))
+    height = density * ((mills_near - mills_far) * (1 + slack) + mills_near * 32 * UNIT)
+    return min(1.0, max(height, _SMALLEST))

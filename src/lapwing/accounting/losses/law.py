@@ -174,7 +174,8 @@ def half_exponential_lattice(
     return Lattice(top - (cells + 1) * step, step, masses[::-1] * (1 + ROUND_OFF), 0.0)
 
 
-def renyi_from_cumulant(cumulant: float, alpha: float, largest_loss: float) -> float:
-    """Return cumulant / (alpha - 1), rounded up, and no more than the largest loss."""
+def renyi_from_cumulant(cumulant: float, alpha: float, largest_loss: float, roundings: int = 8) -> float:
+    """Return cumulant / (alpha - 1), rounded up for so many roundings, and no more than the largest loss."""
     order = alpha - 1
-    return min(largest_loss, (cumulant + ROUND_OFF * (abs(cumulant) + order * largest_loss)) / order)
+    error = ROUND_OFF * (abs(cumulant) + order * largest_loss) + roundings * UNIT
+    return min(largest_loss, (cumulant + error) / order)

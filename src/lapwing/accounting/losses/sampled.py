@@ -126,16 +126,15 @@ class SampledLaw:
         return left * self.whole.delta(math.log(self.q / left) + x) if left > 0 else 0.0
 
     def renyi(self, alpha: float) -> float:
-        """Return the divergence: a binomial sum at whole orders and its chord between them, or that of the atoms."""
+        """Return the divergence: that of the outline, or of the binomial sum at whole orders with chords in between."""
         if self.infinite_mass > 0:
             return math.inf
         largest = math.inf if self.pure_epsilon is None else float_above(self.pure_epsilon)
+        cumulant = float(np.logaddexp(self.cumulant(np.array([alpha - 1.0]))[0], self._log_moment_above(alpha)))
         if self.sampling is Sampling.POISSON_REMOVED:
-            low = max(1, math.floor(alpha))
-            share = alpha - low
-            cumulant = (1 - share) * self._binomial(low) + share * self._binomial(low + 1)
-        else:
-            cumulant = float(np.logaddexp(self.cumulant(np.array([alpha - 1.0]))[0], self._log_moment_above(alpha)))
+            low = math.floor(alpha)
+            chord = (1 - alpha + low) * self._binomial(low) + (alpha - low) * self._binomial(low + 1)
+            cumulant = min(cumulant, chord)
         bound = (cumulant + ROUND_OFF * (abs(cumulant) + alpha)) / (alpha - 1)
         return min(bound, largest, self.whole.renyi(alpha))
 
@@ -147,11 +146,12 @@ class SampledLaw:
         return float(logsumexp(choose + j * math.log(self.q) + (alpha - j) * math.log1p(-self.q) + powers))
 
     def _log_moment_above(self, alpha: float) -> float:
-        """Return log of a bound of E_Q[e^(alpha L)] over what the outline moved to infinity (Chernoff)."""
+        """Return log of a bound of E_Q[e^(alpha L')] over what the outline moved to infinity (Chernoff)."""
         if self.sampling is Sampling.POISSON_ADDED or self.whole.pure_epsilon is not None:
             return -math.inf
-        more = np.geomspace(1.0, 1e4, 65)
-        return float(np.min(self.whole.cumulant(alpha - 1 + more) - more * self.whole.span(_OUTLINE_TAIL)[1]))
+        top, more = self.whole.span(_OUTLINE_TAIL)[1], np.geomspace(1.0, 1e4, 65)
+        share = self.q + (1 - self.q) * math.exp(-top)  # L' is at most L plus the logarithm of this
+        return alpha * math.log(share) + float(np.min(self.whole.cumulant(alpha - 1 + more) - more * top))
 
     @cached_property
     def outline(self) -> AtomicLaw:

@@ -24,7 +24,8 @@ Values: TypeAlias = Integers | Reals | Sequence[Value]
 Steps: TypeAlias = NDArray[np.int64]
 
 FARTHEST = 1 << 60
-"""Values and thresholds saturate at so many steps: their differences fit 64 bits, and no difference grows by it."""
+"""Values saturate at so many steps, and thresholds at twice as many: differences of the two fit 64 bits, differences of
+two values do not grow, and a threshold beyond all values is not reached by those that saturated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Lattice:
         steps = self._place(value)
         if not isinstance(steps, int):
             raise ParameterError("value", Sensitive(None), reason="is a vector", remedy="use ask_many")
-        return _saturated(steps)
+        return _saturated(steps, FARTHEST)
 
     def values(self, values: Values) -> Steps:
         """Return the places of many values."""
@@ -74,12 +75,12 @@ class Lattice:
                 reason="is a value that was not released",
                 remedy="a threshold may depend on released answers only; put what it depends on into the value",
             )
-        return _saturated(math.ceil(exact("threshold", threshold) / self.step))
+        return _saturated(math.ceil(exact("threshold", threshold) / self.step), 2 * FARTHEST)
 
     def thresholds(self, thresholds: Sequence[object] | NDArray[Any]) -> Steps:
         """Return the places of many thresholds."""
         if isinstance(thresholds, np.ndarray) and thresholds.dtype.kind in "iu" and self.step == 1:
-            return self.values(thresholds)
+            return np.clip(integers(thresholds), -2 * FARTHEST, 2 * FARTHEST)
         return np.array([self.threshold(threshold) for threshold in thresholds], np.int64)
 
     def number(self, steps: int) -> Fraction:
@@ -90,5 +91,5 @@ class Lattice:
         return integers(value) if self.step == 1 else self._grid.steps(value)
 
 
-def _saturated(steps: int) -> int:
-    return max(-FARTHEST, min(FARTHEST, steps))
+def _saturated(steps: int, most: int) -> int:
+    return max(-most, min(most, steps))

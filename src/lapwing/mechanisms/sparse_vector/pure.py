@@ -181,11 +181,20 @@ class SparseVector(StreamMechanism):
         confidence : the probability that every answer is right
         """
         wanted = positive("within", within)
+        self._priced(Fraction(1), questions, confidence)  # what is wrong with the question is refused here
 
         def granted(epsilon: Fraction) -> bool:
-            return self._priced(epsilon, questions, confidence).margin(confidence, questions=questions) <= wanted
+            try:
+                return self._priced(epsilon, questions, confidence).margin(confidence) <= wanted
+            except ParameterError:  # so little epsilon that its noise cannot be drawn
+                return False
 
-        return self._priced(turning_point(granted, digits=3)[1], questions, confidence)
+        try:
+            return self._priced(turning_point(granted, digits=3)[1], questions, confidence)
+        except OverflowError:
+            raise ParameterError(
+                "within", within, reason="is out of reach on this lattice", remedy="allow more, or choose a finer grid"
+            ) from None
 
     def _priced(self, epsilon: Fraction, questions: int, confidence: Exact) -> Self:
         return replace(self, epsilon=epsilon, shift=Fraction(0)).placed_for(questions, confidence)

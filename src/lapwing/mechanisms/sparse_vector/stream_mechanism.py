@@ -20,6 +20,8 @@ from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact, exact, probability, whole
 from lapwing.vocabulary.loss import Loss
 
+_SUREST = 1 - Fraction(1, 10**9)
+
 Choice = TypeVar("Choice", bound=Enum)
 
 
@@ -82,7 +84,7 @@ class StreamMechanism(ABC):
         above : how many should get a yes; as many as the stream has to give, if not said
         """
         below, high = self._worst_case(questions, above)
-        wanted = float(probability("confidence", confidence))
+        wanted = chance("confidence", confidence)
         return self.lattice.number(accuracy.margin(self.rule, below=below, above=high, confidence=wanted))
 
     def guaranteed_margin(
@@ -96,7 +98,7 @@ class StreamMechanism(ABC):
         Proof: proofs/sparse_vector_interval.md
         """
         below, high = self._worst_case(questions, above)
-        beta = float(1 - probability("confidence", confidence))
+        beta = 1 - chance("confidence", confidence)
         return self.lattice.number(accuracy.guaranteed_margin(self.rule, below=below, above=high, beta=beta))
 
     def chance_all_right(self, margin: Exact, *, questions: int | None = None, above: int | None = None) -> float:
@@ -108,7 +110,7 @@ class StreamMechanism(ABC):
     def best_lift(self, questions: int, confidence: Exact = "0.9") -> Fraction:
         """Return by how much to shift the threshold up so that the margin for so many questions is smallest."""
         below, above = self._worst_case(questions, None)
-        wanted = float(probability("confidence", confidence))
+        wanted = chance("confidence", confidence)
         return self.lattice.number(accuracy.best_lift(self.rule, below=below, above=above, confidence=wanted))
 
     def interval(self, answer: Answer, confidence: Exact = "0.95") -> Interval | None:
@@ -119,7 +121,7 @@ class StreamMechanism(ABC):
 
         Proof: proofs/sparse_vector_interval.md
         """
-        wanted = float(probability("confidence", confidence))
+        wanted = chance("confidence", confidence)
         return estimates.interval(self.rule, self.lattice, answer, confidence=wanted, questions=self.questions)
 
     def estimate(self, answer: Answer) -> float | None:
@@ -156,6 +158,14 @@ def set_shared(mechanism: StreamMechanism, threshold: Exact, moves: Movement, gr
         )
     lattice = Lattice(exact("grid", grid))
     settle(mechanism, moves=moves, grid=lattice.step, threshold=lattice.number(lattice.threshold(threshold)))
+
+
+def chance(name: str, given: object) -> float:
+    """Return a probability for statements about accuracy, which are computed to about twelve digits."""
+    wanted = probability(name, given)
+    if wanted > _SUREST:
+        raise ParameterError(name, given, reason="is surer than can be computed", remedy="stay below 1 - 1e-9")
+    return float(wanted)
 
 
 def settle(mechanism: StreamMechanism, **values: object) -> None:
