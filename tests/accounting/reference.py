@@ -81,7 +81,7 @@ def two_sided_geometric(sensitivity, scale, reach=150):
 def discrete_gaussian(sensitivity, variance, reach):
     """Atoms of discrete Gaussian noise against itself moved, output by output."""
     v = mpf(variance)
-    weights = {x: exp(-mpf(x) ** 2 / (2 * v)) for x in range(-reach, reach + 1)}
+    weights = {x: exp(-(mpf(x) ** 2) / (2 * v)) for x in range(-reach, reach + 1)}
     total = sum(weights.values())
     return [(((x - sensitivity) ** 2 - x * x) / (2 * v), weight / total) for x, weight in weights.items()]
 

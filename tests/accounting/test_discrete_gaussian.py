@@ -36,9 +36,7 @@ def test_no_way_to_move_several_coordinates_costs_more_than_the_price(squared, d
     """The truth is enumerated: all moves of that length, all outcomes of each coordinate that moves."""
     variance = 9
     loss = price(
-        DiscreteGaussianNoise(
-            l2_sensitivity_squared=squared, sigma_squared=Fraction(variance), dimension=dimension
-        )
+        DiscreteGaussianNoise(l2_sensitivity_squared=squared, sigma_squared=Fraction(variance), dimension=dimension)
     )
     for level in (0.0, 0.3, 1.0):
         worst = 0.0
@@ -55,9 +53,7 @@ def test_no_way_to_move_several_coordinates_costs_more_than_the_price(squared, d
 
 
 def test_a_large_sigma_costs_hardly_more_than_the_continuous_gaussian() -> None:
-    event = DiscreteGaussianNoise(
-        l2_sensitivity_squared=10**12, sigma_squared=Fraction(18 * 10**12), dimension=100
-    )
+    event = DiscreteGaussianNoise(l2_sensitivity_squared=10**12, sigma_squared=Fraction(18 * 10**12), dimension=100)
     exact = reference.solve(lambda e: reference.gaussian_delta(1 / math.sqrt(18), e), 1e-6, 5)
     assert exact < price(event).epsilon(1e-6) < exact * (1 + mpf(10) ** -4)
 

@@ -12,7 +12,7 @@ from accounting import reference
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.gaussian import GaussianLaw
 from lapwing.accounting.losses.laplace import LaplaceLaw
-from lapwing.accounting.losses.sampled import Sampling, SampledLaw, amplified_epsilon, sampled
+from lapwing.accounting.losses.sampled import SampledLaw, Sampling, amplified_epsilon, sampled
 from lapwing.accounting.pricing import price
 from lapwing.accounting.sampling import amplified, required_adjacency
 from lapwing.vocabulary.adjacency import Adjacency

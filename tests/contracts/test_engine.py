@@ -5,6 +5,7 @@ say that all engines share it.
 """
 
 import math
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -219,6 +220,13 @@ def test_a_total_clips_what_one_person_adds(bench) -> None:
     bench.load({**EMPTY, "visits": [visit(1, nights=30)] * 5 + [visit(2, nights=4)]})
     assert numbers(bench, ask.total("visits", "nights", max_rows=2)) == (60 + 4,)
     assert numbers(bench, ask.count_rows("visits", max_rows=2)) == (2 + 1,)
+
+
+def test_a_clip_that_is_tighter_than_one_row_clips_the_one_row_of_a_person(bench) -> None:
+    bench.load({**EMPTY, "patients": [patient(1, age=100), patient(2, age=7)]})
+    aggregate = plan(ask.total("patients", "age"), CLINIC).aggregate
+    tight = replace(aggregate, bounding=replace(aggregate.bounding, high=20))
+    assert bench.number(tight).open_for_release() == 20 + 7
 
 
 def test_the_order_of_rows_does_not_matter(bench) -> None:

@@ -30,33 +30,39 @@ def answers(question, rows):
 @given(AGES)
 def test_moments_are_exact_without_noise(rows) -> None:
     ages, bmis = [Fraction(age) for age, _ in rows], [Fraction(bmi, 64) for _, bmi in rows]
-    people = [{"age": age, "bmi": bmi / 64} for age, bmi in rows]
     n = len(rows)
     mean_age, mean_bmi = sum(ages) / n, sum(bmis) / n
     together = sum((a - mean_age) * (b - mean_bmi) for a, b in zip(ages, bmis, strict=True)) / n
-    assert answers(ask.mean("patients", "bmi"), people) == {(): mean_bmi}
-    assert answers(ask.variance("patients", "age"), people) == {(): sum((a - mean_age) ** 2 for a in ages) / n}
-    assert answers(ask.covariance("patients", "age", "bmi"), people) == {(): together}
+    assert answers(ask.mean("patients", "bmi"), people(rows)) == {(): mean_bmi}
+    assert answers(ask.variance("patients", "age"), people(rows)) == {(): sum((a - mean_age) ** 2 for a in ages) / n}
+    assert answers(ask.covariance("patients", "age", "bmi"), people(rows)) == {(): together}
 
 
 @given(AGES)
-def test_correlations_are_close_without_noise(rows) -> None:
-    people = [{"age": age, "bmi": bmi / 64} for age, bmi in rows]
-    # The grid of a correlation has at most 1024 cells: values move by half a cell, 1/16 of a kilogram per square metre.
-    coarse = [math.floor(bmi / 64 * 16 + 0.5) for _, bmi in rows]
-    (found,) = answers(ask.correlation("patients", "age", "bmi"), people).values()
-    if len({age for age, _ in rows}) > 1 and len(set(coarse)) > 1:
-        assert found == pytest.approx(statistics.correlation([age for age, _ in rows], coarse), abs=1e-9)
+def test_correlations_are_exact_on_their_grid_without_noise(rows) -> None:
+    steps = [float(scale.step) for scale in plan(ask.correlation("patients", "age", "bmi"), CLINIC).meaning.scales]
+    ages, bmis = ([math.floor(v / step + 0.5) for v in values] for values, step in zip(pairs(rows), steps, strict=True))
+    (found,) = answers(ask.correlation("patients", "age", "bmi"), people(rows)).values()
+    if len(set(ages)) > 1 and len(set(bmis)) > 1:
+        assert found == pytest.approx(statistics.correlation(ages, bmis), abs=1e-9)
     else:
         assert found == 0
 
 
+def pairs(rows):
+    return [age for age, _ in rows], [bmi / 64 for _, bmi in rows]
+
+
+def people(rows):
+    return [{"age": age, "bmi": bmi / 64} for age, bmi in rows]
+
+
 def test_counts_totals_and_funnels() -> None:
-    people = [{"sex": "F", "age": 70, "smoker": True}, {"sex": "F", "age": 30, "smoker": True}, {"sex": "M", "age": 10}]
-    assert answers(ask.count("patients", by="sex"), people) == {("F",): 2, ("M",): 1, ("é",): 0, (None,): 0}
+    three = [{"sex": "F", "age": 70, "smoker": True}, {"sex": "F", "age": 30, "smoker": True}, {"sex": "M", "age": 10}]
+    assert answers(ask.count("patients", by="sex"), three) == {("F",): 2, ("M",): 1, ("é",): 0, (None,): 0}
     assert answers(ask.total("patients", "bmi"), [{"bmi": 20.5}, {"bmi": 60.0}]) == {(): Fraction(161, 2)}
     steps = ["smoker", "age > 65", "sex = 'M'"]
-    assert answers(ask.funnel("patients", steps), people) == {("smoker",): 2, ("age > 65",): 1, ("sex = 'M'",): 0}
+    assert answers(ask.funnel("patients", steps), three) == {("smoker",): 2, ("age > 65",): 1, ("sex = 'M'",): 0}
 
 
 NOISY = st.integers(-(10**6), 10**6)

@@ -8,7 +8,8 @@ from engines.clinic import clinic
 from lapwing.queries import asking as ask
 from lapwing.queries.planning import plan
 from lapwing.queries.sql import read_sql
-from lapwing.queries.sql_conditions import LONGEST_TEXT, read_condition
+from lapwing.queries.sql_conditions import read_condition
+from lapwing.queries.sql_nodes import LONGEST_TEXT
 from lapwing.vocabulary.errors import BadQuestionError
 
 CLINIC = clinic()

@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 import duckdb
 
 from lapwing.engines.dialect import DUCKDB
-from lapwing.engines.duckdb_registry import Registry, Source, literal
+from lapwing.engines.duckdb_registry import Source, literal, register
 from lapwing.engines.emitter import Statement, emit
 from lapwing.engines.engine import (
     CellKey,
@@ -81,9 +81,9 @@ class DuckDB:
         self._lock = Lock()
         self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": self._spill.name})
         try:
-            registry = Registry(self._connection, population, sources)
-            self._relations, self._one_row = registry.relations, registry.one_row_a_person
-            self._lock_down(registry.files, threads, memory_limit)
+            registered = register(self._connection, population, sources)
+            self._relations, self._one_row = registered.relations, registered.one_row_a_person
+            self._lock_down(registered.files, threads, memory_limit)
         except BaseException:
             self.close()
             raise

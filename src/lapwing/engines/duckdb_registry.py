@@ -35,45 +35,53 @@ _MOST_DIGITS = 15  # a decimal of more digits is not one double divided by anoth
 _SCHEMA = "lapwing"
 
 
-@dataclass
-class Registry:
-    """Registers the tables of a population in a fresh connection.
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What the tables have become.
 
-    Attributes
+    Parameters
     ----------
     relations : for each table, the SQL of its view
     one_row_a_person : person tables that were seen to hold one row for each person and cannot change any more
     files : the files that questions will read
     """
 
-    connection: duckdb.DuckDBPyConnection
-    population: Population
-    sources: Mapping[str, Source]
     relations: dict[str, str] = field(default_factory=dict)
     one_row_a_person: set[str] = field(default_factory=set)
     files: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self._run(f"CREATE SCHEMA {_SCHEMA}")
-        for table in self.population.tables:
-            if table.name not in self.sources:
-                raise RegistrationError(
-                    table.name,
-                    reason="has no source",
-                    remedy="name its file, its data frame or its table in a DuckDB file",
-                )
-            self._register(table, self.sources[table.name])
 
-    def _register(self, table: Table, source: Source) -> None:
+def register(
+    connection: duckdb.DuckDBPyConnection, population: Population, sources: Mapping[str, Source]
+) -> Registered:
+    """Register every table of a population in a fresh connection, or refuse and say what does not fit."""
+    registry = _Registry(connection, population)
+    for table in population.tables:
+        if table.name not in sources:
+            raise RegistrationError(
+                table.name, reason="has no source", remedy="name its file, its data frame or its table in a DuckDB file"
+            )
+        registry.add(table, sources[table.name])
+    return registry.registered
+
+
+class _Registry:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, population: Population) -> None:
+        self._connection, self._population = connection, population
+        self.registered = Registered()
+        self._run(f"CREATE SCHEMA {_SCHEMA}")
+
+    def add(self, table: Table, source: Source) -> None:
+        """Make a view of one table."""
         relation, fixed = self._relation(table, source)
         view = f"{_SCHEMA}.{DUCKDB.name(table.name)}"
         self._run(f"CREATE VIEW {view} AS SELECT {self._columns(table, relation)} FROM {relation}")
-        self.relations[table.name] = view
-        key = DUCKDB.name(self.population.person_key(table))
+        self.registered.relations[table.name] = view
+        key = DUCKDB.name(self._population.person_key(table))
         if fixed and table.rows is Rows.ONE_A_PERSON:
             ((rows, people),) = self._run(f"SELECT COUNT(*), COUNT(DISTINCT {key}) FROM {view}")
             if rows == people:
-                self.one_row_a_person.add(table.name)
+                self.registered.one_row_a_person.add(table.name)
 
     def _relation(self, table: Table, source: Source) -> tuple[str, bool]:
         """Return the SQL of the data, and whether it is out of reach of any change."""
@@ -83,7 +91,7 @@ class Registry:
                 self._run(f"ATTACH {literal(str(path))} AS {place} (READ_ONLY)", table)
                 return f"{place}.{DUCKDB.name(name)}", True
             case str() | Path() if Path(source).suffix == ".parquet":
-                self.files.append(str(source))
+                self.registered.files.append(str(source))
                 return f"read_parquet({literal(str(source))})", False
             case str() | Path() if Path(source).suffix == ".csv":
                 self._run(f"CREATE TABLE {place} AS FROM {self._csv(table, str(source))}", table)
@@ -92,20 +100,20 @@ class Registry:
                     table.name, reason=f"is in {source}, which is neither", remedy="give a .parquet or a .csv file"
                 )
             case frame:
-                self.connection.register("incoming", frame)
+                self._connection.register("incoming", frame)
                 self._run(f"CREATE TABLE {place} AS FROM incoming", table)
-                self.connection.unregister("incoming")
+                self._connection.unregister("incoming")
         return place, True
 
     def _csv(self, table: Table, path: str) -> str:
         names = {c.name: _stored_as(c.type) for c in table.columns}
-        names[self.population.person_key(table)] = _KEY_STORED_AS[table.key_type]
+        names[self._population.person_key(table)] = _KEY_STORED_AS[table.key_type]
         types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in names.items())
         return f"read_csv({literal(path)}, header = true, types = {{{types}}})"
 
     def _columns(self, table: Table, relation: str) -> str:
         stored = {str(name).casefold(): str(kind) for name, kind, *_ in self._run(f"DESCRIBE FROM {relation}", table)}
-        key = self.population.person_key(table)
+        key = self._population.person_key(table)
         wanted = [(key, None), *((c.name, c.type) for c in table.columns)]
         select = []
         for name, kind in wanted:
@@ -121,9 +129,9 @@ class Registry:
 
     def _run(self, text: str, table: Table | None = None) -> list[tuple[Any, ...]]:
         try:
-            return self.connection.execute(text).fetchall()
+            return self._connection.execute(text).fetchall()
         except duckdb.Error as failure:
-            name = self.population.name if table is None else table.name
+            name = self._population.name if table is None else table.name
             raise RegistrationError(
                 name, reason=f"cannot be read: {failure}", remedy="mend the data or its place"
             ) from None

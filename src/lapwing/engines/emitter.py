@@ -16,9 +16,9 @@ from lapwing.engines.dialect import Dialect
 from lapwing.engines.predicates import condition
 from lapwing.engines.terms import cell_columns, clipped, fold, rank, row_number, term_sql
 from lapwing.engines.writer import RowOf, Value, Writer
-from lapwing.queries.aggregate import Aggregate, ClippedTotals, DistinctCells, Furthest, Once, PickedRows
+from lapwing.queries.aggregate import Aggregate, Bounding, ClippedTotals, DistinctCells, Furthest, Once, PickedRows
 from lapwing.queries.catalogue import KeyType, Population
-from lapwing.queries.term import Constant, Term
+from lapwing.queries.term import Constant, Term, bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,22 @@ def emit(
         data that cannot change, for nothing else bounds a person's rows there
     """
     writer = Writer(dialect, population, relations)
-    select = _Select(writer, aggregate, aggregate.table in set(one_row_a_person)).text()
-    return Statement(select, tuple(writer.parameters))
+    one_row = aggregate.table in one_row_a_person and _one_row_fits(aggregate.bounding)
+    return Statement(_Select(writer, aggregate, one_row=one_row).text(), tuple(writer.parameters))
+
+
+def _one_row_fits(bounding: Bounding) -> bool:
+    """Say whether a single row is within the bounds of a person's part, so that nothing needs bounding."""
+    if not isinstance(bounding, ClippedTotals):
+        return True
+    low, high = bounds(bounding.term)
+    return bounding.low <= low and high <= bounding.high
 
 
 class _Select:
     """One aggregate on its way to text; `steps` holds the common table expressions so far, by name."""
 
-    def __init__(self, writer: Writer, aggregate: Aggregate, one_row: bool) -> None:  # noqa: FBT001 - see `emit`
+    def __init__(self, writer: Writer, aggregate: Aggregate, *, one_row: bool) -> None:
         self.writer, self.aggregate, self.one_row = writer, aggregate, one_row
         self.row = RowOf(writer.population.table(aggregate.table))
         self.cells = cell_columns(writer, self.row, aggregate.keys)
@@ -133,7 +141,7 @@ class _Select:
     def part(self, numbers: Callable[[], Sequence[str]], limit: int | None) -> None:
         """Add one row for each person and cell, with the person's part; then keep `limit` cells of each person."""
         if self.one_row:
-            return  # one row is one cell, and no single row exceeds the clip
+            return  # one row is one cell, and within the clip
         cells = self.aggregate.cell_count
         few = limit is not None and (cells is None or limit < cells)
         person = ["p", *(["n"] if few and self.row.table.key_type is KeyType.TEXT else [])]

@@ -4,6 +4,7 @@ It reads the catalogue and nothing else, so a plan costs the same and is refused
 """
 
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from lapwing.queries import bernstein
@@ -57,11 +58,13 @@ from lapwing.queries.questions import (
 from lapwing.queries.scope import Scope
 from lapwing.queries.sensitivity import sensitivity
 from lapwing.queries.term import Constant, bounds
+from lapwing.queries.written import Value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import whole
 
 MOST_CELLS = 100_000
-_MOST_PART = 2**62
+_MOST_STEPS = 2**28
+"""One person moves a total or a moment by at most so many grid steps: noise a thousand times as large can be drawn."""
 
 
 def plan(question: Question, population: Population) -> Plan:
@@ -117,21 +120,40 @@ class _Planner:
                 return self.distinct(question)
 
     def total(self, question: Sum) -> Plan:
-        value, rows = measure(question.value, self.scope), self.rows()
+        rows, groups = self.rows(), self.groups()
+
+        def most(values: list[Measure]) -> int:
+            return rows * groups * max(abs(bound) for bound in bounds(values[0].term))
+
+        (value,) = self.measured([question.value], most)
         low, high = (bound * rows for bound in bounds(value.term))
-        self.check_part(max(abs(low), abs(high)))
-        bounding = ClippedTotals(term=value.term, low=min(0, low), high=max(0, high), max_cells=self.groups())
+        bounding = ClippedTotals(term=value.term, low=min(0, low), high=max(0, high), max_cells=groups)
         return self.made(bounding, Total(step=value.step))
 
     def moments(self, question: Average) -> Plan:
-        degree, cells = _DEGREES[question.moment]
-        values = [measure(value, self.scope, most_cells=cells) for value in question.values]
-        scales = tuple(_scale(value) for value in values)
-        rows, most = self.rows(), math.prod(scale.extent**degree for scale in scales)
-        self.check_part(rows * most)
+        degree, rows, groups = _DEGREES[question.moment], self.rows(), self.groups()
+
+        def most(values: list[Measure]) -> int:
+            return math.prod(_scale(value).extent ** degree for value in values)
+
+        values = self.measured(question.values, lambda values: rows * groups * most(values))
         terms = bernstein.products([bernstein.basis(value.term, degree) for value in values])
-        bounding = PickedRows(terms=terms, most=most, max_rows=rows, max_cells=self.groups())
-        return self.made(bounding, Moments(moment=question.moment, scales=scales))
+        bounding = PickedRows(terms=terms, most=most(values), max_rows=rows, max_cells=groups)
+        return self.made(bounding, Moments(moment=question.moment, scales=tuple(_scale(value) for value in values)))
+
+    def measured(self, values: Sequence[Value], most: Callable[[list[Measure]], int]) -> list[Measure]:
+        """Return the values on their own grids, or on the finest coarser ones on which a person moves few enough steps.
+
+        What is rounded away is far below the noise, which is at least as many steps as one person moves.
+        """
+        for cells in (None, *(2**bits for bits in range(_MOST_STEPS.bit_length(), 1, -1))):
+            measures = [measure(value, self.scope, most_cells=cells) for value in values]
+            if most(measures) <= _MOST_STEPS:
+                return measures
+        raise BadQuestionError(
+            f"one person could move this by more than {_MOST_STEPS} steps of the coarsest grid; clip tighter, or count "
+            "fewer rows and groups of a person"
+        )
 
     def quantiles(self, question: Ranks) -> Plan:
         self.ungrouped()
@@ -217,12 +239,6 @@ class _Planner:
         if self.keys:
             raise BadQuestionError("this cannot be grouped; ask once for each group, with a where of its own")
 
-    def check_part(self, part: int) -> None:
-        if part > _MOST_PART:
-            raise BadQuestionError(
-                f"one person could add {float(part):.1e} grid steps, more than 2^62; clip tighter, or count fewer rows"
-            )
-
     def undeclared(self) -> BadQuestionError:
         names = ", ".join(repr(key.column) for key in self.keys if isinstance(key, OpenKey))
         return BadQuestionError(
@@ -231,13 +247,8 @@ class _Planner:
         )
 
 
-_DEGREES = {
-    # The degree of the polynomials, and the most grid cells that keep their products within 62 bits.
-    Moment.MEAN: (1, 2**31),
-    Moment.VARIANCE: (2, 2**20),
-    Moment.COVARIANCE: (1, 2**20),
-    Moment.CORRELATION: (2, 2**10),
-}
+_DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.CORRELATION: 2}
+"""The degree of the polynomials whose sums give a moment."""
 
 
 def _scale(value: Measure) -> Scale:

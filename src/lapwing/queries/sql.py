@@ -25,7 +25,8 @@ from lapwing.queries.questions import (
     Sum,
     TopCategories,
 )
-from lapwing.queries.sql_conditions import Given, Reader, identifier, is_count, name_of, parsed
+from lapwing.queries.sql_conditions import Given, Reader
+from lapwing.queries.sql_nodes import identifier, is_count, name_of, parsed
 from lapwing.queries.sql_refusals import only, refusal
 from lapwing.queries.written import And, Condition, Literal, Missing, Name, Not, Value, Year
 from lapwing.vocabulary.errors import BadQuestionError

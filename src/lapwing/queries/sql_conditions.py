@@ -4,16 +4,25 @@ Default deny: a node of the syntax tree that is not named here is refused by its
 argument that is not named here, for the parser adds and renames arguments from release to release.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from fractions import Fraction
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
-from lapwing.queries.column import check_text
 from lapwing.queries.days import FLIPPED, day_of
+from lapwing.queries.sql_nodes import (
+    chain,
+    function_name,
+    identifier,
+    is_count,
+    is_date,
+    literal,
+    name_of,
+    negative,
+    parsed,
+    times,
+    upper_text,
+)
 from lapwing.queries.sql_refusals import only, refusal
 from lapwing.queries.written import (
     Age,
@@ -36,12 +45,7 @@ from lapwing.queries.written import (
     Year,
 )
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import exact, whole
 
-DIALECT = "duckdb"
-LONGEST_TEXT = 20_000
-MOST_NODES = 5_000
-MOST_DEPTH = 100
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -75,41 +79,6 @@ def read_value(text: str) -> Value:
     return Reader({}).value(parsed(text, exp.Condition))
 
 
-def parsed(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
-    """Return the syntax tree of one condition or statement, or refuse it; no text makes the parser fail otherwise."""
-    if len(text) > LONGEST_TEXT:
-        raise BadQuestionError(f"the text has {len(text)} characters, more than {LONGEST_TEXT}; ask several questions")
-    check_text("text", text)
-    try:
-        trees = [sqlglot.parse_one(text, read=DIALECT, into=into)] if into else sqlglot.parse(text, read=DIALECT)
-    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
-        trees = []
-    tree = trees[0] if len(trees) == 1 else None
-    if tree is None:
-        what = (
-            "one condition, such as sex = 'M' and age < 30"
-            if into
-            else "one query, such as select count(*) from visits"
-        )
-        raise BadQuestionError(f"this cannot be read as SQL; write {what}")
-    for number, (_, depth) in enumerate(_walk(tree)):
-        if number >= MOST_NODES or depth > MOST_DEPTH:
-            raise BadQuestionError("the text is too large or nested too deeply; ask several questions")
-    return tree
-
-
-def _walk(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:
-    stack = [(tree, 0)]
-    while stack:
-        node, depth = stack.pop()
-        yield node, depth
-        # A chain of AND or OR leans to the left as deep as it is long; it is read without recursion.
-        chained = isinstance(node, exp.And | exp.Or)
-        stack += [
-            (child, depth if chained and type(child) is type(node) else depth + 1) for child in node.iter_expressions()
-        ]
-
-
 @dataclass(frozen=True, slots=True)
 class Given:
     """Rows of a table under a name, some of them: what FROM names, or what WITH gave a name to."""
@@ -132,7 +101,7 @@ class Reader:
                 only(node, "this")
                 return self.condition(node.this)
             case exp.And() | exp.Or():
-                parts = tuple(self.condition(part) for part in _chain(node))
+                parts = tuple(self.condition(part) for part in chain(node))
                 return And(parts) if isinstance(node, exp.And) else Or(parts)
             case exp.Not():
                 only(node, "this")
@@ -142,7 +111,7 @@ class Reader:
             case exp.Exists():
                 only(node, "this")
                 return self._exists(node.this)
-            case exp.Anonymous() if _function(node) == "has":
+            case exp.Anonymous() if function_name(node) == "has":
                 return self._has(node)
             case _ if type(node) in _COMPARISONS:
                 return self._comparison(node)
@@ -187,10 +156,10 @@ class Reader:
             case exp.Column():
                 return name_of(node)
             case exp.Literal() | exp.Boolean() | exp.Null():
-                return _literal(node)
+                return literal(node)
             case exp.Neg():
                 only(node, "this")
-                return _negative(self.value(node.this))
+                return negative(self.value(node.this))
             case exp.Add() | exp.Sub() | exp.Mul():
                 only(node, "this", "expression")
                 return Arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
@@ -201,19 +170,19 @@ class Reader:
 
     def _of_days(self, node: exp.Expr) -> Value:
         match node:
-            case exp.Cast() if _is_date(node):
+            case exp.Cast() if is_date(node):
                 only(node, "this", "to")
                 return Literal(day_of(Literal(node.this.this), "date"))
-            case exp.Interval() if _text(node.args.get("unit")).rstrip("S") == "DAY":
+            case exp.Interval() if upper_text(node.args.get("unit")).rstrip("S") == "DAY":
                 only(node, "this", "unit")
-                return _literal(exp.Literal.number(node.this.this))
-            case exp.DateDiff() if _text(node.args.get("unit")) == "DAY":
+                return literal(exp.Literal.number(node.this.this))
+            case exp.DateDiff() if upper_text(node.args.get("unit")) == "DAY":
                 only(node, "this", "expression", "unit", "date_part_boundary")
                 return Arithmetic("-", self.value(node.this), self.value(node.expression))
             case exp.Year():
                 only(node, "this")
                 return Year(self.value(node.this))
-            case exp.Extract() if _text(node.this) == "YEAR":
+            case exp.Extract() if upper_text(node.this) == "YEAR":
                 only(node, "this", "expression")
                 return Year(self.value(node.expression))
             case exp.Least() | exp.Greatest():
@@ -224,7 +193,7 @@ class Reader:
     def _call(self, node: exp.Anonymous) -> Value:
         only(node, "this", "expressions")
         arguments = node.expressions
-        match _function(node), len(arguments):
+        match function_name(node), len(arguments):
             case "age", 1:
                 return Age(self.value(arguments[0]))
             case "age", 2:
@@ -320,7 +289,7 @@ class Reader:
             raise BadQuestionError(
                 "HAVING is for several rows of a person only; write group by person having count(*) >= 2"
             )
-        return _times(self.value(test.expression))
+        return times(self.value(test.expression))
 
     def _counted(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
         """Read (SELECT COUNT(*) FROM ... WHERE same person ...) >= n, and the other comparisons with n."""
@@ -328,21 +297,21 @@ class Reader:
         if len(select.expressions) != 1 or not is_count(select.expressions[0]):
             raise BadQuestionError("only a count of rows can be compared; write (select count(*) from ...) >= 2")
 
-        def at_least(times: int) -> Condition:
-            return Has(rows.table, where, times, rows.alias, Link.IN_WHERE) if times > 0 else Truth(Literal(value=True))
+        def at_least(n: int) -> Condition:
+            return Has(rows.table, where, n, rows.alias, Link.IN_WHERE) if n > 0 else Truth(Literal(value=True))
 
-        times = _times(self.value(limit), least=0)
+        count = times(self.value(limit), least=0)
         match operator:
             case ">=":
-                return at_least(times)
+                return at_least(count)
             case ">":
-                return at_least(times + 1)
+                return at_least(count + 1)
             case "<":
-                return Not(at_least(times))
+                return Not(at_least(count))
             case "<=":
-                return Not(at_least(times + 1))
+                return Not(at_least(count + 1))
             case _:
-                exactly = And((at_least(times), Not(at_least(times + 1))))
+                exactly = And((at_least(count), Not(at_least(count + 1))))
                 return exactly if operator == "=" else Not(exactly)
 
     def _has(self, node: exp.Anonymous) -> Condition:
@@ -356,8 +325,8 @@ class Reader:
         name = table.this if isinstance(table, exp.Literal) and table.is_string else identifier(table.this)
         given = self.given.get(name.casefold(), Given(name, name, And(())))
         where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
-        times = _times(self.value(arguments[2])) if len(arguments) > 2 else 1  # noqa: PLR2004 - see above
-        return Has(given.table, And((requalified(given.where, given.alias, name), where)), times, name)
+        count = times(self.value(arguments[2])) if len(arguments) > 2 else 1  # noqa: PLR2004 - see above
+        return Has(given.table, And((requalified(given.where, given.alias, name), where)), count, name)
 
 
 def requalified(condition: Condition, old: str, new: str) -> Condition:
@@ -381,75 +350,3 @@ def _renamed(noun: object, old: str, new: str) -> object:
             return tuple(_renamed(part, old, new) for part in noun)
         case _:
             return noun
-
-
-def name_of(node: exp.Expr) -> Name:
-    """Return a column, perhaps with its table."""
-    if not isinstance(node, exp.Column):
-        raise refusal(node)
-    only(node, "this", "table")
-    table = node.args.get("table")
-    return Name(identifier(node.this), identifier(table) if table else None)
-
-
-def identifier(node: object) -> str:
-    """Return a plain name."""
-    if not isinstance(node, exp.Identifier):
-        raise refusal(node)
-    only(node, "this", "quoted")
-    return str(node.this)
-
-
-def _chain(node: exp.Expr) -> list[exp.Expr]:
-    """Return the parts of a chain of AND or of OR, from left to right."""
-    parts, kind = [], type(node)
-    while type(node) is kind:
-        only(node, "this", "expression")
-        parts.append(node.expression)
-        node = node.this
-    return [node, *reversed(parts)]
-
-
-def _literal(node: exp.Expr) -> Literal:
-    only(node, "this", "is_string")
-    match node:
-        case exp.Null():
-            return Literal(None)
-        case exp.Boolean():
-            return Literal(bool(node.this))
-        case _ if node.is_string:
-            return Literal(check_text("text", str(node.this)))
-        case _:
-            number = exact("number", str(node.this))
-            return Literal(int(number) if number.denominator == 1 else number)
-
-
-def _negative(value: Value) -> Value:
-    if isinstance(value, Literal) and isinstance(value.value, int | Fraction) and not isinstance(value.value, bool):
-        return Literal(-value.value)
-    return -value
-
-
-def _times(value: Value, least: int = 1) -> int:
-    return whole("times", value.value if isinstance(value, Literal) else value, least=least, most=2**20)
-
-
-def _function(node: exp.Anonymous) -> str:
-    return str(node.this).casefold()
-
-
-def is_count(node: exp.Expr) -> bool:
-    """Say whether a node is COUNT(*)."""
-    if not isinstance(node, exp.Count) or not isinstance(node.this, exp.Star):
-        return False
-    only(node, "this", "big_int")
-    only(node.this)
-    return True
-
-
-def _is_date(node: exp.Cast) -> bool:
-    return isinstance(node.this, exp.Literal) and node.this.is_string and node.to.is_type("date")
-
-
-def _text(node: object) -> str:
-    return str(node.this).upper() if isinstance(node, exp.Expr) else ""
