@@ -23,7 +23,24 @@ if TYPE_CHECKING:
     from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
     from lapwing.mechanisms.sparse_vector.movement import Movement
     from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
-    from lapwing.queries.asking import at_least, bins, by_year, correlation, count, count_distinct, count_rows, covariance, funnel, has, mean, median, quantiles, top, total, variance
+    from lapwing.queries.asking import (
+        at_least,
+        bins,
+        by_year,
+        correlation,
+        count,
+        count_distinct,
+        count_rows,
+        covariance,
+        funnel,
+        has,
+        mean,
+        median,
+        quantiles,
+        top,
+        total,
+        variance,
+    )
     from lapwing.queries.catalogue import KeyType, Population, Rows, Table
     from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
     from lapwing.queries.written import age, col
