@@ -7,7 +7,7 @@ nothing and keeps the charge. Noise is drawn once for a charge, never again.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, Unpack
+from typing import Final, Protocol, Self, Unpack
 
 from lapwing.accounting.filters.charge import OneShot
 from lapwing.answers.answer import CONFIDENCE, Answer, Asked
@@ -44,6 +44,9 @@ class Data(Protocol):
 
     def rehearsal(self) -> Engine:
         """Return an engine on made-up rows."""
+
+    def close(self) -> None:
+        """Let go of the databases."""
 
 
 class Session:
@@ -114,20 +117,12 @@ class Session:
         key : as in `ask`, like the price; `within` is meant for every statistic
         max_rows, max_groups : how many rows of one person count, and in how many groups, for tables with many rows
         """
-        selected = read_sql(text, max_rows=max_rows, max_groups=max_groups).questions
-        return self._told(self._priced(selected, wish(**offer)), key)
+        selected = read_sql(text, max_rows=max_rows, max_groups=max_groups)
+        return self._told(self._priced(selected.questions, wish(**offer)), key)
 
-    def funnel(
-        self,
-        table: str,
-        steps: Sequence[Where],
-        *,
-        where: Where = None,
-        key: str | None = None,
-        **offer: Unpack[Offer],
-    ) -> Answer:
+    def funnel(self, table: str, steps: Sequence[Where], *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
-        return self.ask(asking.funnel(table, steps, where), key=key, **offer)
+        return self.ask(asking.funnel(table, steps), key=key, **offer)
 
     def rehearse(self, question: Question | str, **offer: Unpack[Offer]) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
@@ -170,6 +165,17 @@ class Session:
         """Return what the account has left, for everybody and for this analyst."""
         name = self.population.name
         return Standing(account=self.ledger.account(name), allowance=self.ledger.allowance(name, self.analyst))
+
+    def close(self) -> None:
+        """Let go of the databases and of the ledger."""
+        self._data.close()
+        self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _asked(self, question: Question | str, wanted: Wish) -> Asked:
         if isinstance(question, str):

@@ -7,8 +7,8 @@ The protocol of one question, which no path may shorten:
 3. outcome, price and halt are committed together, and only what was committed is told.
 
 A question that a dead process left in flight is decided again with the same seed: a crash can depend only on an answer
-that is given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs what a
-yes costs. Where the key or a seal is broken, the stream is closed at its full price. Fresh noise is never drawn.
+that is given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs
+what a yes costs. Where the key or a seal is broken, the stream is closed at its full price. Fresh noise is never drawn.
 """
 
 import json
@@ -44,6 +44,7 @@ from lapwing.vocabulary.errors import (
     EngineError,
     ParameterError,
     SealBrokenError,
+    StreamBusyError,
     StreamError,
     UnansweredError,
 )
@@ -301,6 +302,11 @@ class QuestionStream:
                 intent = self._ledger.streams.intend(
                     self.name, number=number, key=key, question=question.canonical, sealed=sealed
                 )
+            except StreamBusyError:
+                if attempt == _PATIENCE:
+                    raise
+                self.recover()  # harmless if that process still lives: the seed decides for both alike
+                continue
             except ParameterError as raced:
                 if raced.name != "number" or attempt == _PATIENCE:
                     raise
@@ -335,11 +341,9 @@ class QuestionStream:
 
     def _unsealed(self, intent: Intent) -> tuple[Deciding, SealedSource]:
         """Open the seals, or forfeit the stream: what cannot be opened is never guessed."""
-        record = self.record
+        record, mechanism = self.record, self.terms.mechanism
         try:
-            if record.sealed is None:
-                raise SealBrokenError(f"the state of stream {self.name!r} is gone")
-            deciding = self.terms.mechanism.resume(record.sealed, key=self._key, sequence=record.seals, name=self.name)
+            deciding = mechanism.resume(record.sealed or b"", key=self._key, sequence=record.seals, name=self.name)
             seed = open_seed(intent.sealed, key=self._key, label=self._label(intent.number))
         except SealBrokenError:
             self._ledger.streams.forfeit(self.name)

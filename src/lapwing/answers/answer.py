@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from lapwing.accounting.filters.cost import cost_of_event
+from lapwing.accounting.rounding import float_above
 from lapwing.answers.releases import Cell, Number, Numbers, Release
 from lapwing.ledger.chain import Receipt
 from lapwing.queries.aggregate import BinnedKey, GridKey, Key, Label
@@ -23,6 +24,7 @@ from lapwing.vocabulary.event_record import to_record
 from lapwing.vocabulary.exact import Exact, probability
 
 CONFIDENCE = Fraction(95, 100)
+_LARGE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,11 +177,7 @@ class Answer:
         return cell.low, cell.high
 
     def map(self, function: Callable[[Any], Any]) -> "Answer":
-        """Return the answer with every value changed by `function`. It costs nothing; bounds and margins are dropped.
-
-        >>> from lapwing.queries.asking import count  # doctest: +SKIP
-        >>> clinic.ask(count("patients"), epsilon="0.1").map(lambda people: max(0, people))  # doctest: +SKIP
-        """
+        """Return the answer with every value changed by `function`. It costs nothing; bounds and margins are dropped."""
         before = self.change
         change = function if before is None else lambda value: function(before(value))
         return replace(self, change=change)
@@ -189,6 +187,7 @@ class Answer:
         """The answer in plain English."""
         prefix = "Rehearsed on made-up rows: " if self.rehearsal else ""
         paid = "asked before, so it was free" if self.free else f"for {self.price}"
+        paid = "for nothing" if self.rehearsal else paid
         if len(self.rows) == 1 and len(self.asked.releases) == 1:
             margin = self.margin()
             error = "" if margin is None else f", within {brief(margin)} with 95 % confidence"
@@ -208,7 +207,11 @@ class Answer:
             ],
             "confidence": _written(CONFIDENCE),
             "margin": {name: _written(self.margin(column=name)) for name in self.asked.releases},
-            "price": {name: _written(getattr(self.price, name)) for name in ("epsilon", "delta", "rho")},
+            "price": {
+                "epsilon": _written(self.price.epsilon),
+                "delta": _written(self.price.delta),
+                "rho": None if self.price.rho is None else float_above(self.price.rho),
+            },
             "receipt": None if self.receipt is None else str(self.receipt),
             "versions": dict(self.versions),
             "free": self.free,
@@ -219,15 +222,12 @@ class Answer:
     def __str__(self) -> str:
         if len(self.rows) == 1 and len(self.asked.releases) == 1:
             return self.sentence
-        header = [*self.keys, *self.asked.releases]
-        lines = [
-            [*map(_spoken, row.key), *(_spoken(row.cells[c].value) if c in row.cells else "" for c in self.columns)]
-            for row in self.rows
-        ]
-        widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
-        return "\n".join(
-            "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True)) for line in [header, *lines]
-        )
+        lines = [[*self.keys, *self.columns]]
+        for row in self.rows:
+            values = (_spoken(row[column]) if column in row.cells else "" for column in self.columns)
+            lines.append([*map(_spoken, row.key), *values])
+        widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
+        return "\n".join("  ".join(map(str.rjust, line, widths)) for line in lines)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -243,10 +243,12 @@ class Answer:
 def brief(number: Number) -> str:
     """Return a number for people to read.
 
-    >>> brief(1234567), brief(Fraction(1, 10)), brief(Fraction(1, 3)), brief(2.5)
-    ('1,234,567', '0.1', '0.3333', '2.5')
+    >>> brief(1234567), brief(Fraction(1, 10)), brief(Fraction(1, 3)), brief(2.5), brief(Fraction(12345, 2))
+    ('1,234,567', '0.1', '0.3333', '2.5', '6,172.5')
     """
-    return f"{number:,}" if isinstance(number, int) else f"{float(number):,.4g}"
+    if isinstance(number, int):
+        return f"{number:,}"
+    return f"{float(number):,.1f}" if abs(number) >= _LARGE else f"{float(number):.4g}"
 
 
 def tables_of(noun: object) -> set[str]:

@@ -25,7 +25,7 @@ from lapwing.queries.estimates import estimates
 from lapwing.queries.plan import Family, Moment, Moments, Plan, Quantiles, Steps, Top, Total
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.event import DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import ConcentratedDP, Guarantee, PureDP
 
@@ -33,6 +33,7 @@ Number: TypeAlias = int | Fraction | float
 Numbers: TypeAlias = list[Any]
 """What was released, as JSON holds it: whole numbers, or for keys that only the data knew, keys with whole numbers."""
 
+_MOST_STEPS = 1 << 12
 _JUDGED_AT = Fraction(95, 100)
 """The confidence at which two kinds of noise are compared."""
 
@@ -81,7 +82,7 @@ class NoisyNumbers:
     @property
     def event(self) -> Event:
         """What will happen, as it is charged."""
-        return self.mechanism.event
+        return charged_as(self.mechanism.event)
 
     def read(self, engine: Engine) -> Any:
         """Read all numbers."""
@@ -144,6 +145,19 @@ class NoisyNumbers:
             known = others + part > 0
             cells.append(Cell(key=key, value=value, low=low if known else None, high=high if known else None))
         return cells
+
+
+def charged_as(event: Event) -> Event:
+    """Return the event that is put before the accounts.
+
+    The loss of discrete Laplace noise is found step by step of the sensitivity. Where there are very many steps, as in
+    sums on a fine grid, it is charged as what it also is: a release of which only the pure epsilon is known.
+    """
+    match event:
+        case DiscreteLaplaceNoise(l1_sensitivity=moved, scale=scale) if moved > _MOST_STEPS:
+            return PureRelease(epsilon=moved / scale)
+        case _:
+            return event
 
 
 def _only(numbers: Numbers, others: int, part: int) -> Numbers:
@@ -318,7 +332,7 @@ def _smaller(plan: Plan, *ways: Noise) -> Noise:
 
 
 def _rho(event: Event) -> Fraction:
-    rho = price(event).rho
+    rho = price(charged_as(event)).rho
     if rho is None:  # pragma: no cover - both kinds of noise have one
         raise AssertionError
     return rho
