@@ -18,14 +18,13 @@ from lapwing.engines.engine import Engine, unless_it_fails
 from lapwing.ledger.faults import reach
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged, Released, Request
-from lapwing.noise.randomness import SYSTEM
 from lapwing.queries import asking
 from lapwing.queries.asking import Where
 from lapwing.queries.catalogue import Population
 from lapwing.queries.planning import plan
 from lapwing.queries.questions import Question
 from lapwing.queries.sql import read_sql
-from lapwing.streams import QuestionStream, StreamTerms
+from lapwing.streams import QuestionStream, StreamTerms, fresh_name
 from lapwing.vocabulary.errors import BadQuestionError, EngineError
 from lapwing.vocabulary.exact import Exact
 
@@ -154,8 +153,8 @@ class Session:
         """
         terms = StreamTerms.of(self.population, table=table, at_least=at_least, yeses=yeses, epsilon=epsilon)
         self._data.check()
-        stream = self._stream(name or SYSTEM.take(8).hex())
-        return stream.opened(terms, self.analyst, key or SYSTEM.take(16).hex())
+        stream = self._stream(fresh_name() if name is None else name)
+        return stream.opened(terms, self.analyst, fresh_name() if key is None else key)
 
     def resume(self, name: str) -> QuestionStream:
         """Go on with a stream that was opened before, here or in another process."""
@@ -199,7 +198,7 @@ class Session:
         request = Request(
             population=self.population.name,
             analyst=self.analyst,
-            key=key or SYSTEM.take(16).hex(),
+            key=fresh_name() if key is None else key,
             question=asked.text,
             tables=asked.tables,
             charge=OneShot(event=asked.event),

@@ -266,7 +266,7 @@ class QuestionStream:
         """
         question = self._planned(where, at_least)
         self._data.check()
-        return self._answer(self._intended(question, key or SYSTEM.take(16).hex()))
+        return self._answer(self._intended(question, fresh_name() if key is None else key))
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
@@ -372,6 +372,11 @@ class QuestionStream:
 
     def _label(self, number: int) -> str:
         return f"stream {self.name!r} question {number}"
+
+
+def fresh_name() -> str:
+    """Return a name that nothing else has."""
+    return SYSTEM.take(16).hex()
 
 
 def _written(answer: Decided) -> str:

@@ -177,7 +177,7 @@ class Answer:
         return cell.low, cell.high
 
     def map(self, function: Callable[[Any], Any]) -> "Answer":
-        """Return the answer with every value changed by `function`. It costs nothing; bounds and margins are dropped."""
+        """Return the answer with every value changed by `function`. It is free; bounds and margins are dropped."""
         before = self.change
         change = function if before is None else lambda value: function(before(value))
         return replace(self, change=change)
@@ -248,7 +248,7 @@ def brief(number: Number) -> str:
     """
     if isinstance(number, int):
         return f"{number:,}"
-    return f"{float(number):,.1f}" if abs(number) >= _LARGE else f"{float(number):.4g}"
+    return f"{float(number):,.1f}" if abs(float(number)) >= _LARGE else f"{float(number):.4g}"
 
 
 def tables_of(noun: object) -> set[str]:

@@ -243,7 +243,9 @@ def release_of(plan: Plan, wish: Wish, budget: Guarantee) -> Release:
     pure = isinstance(budget, PureDP)
     if pure and (isinstance(wish, AtRho) or (isinstance(wish, AtEpsilon) and wish.delta is not None)):
         name, given = ("rho", wish.rho) if isinstance(wish, AtRho) else ("delta", wish.delta)
-        raise ParameterError(name, given, reason="cannot be paid from a pure budget", remedy="offer an epsilon alone")
+        raise ParameterError(
+            name, str(given), reason="cannot be paid from a pure budget", remedy="offer an epsilon alone"
+        )
     match plan.family:
         case Family.NOISE:
             return NoisyNumbers(plan=plan, mechanism=_noise(plan, wish, budget))

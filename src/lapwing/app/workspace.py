@@ -12,10 +12,12 @@ import getpass
 import os
 import stat
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Final, Self
 
 from lapwing.accounting.filters.opening import Budget
+from lapwing.accounting.filters.two_arms import DeltaShares
 from lapwing.app.settings import FILE, PopulationSettings, Settings, read_settings
 from lapwing.app.tables import Fingerprints, Tables
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
@@ -24,6 +26,8 @@ from lapwing.session import Session
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 
 KEY_FILE: Final = "stream.key"
+SHARES: Final = DeltaShares(failures=Fraction(1, 10))
+"""A tenth of a delta pays for groups whose keys only the data knows."""
 _KEY_BYTES: Final = 32
 
 
@@ -57,7 +61,7 @@ class Workspace:
         for name, declared in self.settings.populations.items():
             custody = self.ledger.custody
             if name not in self.ledger.populations():
-                custody.create_population(name, unit=declared.population.unit, budget=declared.budget)
+                custody.create_population(name, unit=declared.population.unit, budget=declared.budget, shares=SHARES)
             self._require_unit(declared)
             if self.ledger.account(name).budget != declared.budget:
                 with declared.section.blamed("budget"):

@@ -217,7 +217,8 @@ class _Planner:
         """Return how many rows of a person count."""
         if self.scope.table.rows is Rows.ONE_A_PERSON:
             return 1
-        limit = self.question.max_rows or self.scope.table.max_rows
+        asked = self.question.max_rows
+        limit = self.scope.table.max_rows if asked is None else asked
         if limit is None:
             raise BadQuestionError(
                 f"a person may have any number of rows in {self.scope.table.name}; say how many count: max_rows=3"
