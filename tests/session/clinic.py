@@ -1,16 +1,11 @@
-"""A small clinic for tests of the session: a population, an engine that remembers when it was asked, and short words."""
+"""A small clinic for tests of the session: a population, engines that are not there, and short words."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from lapwing.accounting.filters.two_arms import DeltaShares
-from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.queries.catalogue import Population, Rows, Table
 from lapwing.queries.column import Boolean, Category, Column, Integer, Real, Text
@@ -22,7 +17,6 @@ from lapwing.vocabulary.privacy_unit import PrivacyUnit
 from lapwing.vocabulary.sensitive import Sensitive
 
 KEY = bytes(range(32))
-PEOPLE = 400
 
 
 def population(adjacency: Adjacency = Adjacency.ADD_REMOVE, protects_groups_of: int = 1) -> Population:
@@ -51,65 +45,6 @@ def population(adjacency: Adjacency = Adjacency.ADD_REMOVE, protects_groups_of: 
             ),
         ),
     )
-
-
-def patients(people: int = PEOPLE) -> pa.Table:
-    ids = list(range(1, people + 1))
-    return pa.table(
-        {
-            "id": pa.array(ids, pa.int64()),
-            "sex": pa.array(["FM"[i % 2] for i in ids], pa.string()),
-            "age": pa.array([i % 100 for i in ids], pa.int64()),
-            "bmi": pa.array([20 + i % 40 / 4 for i in ids], pa.float64()),
-            "survivor": pa.array([i % 5 == 0 for i in ids], pa.bool_()),
-            "city": pa.array([f"city {i % 3}" for i in ids], pa.string()),
-        }
-    )
-
-
-def visits(people: int = PEOPLE) -> pa.Table:
-    ids = [i for i in range(1, people + 1) for _ in range(i % 4)]
-    kinds = ["ER" if i % 3 else "other" for i in ids]
-    wards = [1 + i % 20 for i in ids]
-    return pa.table(
-        {"id": pa.array(ids, pa.int64()), "kind": pa.array(kinds, pa.string()), "ward": pa.array(wards, pa.int64())}
-    )
-
-
-@dataclass
-class Tables:
-    """Data that is there, or fails, or is counted on."""
-
-    on_read: Callable[[], None] = lambda: None
-    people: int = PEOPLE
-    population: Population = field(default_factory=population)
-    _engines: list[DuckDB] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        OPENED.append(self)
-
-    def check(self) -> None:
-        pass
-
-    def engine(self, versions: Mapping[str, int]) -> Any:
-        del versions
-        self.on_read()
-        if not self._engines:
-            sources = {"patients": patients(self.people), "visits": visits(self.people)}
-            self._engines.append(DuckDB(self.population, sources, threads=1))
-        return self._engines[0]
-
-    def rehearsal(self) -> Any:
-        self._engines.append(rehearsal_engine(self.population, people=200))
-        return self._engines[-1]
-
-    def close(self) -> None:
-        while self._engines:
-            self._engines.pop().close()
-
-
-OPENED: list[Tables] = []
-"""What a test has opened; it is closed after it."""
 
 
 class FixedNumber:
@@ -187,8 +122,8 @@ def same_ledger(path: Path) -> Ledger:
     return open_ledger(path / "ledger.db")
 
 
-def door(ledger: Ledger, data: Any = None, analyst: str = "ana", **unit: Any) -> Session:
-    return Session(population(**unit), ledger, data or Tables(), analyst=analyst, key=KEY)
+def door(ledger: Ledger, data: Any, analyst: str = "ana", **unit: Any) -> Session:
+    return Session(population(**unit), ledger, data, analyst=analyst, key=KEY)
 
 
 def spent(ledger: Ledger) -> Fraction:

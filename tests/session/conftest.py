@@ -4,7 +4,8 @@ import pytest
 
 from lapwing.ledger.ledger import Ledger
 from lapwing.session import Session
-from session.clinic import OPENED, door, new_ledger
+from session.clinic import door, new_ledger
+from session.real_tables import OPENED, Tables
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def ledger(quick_path) -> Iterator[Ledger]:
 
 @pytest.fixture
 def clinic(ledger) -> Session:
-    return door(ledger)
+    return door(ledger, Tables())
 
 
 @pytest.fixture(autouse=True)

@@ -194,8 +194,10 @@ class ChosenOnes:
         del confidence
         match self.plan.meaning:
             case Quantiles(at=at, scale=scale):
-                edges = [_plain(scale.low + edge * scale.step) for edge in numbers]
-                return [Cell(key=(str(q),), value=edge, low=None, high=None) for q, edge in zip(at, edges, strict=True)]
+                places = [_plain(scale.low + cell * scale.step) for cell in numbers]
+                return [
+                    Cell(key=(str(q),), value=place, low=None, high=None) for q, place in zip(at, places, strict=True)
+                ]
             case _:
                 labels = [(self.plan.aggregate.cells or ())[number][0] for number in numbers]
                 return [

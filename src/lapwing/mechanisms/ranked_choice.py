@@ -8,7 +8,7 @@ Proof: proofs/ranked_choice.md
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 from lapwing.accounting.priced_loss import PricedLoss
@@ -26,11 +26,12 @@ Selector: TypeAlias = type[PermuteAndFlip] | type[ExponentialMechanism]
 
 @dataclass(frozen=True, slots=True, init=False)
 class QuantileChoice:
-    """Chooses for each fraction q an edge of the histogram below which about q of the rows lie.
+    """Chooses for each fraction q the cell of the histogram in which the value lies that about q of the rows are below.
 
-    Edge i lies below cell i, from 0 to the number of cells. With q = a/b its score is -|b * (rows below) - a * (all
-    rows)|. If a protected person or group has at most `rows` rows, a score moves by at most rows * max(a, b - a) where
-    they come or go and by at most rows * b where they are replaced.
+    With q = a/b, the score of a cell says how far a * (all rows) is outside b * (rows below the cell) .. b * (rows
+    below the next): 0 if it is inside, and less the further it is away. If a protected person or group has at most
+    `rows` rows, a score moves by at most rows * max(a, b - a) where they come or go and by at most rows * b where they
+    are replaced.
 
     Parameters
     ----------
@@ -44,8 +45,8 @@ class QuantileChoice:
     Examples
     --------
     >>> median = QuantileChoice(at=[Fraction(1, 2)], cells=4, rows=1, adjacency=Adjacency.ADD_REMOVE, epsilon=20)
-    >>> median.release([0, 1000, 1000, 0])
-    (2,)
+    >>> median.release([0, 1500, 500, 0])
+    (1,)
 
     Theorem: Smith, *Privacy-preserving statistical estimation with optimal convergence rates*, STOC 2011, section 3.
     Proof: proofs/ranked_choice.md
@@ -73,7 +74,7 @@ class QuantileChoice:
         object.__setattr__(
             self,
             "selectors",
-            tuple(selector(sensitivity=one, candidates=self.cells + 1, epsilon=share) for one in moved),
+            tuple(selector(sensitivity=one, candidates=self.cells, epsilon=share) for one in moved),
         )
 
     @property
@@ -87,7 +88,7 @@ class QuantileChoice:
         return price(self.event)
 
     def release(self, value: Integers) -> tuple[int, ...]:
-        """Return the number of the chosen edge for each fraction, from the rows in each cell."""
+        """Return the number of the chosen cell for each fraction, from the rows in each cell."""
         counts = integers(value)
         if isinstance(counts, int) or counts.size != self.cells:
             del counts
@@ -96,7 +97,7 @@ class QuantileChoice:
         return tuple(one.release(_ranks(below, q)) for one, q in zip(self.selectors, self.at, strict=True))
 
     def margin(self, confidence: Exact) -> float:
-        """Return m such that every chosen edge has a rank at most m rows further off than the best, all at once."""
+        """Return m such that every chosen cell is at most m rows away from where its fraction lies, all at once."""
         each = 1 - (1 - probability("confidence", confidence)) / len(self.at)
         return max(one.margin(each) / q.denominator for one, q in zip(self.selectors, self.at, strict=True))
 
@@ -174,7 +175,7 @@ class TopChoice:
 
 
 def _weight(q: Fraction, adjacency: Adjacency) -> int:
-    """Return how far one row moves the score |b * below - a * all|, coming or going; or one row replacing another."""
+    """Return how far one row moves b * below - a * all, coming or going; or one row replacing another."""
     match adjacency:
         case Adjacency.ADD_REMOVE:
             return max(q.numerator, q.denominator - q.numerator)
@@ -183,7 +184,9 @@ def _weight(q: Fraction, adjacency: Adjacency) -> int:
 
 
 def _ranks(below: Sequence[int], q: Fraction) -> list[int]:
-    return [-abs(q.denominator * rows - q.numerator * below[-1]) for rows in below]
+    """Return the score of each cell, from the rows below each edge."""
+    wanted = q.numerator * below[-1]
+    return [-max(0, q.denominator * first - wanted, wanted - q.denominator * last) for first, last in pairwise(below)]
 
 
 def _together(events: Sequence[Event]) -> Event:

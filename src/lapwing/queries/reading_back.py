@@ -28,7 +28,7 @@ def read_back(canonical: str) -> tuple[Meaning, Aggregate]:
         _, _, meaning, aggregate = json.loads(canonical)
         hints = get_type_hints(Plan)
         return _read(hints["meaning"], meaning), _read(Aggregate, aggregate)
-    except (ValueError, TypeError, KeyError, IndexError):
+    except (ValueError, TypeError, KeyError, IndexError, StopIteration):
         raise LedgerDamagedError("holds a question that cannot be read back") from None
 
 
