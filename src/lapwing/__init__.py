@@ -7,6 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lapwing.answers.answer import Answer
+    from lapwing.answers.preview import Preview
+    from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
     from lapwing.mechanisms.above_threshold import AboveThreshold
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.exponential import ExponentialMechanism
@@ -17,12 +20,14 @@ if TYPE_CHECKING:
     from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
     from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
     from lapwing.mechanisms.randomized_response import RandomizedResponse
+    from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
     from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
     from lapwing.mechanisms.sparse_vector.advice import advise
     from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
     from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
     from lapwing.mechanisms.sparse_vector.movement import Movement
     from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
+    from lapwing.mechanisms.stable_keys import StableKeys
     from lapwing.queries.asking import (
         at_least,
         bins,
@@ -44,6 +49,8 @@ if TYPE_CHECKING:
     from lapwing.queries.catalogue import KeyType, Population, Rows, Table
     from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
     from lapwing.queries.written import age, col
+    from lapwing.session import Session
+    from lapwing.streams import QuestionStream, StreamAnswer, Verdict
     from lapwing.vocabulary.adjacency import Adjacency
     from lapwing.vocabulary.errors import LapwingError
     from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -53,6 +60,7 @@ _HOME = {
     "AboveThreshold": "lapwing.mechanisms.above_threshold",
     "AdaptiveSparse": "lapwing.mechanisms.sparse_vector.adaptive",
     "Adjacency": "lapwing.vocabulary.adjacency",
+    "Answer": "lapwing.answers.answer",
     "Boolean": "lapwing.queries.column",
     "Category": "lapwing.queries.column",
     "Column": "lapwing.queries.column",
@@ -71,15 +79,23 @@ _HOME = {
     "NoisyMaxWithGap": "lapwing.mechanisms.noisy_max",
     "PermuteAndFlip": "lapwing.mechanisms.permute_and_flip",
     "Population": "lapwing.queries.catalogue",
+    "Preview": "lapwing.answers.preview",
     "PrivacyUnit": "lapwing.vocabulary.privacy_unit",
+    "QuantileChoice": "lapwing.mechanisms.ranked_choice",
+    "QuestionStream": "lapwing.streams",
     "RandomizedResponse": "lapwing.mechanisms.randomized_response",
     "Real": "lapwing.queries.column",
     "Rows": "lapwing.queries.catalogue",
     "Sensitive": "lapwing.vocabulary.sensitive",
+    "Session": "lapwing.session",
     "SparseVector": "lapwing.mechanisms.sparse_vector.pure",
+    "StableKeys": "lapwing.mechanisms.stable_keys",
+    "StreamAnswer": "lapwing.streams",
     "StreamNoise": "lapwing.mechanisms.sparse_vector.pure",
     "Table": "lapwing.queries.catalogue",
     "Text": "lapwing.queries.column",
+    "TopChoice": "lapwing.mechanisms.ranked_choice",
+    "Verdict": "lapwing.streams",
     "YesTells": "lapwing.mechanisms.sparse_vector.pure",
     "advise": "lapwing.mechanisms.sparse_vector.advice",
     "age": "lapwing.queries.written",
@@ -92,22 +108,26 @@ _HOME = {
     "count_distinct": "lapwing.queries.asking",
     "count_rows": "lapwing.queries.asking",
     "covariance": "lapwing.queries.asking",
+    "create": "lapwing.app.front",
     "funnel": "lapwing.queries.asking",
     "gaussian_histogram": "lapwing.mechanisms.histogram",
     "geometric_histogram": "lapwing.mechanisms.histogram",
     "has": "lapwing.queries.asking",
     "mean": "lapwing.queries.asking",
     "median": "lapwing.queries.asking",
+    "open": "lapwing.app.front",
     "quantiles": "lapwing.queries.asking",
     "top": "lapwing.queries.asking",
     "total": "lapwing.queries.asking",
     "variance": "lapwing.queries.asking",
+    "workspace": "lapwing.app.front",
 }
 
 __all__ = [
     "AboveThreshold",
     "AdaptiveSparse",
     "Adjacency",
+    "Answer",
     "Boolean",
     "Category",
     "Column",
@@ -126,15 +146,23 @@ __all__ = [
     "NoisyMaxWithGap",
     "PermuteAndFlip",
     "Population",
+    "Preview",
     "PrivacyUnit",
+    "QuantileChoice",
+    "QuestionStream",
     "RandomizedResponse",
     "Real",
     "Rows",
     "Sensitive",
+    "Session",
     "SparseVector",
+    "StableKeys",
+    "StreamAnswer",
     "StreamNoise",
     "Table",
     "Text",
+    "TopChoice",
+    "Verdict",
     "YesTells",
     "advise",
     "age",
@@ -147,16 +175,19 @@ __all__ = [
     "count_distinct",
     "count_rows",
     "covariance",
+    "create",
     "funnel",
     "gaussian_histogram",
     "geometric_histogram",
     "has",
     "mean",
     "median",
+    "open",
     "quantiles",
     "top",
     "total",
     "variance",
+    "workspace",
 ]
 
 

@@ -24,7 +24,7 @@ from ledger.clinic import SEED, Place, opening, request, spent
 
 PRICE = Fraction(1, 100)
 FORK = multiprocessing.get_context("forkserver")
-FORK.set_forkserver_preload(["pytest", "lapwing.ledger.verify", "lapwing.ledger.postgres"])  # what is slow to import
+FORK.set_forkserver_preload(["pytest", "lapwing.ledger.verify", "lapwing.ledger.postgres", "lapwing.session"])  # slow
 
 
 @dataclass(frozen=True)

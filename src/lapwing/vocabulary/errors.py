@@ -24,6 +24,7 @@
     │   └── UnansweredError         a request was charged and has no answer
     ├── EngineError                 a database could not answer; the message is always the same
     ├── RegistrationError           the data is not what the catalogue says; only custodians meet it
+    ├── SettingsError               lapwing.toml says something that cannot be; only custodians meet it
     ├── SecrecyError                something tried to look at a value that has no noise on it yet
     └── RandomnessError             no trustworthy random bits could be had, so no noise was drawn
 
@@ -260,6 +261,20 @@ class RegistrationError(LapwingError):
     def __init__(self, table: str, *, reason: str, remedy: str) -> None:
         self.table, self.reason, self.remedy = table, reason, remedy
         super().__init__(f"table {table} {reason}; {remedy}")
+
+
+class SettingsError(LapwingError):
+    """A workspace is not as it should be: mostly something in its lapwing.toml. Only custodians meet it.
+
+    Attributes
+    ----------
+    file, line : where; the line is 0 where no line is to blame
+    reason, remedy : what is wrong, and what to do
+    """
+
+    def __init__(self, file: str, line: int, *, reason: str, remedy: str) -> None:
+        self.file, self.line, self.reason, self.remedy = file, line, reason, remedy
+        super().__init__(f"{file}{f', line {line}' if line else ''}: {reason}; {remedy}")
 
 
 class SecrecyError(LapwingError, TypeError):
