@@ -22,7 +22,7 @@ EVERYTHING = Population(
                 Column(name="sex", type=Category(values=("F", "M"))),
                 Column(name="ward", type=Category(values=(3, 5, 8))),
                 Column(name="age", type=Integer(low=-5, high=5)),
-                Column(name="any", type=Integer(), nullable=True),
+                Column(name="number", type=Integer(), nullable=True),
                 Column(name="bmi", type=Real(low=10, high=60), nullable=True),
                 Column(name="born", type=Date(first=date(1990, 1, 1), last=date(1990, 12, 31))),
                 Column(name="seen", type=Date(), nullable=True),
@@ -71,7 +71,7 @@ def test_values_are_spread(engine, where) -> None:
     assert 80 < counted(engine, where) < 320
 
 
-@pytest.mark.parametrize("column", ["any", "bmi", "seen", "smoker", "city"])
+@pytest.mark.parametrize("column", ["number", "bmi", "seen", "smoker", "city"])
 def test_nullable_columns_miss_some_values(engine, column) -> None:
     assert 5 <= counted(engine, f"{column} is null") <= 45
 
