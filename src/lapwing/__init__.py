@@ -7,6 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lapwing.accounting.composition import compose
+    from lapwing.accounting.filters.charge import OneShot, Reservation
+    from lapwing.accounting.filters.opening import open_account
+    from lapwing.accounting.pricing import price
     from lapwing.answers.answer import Answer
     from lapwing.answers.preview import Preview
     from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
     from lapwing.streams import QuestionStream, StreamAnswer, Verdict
     from lapwing.vocabulary.adjacency import Adjacency
     from lapwing.vocabulary.errors import LapwingError
+    from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
     from lapwing.vocabulary.privacy_unit import PrivacyUnit
     from lapwing.vocabulary.sensitive import Sensitive
 
@@ -61,13 +66,16 @@ _HOME = {
     "AdaptiveSparse": "lapwing.mechanisms.sparse_vector.adaptive",
     "Adjacency": "lapwing.vocabulary.adjacency",
     "Answer": "lapwing.answers.answer",
+    "ApproximateDP": "lapwing.vocabulary.guarantee",
     "Boolean": "lapwing.queries.column",
     "Category": "lapwing.queries.column",
     "Column": "lapwing.queries.column",
+    "ConcentratedDP": "lapwing.vocabulary.guarantee",
     "CorrelationScreen": "lapwing.mechanisms.sparse_vector.correlation",
     "Date": "lapwing.queries.column",
     "DiscreteGaussianMechanism": "lapwing.mechanisms.discrete_gaussian",
     "ExponentialMechanism": "lapwing.mechanisms.exponential",
+    "GaussianDP": "lapwing.vocabulary.guarantee",
     "GaussianMechanism": "lapwing.mechanisms.gaussian",
     "GaussianSparse": "lapwing.mechanisms.sparse_vector.gaussian",
     "GeometricMechanism": "lapwing.mechanisms.geometric",
@@ -77,14 +85,17 @@ _HOME = {
     "LapwingError": "lapwing.vocabulary.errors",
     "Movement": "lapwing.mechanisms.sparse_vector.movement",
     "NoisyMaxWithGap": "lapwing.mechanisms.noisy_max",
+    "OneShot": "lapwing.accounting.filters.charge",
     "PermuteAndFlip": "lapwing.mechanisms.permute_and_flip",
     "Population": "lapwing.queries.catalogue",
     "Preview": "lapwing.answers.preview",
     "PrivacyUnit": "lapwing.vocabulary.privacy_unit",
+    "PureDP": "lapwing.vocabulary.guarantee",
     "QuantileChoice": "lapwing.mechanisms.ranked_choice",
     "QuestionStream": "lapwing.streams",
     "RandomizedResponse": "lapwing.mechanisms.randomized_response",
     "Real": "lapwing.queries.column",
+    "Reservation": "lapwing.accounting.filters.charge",
     "Rows": "lapwing.queries.catalogue",
     "Sensitive": "lapwing.vocabulary.sensitive",
     "Session": "lapwing.session",
@@ -103,6 +114,7 @@ _HOME = {
     "bins": "lapwing.queries.asking",
     "by_year": "lapwing.queries.asking",
     "col": "lapwing.queries.written",
+    "compose": "lapwing.accounting.composition",
     "correlation": "lapwing.queries.asking",
     "count": "lapwing.queries.asking",
     "count_distinct": "lapwing.queries.asking",
@@ -116,6 +128,8 @@ _HOME = {
     "mean": "lapwing.queries.asking",
     "median": "lapwing.queries.asking",
     "open": "lapwing.app.front",
+    "open_account": "lapwing.accounting.filters.opening",
+    "price": "lapwing.accounting.pricing",
     "quantiles": "lapwing.queries.asking",
     "top": "lapwing.queries.asking",
     "total": "lapwing.queries.asking",
@@ -128,13 +142,16 @@ __all__ = [
     "AdaptiveSparse",
     "Adjacency",
     "Answer",
+    "ApproximateDP",
     "Boolean",
     "Category",
     "Column",
+    "ConcentratedDP",
     "CorrelationScreen",
     "Date",
     "DiscreteGaussianMechanism",
     "ExponentialMechanism",
+    "GaussianDP",
     "GaussianMechanism",
     "GaussianSparse",
     "GeometricMechanism",
@@ -144,14 +161,17 @@ __all__ = [
     "LapwingError",
     "Movement",
     "NoisyMaxWithGap",
+    "OneShot",
     "PermuteAndFlip",
     "Population",
     "Preview",
     "PrivacyUnit",
+    "PureDP",
     "QuantileChoice",
     "QuestionStream",
     "RandomizedResponse",
     "Real",
+    "Reservation",
     "Rows",
     "Sensitive",
     "Session",
@@ -170,6 +190,7 @@ __all__ = [
     "bins",
     "by_year",
     "col",
+    "compose",
     "correlation",
     "count",
     "count_distinct",
@@ -183,6 +204,8 @@ __all__ = [
     "mean",
     "median",
     "open",
+    "open_account",
+    "price",
     "quantiles",
     "top",
     "total",

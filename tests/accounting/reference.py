@@ -5,7 +5,6 @@ bracket the truth (every loss rounded down, every loss rounded up).
 """
 
 import math
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -33,7 +32,8 @@ def optimal_delta(times, epsilon, level, delta_each=0):
         if gain <= 0:
             break
         total += binomial(times, lies) * gain
-    return 1 - (1 - mpf(delta_each)) ** times * (1 - total / (1 + exp(e)) ** times)
+    total /= (1 + exp(e)) ** times
+    return 1 - (1 - mpf(delta_each)) ** times * (1 - total) if delta_each else total
 
 
 def solve(profile, delta, high):
@@ -41,7 +41,7 @@ def solve(profile, delta, high):
     low, high, delta = mpf(0), mpf(high), mpf(delta)
     if profile(low) <= delta:
         return low
-    for _ in range(120):
+    for _ in range(90):
         middle = (low + high) / 2
         if profile(middle) > delta:
             low = middle
@@ -156,7 +156,3 @@ def laplace_cdf(epsilon):
     """The law of the loss of Laplace noise under P."""
     e = float(epsilon)
     return lambda x: 1.0 if x >= e else 0.0 if x < -e else 0.5 * math.exp((x - e) / 2)
-
-
-def fraction(value):
-    return Fraction(value) if not isinstance(value, str) else Fraction(value)

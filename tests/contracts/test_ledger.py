@@ -3,6 +3,7 @@
 import json
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import duckdb
@@ -131,6 +132,23 @@ class TestAccounts:
                 ledger.questions.charge(request("k4", charge=OneShot(event=gaussian)))
             verify(ledger)
 
+    def test_the_smallest_cost_is_counted_in_full(self, ledger) -> None:
+        ask(ledger, "k1", epsilon="1e-30")
+        ask(ledger, "k2", epsilon=1 - Fraction(1, 10**30))
+        assert spent(ledger) == 1
+
+    @pytest.mark.parametrize("jump", [-365, 365], ids=["a year back", "a year ahead"])
+    def test_a_clock_that_jumps_changes_no_order_and_no_budget(self, ledger, jump) -> None:
+        ask(ledger, "k1", epsilon="1/2")
+        jumped = datetime.now(UTC) + timedelta(days=jump)
+        ledger.chronicle._clock = lambda: jumped
+        ask(ledger, "k2", epsilon="1/2")
+        with pytest.raises(BudgetExceededError):
+            ledger.questions.charge(request("k3", epsilon="1/100"))
+        charges = [record for record in ledger.history("clinic") if record["kind"] == "charge"]
+        assert [charge["request"] for charge in charges] == ["k1", "k2"]
+        assert charges[1]["at"].startswith(f"{jumped:%Y-%m-%d}")
+
     def test_names_that_are_taken_or_unknown_are_refused_with_what_there_is(self, ledger) -> None:
         with pytest.raises(ParameterError, match="exists already"):
             ledger.custody.create_population("clinic", unit=PEOPLE, budget=PureDP(epsilon=Fraction(9)))
@@ -251,6 +269,39 @@ def _question(ledger, number: int, outcome: Outcome, *, stream: str = "s", **end
     return ledger.streams.decide(stream, number=number, outcome=outcome, answer=answer, **ending)
 
 
+class TestCustody:
+    def test_a_fingerprint_is_kept_for_one_version_and_appears_nowhere_else(self, ledger, tmp_path) -> None:
+        before = ledger.head()
+        ledger.custody.keep_fingerprint("clinic", "patients", b"what the data looks like")
+        ledger.custody.keep_fingerprint("clinic", "patients", b"what it looks like now")
+        assert ledger.custody.fingerprint("clinic", "patients") == b"what it looks like now"
+        assert ledger.custody.fingerprint("clinic", "visits") is None
+        assert ledger.head() == before
+        ledger.custody.advance_version("clinic", "patients")
+        assert ledger.custody.fingerprint("clinic", "patients") is None
+        export_json(ledger, tmp_path / "out.jsonl")
+        assert "looks like" not in (tmp_path / "out.jsonl").read_text("ascii")
+
+    def test_history_tells_what_happened_to_one_population(self, ledger) -> None:
+        ledger.custody.create_population("school", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
+        ask(ledger, "k1")
+        assert [record["kind"] for record in ledger.history("clinic")] == [
+            *("population", "policy", "policy", "charge", "answer")
+        ]
+        with pytest.raises(ParameterError, match="these are: clinic, school"):
+            ledger.history("hospital")
+
+    def test_what_would_be_free_can_be_asked_for_without_a_trace(self, ledger) -> None:
+        first = ask(ledger, "k1", question="q")
+        before = ledger.head()
+        assert ledger.questions.stored(request("k1", question="q")) == first
+        assert ledger.questions.stored(request("k2", question="q")) == first
+        assert ledger.questions.stored(request("k3", question="p")) is None
+        with pytest.raises(RequestConflictError):
+            ledger.questions.stored(request("k1", question="p"))
+        assert ledger.head() == before
+
+
 class TestStreams:
     def test_noes_are_free_and_each_yes_has_its_price(self, ledger) -> None:
         ledger.streams.open(opening())
@@ -349,6 +400,14 @@ class TestStreams:
         assert ledger.streams.intend("s", number=2, key="s 1", question="q1", sealed=SEED) == lost
         assert isinstance(ledger.streams.intend("s", number=2, key="new", question="q1", sealed=SEED), Intent)
 
+    def test_no_repr_shows_a_sealed_secret(self, ledger) -> None:
+        wanted = opening()
+        stream = ledger.streams.open(wanted)
+        intent = ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
+        shown = f"{wanted!r} {stream!r} {intent!r} {ledger.streams.stream('s')!r}"
+        assert repr(SECRET) not in shown
+        assert repr(SEED) not in shown
+
     def test_it_goes_on_in_another_process_with_all_it_needs(self, place, ledger) -> None:
         ledger.streams.open(opening())
         _question(ledger, 1, Outcome.YES, sealed=b"\x18" * len(SECRET))
@@ -387,6 +446,13 @@ class TestStreams:
         ledger.streams.open(opening("t", yeses=3, dearest=2))
         with pytest.raises(ParameterError, match="more than the dearest yes"):
             _question(ledger, 1, Outcome.YES, stream="t", units=3)
+
+    def test_all_streams_of_a_population_are_listed(self, ledger) -> None:
+        ledger.streams.open(opening("s", yeses=1))
+        _question(ledger, 1, Outcome.YES)
+        ledger.streams.open(opening("t", yeses=1))
+        listed = [(stream.name, stream.status) for stream in ledger.streams.streams("clinic")]
+        assert listed == [("s", Status.HALTED), ("t", Status.OPEN)]
 
     def test_forfeiting_spends_the_whole_reserve_and_loses_the_question_in_flight(self, ledger) -> None:
         ledger.streams.open(opening())
@@ -547,6 +613,62 @@ class TestExport:
         for export, name in ((export_json, "out.jsonl"), (export_parquet, "out.parquet")):
             with pytest.raises(FileExistsError):
                 export(busy, tmp_path / name)
+
+
+class TestSpeed:
+    def test_every_lookup_on_the_way_of_a_question_uses_an_index_on_what_it_looks_for(self, place) -> None:
+        """No entry is read only to be passed over, so a charge takes as long in a large ledger as in a small one."""
+        with place.clinic(epsilon=10) as ledger:
+            with ledger.chronicle.writing("note") as book:
+                for number in range(2000):
+                    book.append("note", by="custodian", remark=f"{number}")
+            asked = set()
+            for line in (ledger.store._writer, ledger.store._reader):
+                line._connection = Listening(line.open(), asked)
+            ask(ledger, "k1")
+            ask(ledger, "k2", question="count k1")
+            ledger.streams.open(opening())
+            _question(ledger, 1, Outcome.YES)
+            ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9)))
+            ask(ledger, "k3")
+            lookups = [
+                statement for statement in asked if "from entries" in statement and "limit 2000" not in statement
+            ]
+            assert len(lookups) >= 8
+            for statement in lookups:
+                assert _passes_over_nothing(ledger, statement), statement
+
+
+class Listening:
+    """A connection that remembers what was asked of it."""
+
+    closed = False
+
+    def __init__(self, connection, asked: set[str]) -> None:
+        self._connection, self._asked = connection, asked
+
+    def execute(self, statement, values=()):
+        self._asked.add(statement)
+        return self._connection.execute(statement, values)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _passes_over_nothing(ledger, statement: str) -> bool:
+    connection = ledger.store._reader.open()._connection
+    if "?" in statement or "%s" not in statement:
+        plan = connection.execute(f"explain query plan {statement}", [1] * statement.count("?")).fetchall()
+        return not any("SCAN entries" in row[3] or "SCAN open" in row[3] for row in plan)
+    names = [f"${number}" for number in range(1, statement.count("%s") + 1)]
+    connection.execute(f"prepare lookup as {statement.replace('%s', '{}').format(*names)}")
+    ones = ", ".join("'1'" for _ in names)
+    plan = connection.execute(f"explain execute lookup({ones})").fetchall()
+    connection.execute("deallocate lookup")
+    steps = [row[0] for row in plan]
+    return any("Index" in step for step in steps) and not any(
+        "Seq Scan on entries" in step or "Filter" in step for step in steps
+    )
 
 
 class TestSharing:

@@ -30,7 +30,7 @@ def place(request) -> Place:
 
 @pytest.mark.parametrize("point", ["begun", "written", "committed"])
 def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
-    """Twelve acts, killed one after the other on one ledger, with the history of all of them."""
+    """Thirteen acts, killed one after the other on one ledger, with the history of all of them."""
     acts = [act for act in ACTS if act not in {"create", "migrate"}]
     history = History()
     place.clinic(epsilon=100).close()
@@ -42,7 +42,7 @@ def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
         with place.open() as ledger:
             recover(ledger, history)
             history.check(ledger)
-    assert len(history.releases) == 6 * 2 + 2 * 4
+    assert len(history.releases) == 6 * 2 + 2 * 4  # of the acts that come after the first answer
 
 
 def test_kills_at_any_moment(place) -> None:

@@ -72,6 +72,7 @@ def do_everything(pipe: Connection, place: Place, fault: str, turn: str) -> None
         ledger.custody.create_population(f"p{turn}", unit=_unit(ledger), budget=PureDP(epsilon=Fraction(1)))
         ledger.custody.add_table(f"p{turn}", "patients")
         ledger.custody.advance_version("clinic", "visits")
+        ledger.custody.keep_fingerprint("clinic", "patients", f"content {turn}".encode())
         ledger.custody.note(f"turn {turn}")
         for number in range(2):
             one_question(pipe, ledger, f"{turn} {number}")

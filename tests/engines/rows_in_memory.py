@@ -37,7 +37,7 @@ from lapwing.queries.predicate import (
     Unit,
 )
 from lapwing.queries.spans import day_number, double_rank
-from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Times, bounds
+from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Rounded, Times, bounds
 from lapwing.vocabulary.sensitive import Sensitive
 
 
@@ -182,6 +182,9 @@ class RowsInMemory:
             case Elapsed(until=until, since=since, unit=unit, low=low, high=high):
                 ends = [end if isinstance(end, int) else read(table, end, row) for end in (until, since)]
                 return None if None in ends else min(max(elapsed(*ends, unit), low), high)
+            case Rounded(inner, bits):
+                value = self.value(inner, table, row)
+                return None if value is None else (value + 2**bits // 2) // 2**bits
             case Plus(left, right) | Times(left, right):
                 a, b = self.value(left, table, row), self.value(right, table, row)
                 if a is None or b is None:

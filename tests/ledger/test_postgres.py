@@ -11,6 +11,7 @@ from lapwing.ledger.ledger import create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
+    BudgetExceededError,
     LedgerDamagedError,
     LedgerDurabilityError,
     LedgerInDoubtError,
@@ -140,6 +141,24 @@ class TestSchema:
 
 
 class TestConnections:
+    def test_a_server_that_is_not_there_is_reported(self, quick_path) -> None:
+        nowhere = Place.in_postgres(f"host={quick_path} dbname=x")
+        for act in (nowhere.create, nowhere.open):
+            with pytest.raises(LedgerUnwritableError, match="cannot be used"):
+                act()
+
+    def test_a_full_disk_of_the_server_charges_nothing(self, place, monkeypatch) -> None:
+        with place.clinic() as ledger:
+            with monkeypatch.context() as full:
+
+                def fail(*_):
+                    raise psycopg.errors.DiskFull("could not extend file")
+
+                full.setattr(PostgresDatabase, "append", fail)
+                with pytest.raises(LedgerUnwritableError, match=r"could not extend file.*nothing was charged"):
+                    ledger.questions.charge(request("k1"))
+            ask(ledger, "k1")
+
     def test_a_server_that_restarts_between_two_questions_is_found_again(self, place, postgres) -> None:
         with place.clinic() as ledger:
             ask(ledger, "k1")
@@ -177,8 +196,7 @@ class TestConnections:
     @pytest.mark.parametrize("landed", [True, False], ids=["it landed", "it did not"])
     def test_a_connection_lost_at_the_commit_is_in_doubt_and_the_key_finds_out(self, place, landed) -> None:
         with place.clinic() as ledger:
-            line = ledger.store._writer
-            line._connection = DeafConnection(line.open(), hangs_up_after_commit=landed)
+            _breaks_at_the_next_commit(ledger, landed=landed)
             with pytest.raises(LedgerInDoubtError, match="counts as charged"):
                 ledger.questions.charge(request("k1"))
             if landed:
@@ -187,6 +205,33 @@ class TestConnections:
             else:
                 ask(ledger, "k1")
             assert spent(ledger) == Fraction(1, 10)
+
+    @pytest.mark.parametrize("landed", [True, False], ids=["it landed", "it did not"])
+    def test_an_answer_whose_commit_was_lost_is_told_only_if_it_stands(self, place, landed) -> None:
+        with place.clinic() as ledger:
+            charged = ledger.questions.charge(request("k1"))
+            _breaks_at_the_next_commit(ledger, landed=landed)
+            with pytest.raises(LedgerInDoubtError):
+                ledger.questions.answer(charged.seq, "7")
+            assert ledger.questions.answer(charged.seq, "8").answer == ("7" if landed else "8")
+
+    def test_a_charge_that_is_overtaken_is_made_again_on_the_new_state(self, place, monkeypatch) -> None:
+        """Somebody else writes between the look at the chain and the append."""
+        with place.clinic() as ledger, place.open() as faster:
+            append = PostgresDatabase.append
+            overtaken = []
+
+            def append_late(self, connection, entry, before):
+                if not overtaken and '"request":"slow"' in entry.body:
+                    overtaken.append(entry.seq)
+                    ask(faster, "fast", epsilon="19/20")
+                return append(self, connection, entry, before)
+
+            monkeypatch.setattr(PostgresDatabase, "append", append_late)
+            with pytest.raises(BudgetExceededError, match="1/20 is left"):
+                ledger.questions.charge(request("slow"))
+            assert overtaken == [4]
+            assert spent(ledger) == Fraction(19, 20)
 
     def test_a_lock_that_is_held_too_long_is_reported(self, database) -> None:
         with Place.in_postgres(database, patience=0.1).clinic() as ledger:
@@ -209,18 +254,27 @@ class TestConnections:
             assert ledger.streams.stream("s").in_flight.sealed == SEED
 
 
+def _breaks_at_the_next_commit(ledger, *, landed: bool) -> None:
+    line = ledger.store._writer
+    line._connection = DeafConnection(line.open(), landed=landed)
+
+
 class DeafConnection:
     """A connection that breaks when it commits, before or after the server has done so."""
 
-    closed = False
+    def __init__(self, connection, *, landed: bool) -> None:
+        self._connection, self._landed, self._begun = connection, landed, False
 
-    def __init__(self, connection, *, hangs_up_after_commit: bool) -> None:
-        self._connection, self._after = connection, hangs_up_after_commit
+    @property
+    def closed(self) -> bool:
+        return self._connection.closed
 
     def execute(self, statement, values=()):
-        if statement == "COMMIT":
-            if self._after:
-                self._connection.execute("COMMIT")
+        self._begun |= statement == "BEGIN"
+        commits = statement == "COMMIT" or ("insert into entries" in statement and not self._begun)
+        if commits:
+            if self._landed:
+                self._connection.execute(statement, values)
             self._connection.close()
         return self._connection.execute(statement, values)
 

@@ -11,7 +11,7 @@ import pytest
 
 from lapwing.ledger import schema
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.stream_records import Outcome
+from lapwing.ledger.stream_records import Outcome, Status
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
@@ -21,7 +21,7 @@ from lapwing.vocabulary.errors import (
     LedgerUnwritableError,
     UnansweredError,
 )
-from ledger.clinic import SECRET, SEED, Place, ask, opening, request, spent
+from ledger.clinic import SECRET, Place, ask, opening, request, spent
 
 
 @pytest.fixture
@@ -138,30 +138,6 @@ class TestSchema:
         assert path.read_bytes() == before
         assert [file.name for file in path.parent.iterdir()] == ["ledger.db"]
 
-    def test_every_lookup_uses_an_index(self, path) -> None:
-        """What must be fast is found without reading the entries one after the other."""
-        seen = []
-
-        def watch(statement):
-            if "from entries" in statement:
-                seen.append(statement)
-
-        Place.in_file(path).clinic(epsilon=10).close()
-        with Place.in_file(path, driver=lambda file: Wrapped(file, watch)).open() as ledger:
-            seen.clear()
-            ask(ledger, "k1")
-            ask(ledger, "k2", question="count k1")
-            ledger.streams.open(opening())
-            ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
-            ledger.streams.decide("s", number=1, outcome=Outcome.YES, answer="yes")
-            ledger.questions.unsettled()
-        with closing(sqlite3.connect(path)) as connection:
-            for statement in set(seen):
-                values = [1] * statement.count("?")
-                plan = " ".join(row[3] for row in connection.execute(f"explain query plan {statement}", values))
-                assert "SCAN" not in plan, statement
-        assert len(set(seen)) >= 9
-
 
 class TestTrouble:
     def test_a_lock_that_is_held_too_long_is_reported_and_nothing_is_charged(self, path) -> None:
@@ -201,6 +177,34 @@ class TestTrouble:
                 ask(ledger, "k1")
             assert spent(ledger) == Fraction(1, 10)
             verify(ledger)
+
+    def test_an_interrupted_commit_leaves_a_ledger_that_goes_on(self, path) -> None:
+        def interrupt(statement) -> None:
+            if statement == "COMMIT" and armed:
+                armed.clear()
+                raise KeyboardInterrupt
+
+        armed = []
+        Place.in_file(path).clinic().close()
+        with Place.in_file(path, driver=lambda file: Wrapped(file, interrupt)).open() as ledger:
+            armed.append(True)
+            with pytest.raises(KeyboardInterrupt):
+                ledger.questions.charge(request("k1"))
+            ask(ledger, "k1")
+
+    def test_tidying_up_may_fail(self, path) -> None:
+        def full(statement) -> None:
+            if "wal_checkpoint" in statement:
+                raise sqlite3.OperationalError("disk I/O error")
+
+        Place.in_file(path).clinic().close()
+        with Place.in_file(path, driver=lambda file: Wrapped(file, full)).open() as ledger:
+            ledger.streams.open(opening())
+            assert ledger.streams.close("s").status is Status.CLOSED
+
+    def test_a_ledger_cannot_be_made_in_a_folder_that_is_not_there(self, path) -> None:
+        with pytest.raises(LedgerUnwritableError, match="No such file or directory"):
+            Place.in_file(path.parent / "nowhere" / "ledger.db").create()
 
     def test_a_read_only_file_or_folder_is_refused_at_the_door(self, path) -> None:
         """Run as an ordinary user: root may write anything."""

@@ -40,7 +40,7 @@ def _delta(factors: Sequence[Factor], epsilon: float) -> float:
     tilts = Tilts(factors)
     if not _has_transform(factors):
         return delta_on_grid(factors, tilts, epsilon)
-    return min(1.0, _spectrum(factors, tilts, tilts.for_epsilon(epsilon)).delta(epsilon))
+    return min(1.0, _spectrum(factors, tilts.for_epsilon(epsilon)).delta(epsilon))
 
 
 def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
@@ -72,7 +72,7 @@ def _epsilon(factors: Sequence[Factor], delta: float, tilts: Tilts | None) -> fl
     if not _has_transform(factors):
         return epsilon_on_grid(factors, tilts, delta)
     target = tilts.for_delta(delta)
-    return _spectrum(factors, tilts, target).epsilon(delta, target.epsilon)
+    return _spectrum(factors, target).epsilon(delta, target.epsilon)
 
 
 def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
@@ -103,6 +103,6 @@ def _has_transform(factors: Sequence[Factor]) -> bool:
     )
 
 
-def _spectrum(factors: Sequence[Factor], tilts: Tilts, target: Target) -> Spectrum:
+def _spectrum(factors: Sequence[Factor], target: Target) -> Spectrum:
     gaussian = sum(float(law.mu_squared) * times for law, times in factors if law.mu_squared is not None)
-    return compose(factors, Line.through(target, tilts, gaussian=gaussian, tolerance=TOLERANCE))
+    return compose(factors, Line.through(target, gaussian=gaussian, tolerance=TOLERANCE))

@@ -15,7 +15,7 @@ from lapwing.queries.column import Boolean, Category, Date, Real, Text
 from lapwing.queries.picking import FACTOR, MODULUS, SHIFT, STRETCH
 from lapwing.queries.predicate import InSpans, Unit
 from lapwing.queries.spans import ymd
-from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Term, Times
+from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Rounded, Term, Times
 
 
 def term_sql(writer: Writer, row: RowOf, term: Term) -> str:
@@ -31,6 +31,8 @@ def term_sql(writer: Writer, row: RowOf, term: Term) -> str:
             return f"({term_sql(writer, row, left)} + {term_sql(writer, row, right)})"
         case Times(left, right):
             return f"({term_sql(writer, row, left)} * {term_sql(writer, row, right)})"
+        case Rounded(inner, bits):
+            return _rounded(writer, f"CAST({term_sql(writer, row, inner)} AS {writer.dialect.real})", -bits)
 
 
 def clipped(writer: Writer, number: str, low: float, high: float) -> str:
@@ -39,18 +41,17 @@ def clipped(writer: Writer, number: str, low: float, high: float) -> str:
 
 
 def _on_grid(writer: Writer, row: RowOf, term: OnGrid) -> str:
-    column, dialect = writer.column(row, term.column), writer.dialect
-    if isinstance(writer.type_of(row, term.column), Real):
-        step = 2.0**-term.bits
-        number = clipped(writer, column, term.low * step, term.high * step)
-    elif term.bits == 0:
+    column = writer.column(row, term.column)
+    if not isinstance(writer.type_of(row, term.column), Real):
         return clipped(writer, column, term.low, term.high)
-    else:
-        # Bounds off the coarse grid would be rounded towards it: the last half step inside the bounds is cut off.
-        number = clipped(writer, column, *(bound * 2**-term.bits for bound in (term.low, term.high)))
-        number = f"CAST({number} AS {dialect.real})"
-    scaled = f"{number} * {writer.value(2.0**term.bits)} + {writer.value(0.5)}"
-    return f"CAST(FLOOR({scaled}) AS {dialect.integer})"
+    step = 2.0**-term.bits
+    return _rounded(writer, clipped(writer, column, term.low * step, term.high * step), term.bits)
+
+
+def _rounded(writer: Writer, number: str, bits: int) -> str:
+    """Return floor(number * 2^bits + 1/2) of a double, which is exact and cannot fail below 2^52."""
+    scaled = f"{number} * {writer.value(2.0**bits)} + {writer.value(0.5)}"
+    return f"CAST(FLOOR({scaled}) AS {writer.dialect.integer})"
 
 
 def _elapsed(writer: Writer, row: RowOf, term: Elapsed) -> str:

@@ -8,12 +8,13 @@ import json
 import unicodedata
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from lapwing.vocabulary.errors import ParameterError
 
 Record: TypeAlias = Mapping[str, Any]
 
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 1 << 24
 
@@ -26,7 +27,7 @@ def canonical(record: object) -> str:
     >>> canonical({"b": [1, "1/10"], "a": None})
     '{"a":null,"b":[1,"1/10"]}'
     """
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(record)
 
 
 def parse(text: str) -> dict[str, Any]:

@@ -35,6 +35,8 @@ class Receipt:
 
     It says nothing else: no value, no noise and no hash of either goes into it except through the released answer.
 
+    Proof: proofs/ledger_receipts.md
+
     Examples
     --------
     >>> receipt = Receipt(ledger="2f1c", seq=7, hash="ab" * 32)

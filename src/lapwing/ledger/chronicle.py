@@ -1,12 +1,15 @@
 """The ledger as a running process sees it: transactions on its entries, and a memory that never runs backwards."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from typing import TypeVar
 
-from lapwing.ledger.book import Book, Clock, Memory
+from lapwing.ledger.book import Book, Clock, Glance, Memory
 from lapwing.ledger.chain import Receipt, compare
-from lapwing.ledger.store import Rows, Store
+from lapwing.ledger.store import OvertakenError, Rows, Store
+
+T = TypeVar("T")
 
 
 def now() -> datetime:
@@ -38,8 +41,19 @@ class Chronicle:
             yield book
         self._learn(book)
 
-    def _book(self, rows: Rows) -> Book:
-        book = Book(rows, self._memory, self._clock)
+    def hurry(self, act: str, change: Callable[[Book], T], glance: Glance) -> T:
+        """Run a change that appends one entry or none and does nothing else; alone, if somebody else is faster."""
+        with suppress(OvertakenError):
+            with self.store.hurrying(act) as rows:
+                book = self._book(rows, glance)
+                result = change(book)
+            self._learn(book)
+            return result
+        with self.writing(act) as book:
+            return change(book)
+
+    def _book(self, rows: Rows, glance: Glance | None = None) -> Book:
+        book = Book(rows, self._memory, self._clock, glance)
         seen = self._seen
         if seen and seen.seq == book.last:
             compare(seen, ledger=book.ledger, last=book.last, found=book.head)

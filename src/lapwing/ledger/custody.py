@@ -9,6 +9,7 @@ from dataclasses import replace
 from lapwing.accounting.filters.account import EVERYONE
 from lapwing.accounting.filters.opening import Budget, open_account, raise_cap
 from lapwing.accounting.filters.two_arms import DeltaShares
+from lapwing.ledger import vault
 from lapwing.ledger.book import Book, state
 from lapwing.ledger.canonical import name as named
 from lapwing.ledger.canonical import text
@@ -83,6 +84,21 @@ class Custody:
             version = known.versions([table])[table] + 1
             self._decide(book, known.with_table(table, version), by, "version", table=table, version=version)
             return version
+
+    def keep_fingerprint(self, population: str, table: str, fingerprint: bytes) -> None:
+        """Remember what the content of a table looks like at its present version, for the custodian's eyes only.
+
+        It depends on the data, so it is stored beside the chain and is in no entry, receipt or export.
+        """
+        with self._chronicle.writing("fingerprint") as book:
+            version = book.population(population).versions([table])[table]
+            vault.keep_fingerprint(book.rows, population, table, version, fingerprint)
+
+    def fingerprint(self, population: str, table: str) -> bytes | None:
+        """Return what was remembered for the present version of a table; `None` if nothing was."""
+        with self._chronicle.reading() as book:
+            version = book.population(population).versions([table])[table]
+            return vault.fingerprint(book.rows, population, table, version)
 
     def set_budget(self, population: str, budget: Budget, *, by: str = "custodian") -> Receipt:
         """Raise the cap: the whole history is charged anew under it. It cannot be lowered; `suspend` stops spending."""

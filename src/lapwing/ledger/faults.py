@@ -17,7 +17,7 @@ from typing import Final
 VARIABLE: Final = "LAPWING_FAULT"
 
 ACTS: Final = (
-    *("create", "migrate", "population", "policy", "version", "note"),
+    *("create", "migrate", "population", "policy", "version", "fingerprint", "note"),
     *("charge", "answer", "lose"),
     *("open", "intend", "decide", "close", "forfeit"),
 )

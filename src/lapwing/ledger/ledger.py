@@ -11,6 +11,7 @@ from typing import Self
 from lapwing.accounting.filters.account import Account
 from lapwing.ledger import schema
 from lapwing.ledger.book import Clock
+from lapwing.ledger.canonical import Record
 from lapwing.ledger.canonical import name as named
 from lapwing.ledger.chain import Receipt, checked, compare, genesis
 from lapwing.ledger.chronicle import Chronicle, now
@@ -24,7 +25,9 @@ from lapwing.vocabulary.errors import LedgerDamagedError, LedgerSchemaError
 
 
 class Ledger:
-    """An open ledger.
+    """An open ledger: what is told was charged before, in one order, whoever writes and whatever crashes.
+
+    Proof: proofs/ledger.md
 
     Attributes
     ----------
@@ -61,6 +64,12 @@ class Ledger:
         with self.chronicle.reading() as book:
             decided = book.population(population).analysts.get(analyst)
             return book.allowance(population, analyst) if decided and decided.allowance else None
+
+    def history(self, population: str) -> list[Record]:
+        """Return what the entries about a population say, from the first on; nothing in them is secret."""
+        with self.chronicle.reading() as book:
+            book.population(population)
+            return [entry.record for entry in book.about(population)]
 
     def head(self) -> Receipt:
         """Return the receipt of the last entry: keep it elsewhere, and no older copy can pass for this ledger."""
@@ -108,8 +117,7 @@ def create_ledger(address: str | Path | Database, *, name: str, clock: Clock = n
     >>> ledger.close()
     """
     database = _database(address)
-    named("name", name)
-    database.create(schema.MIGRATIONS, name, genesis(name))
+    Store(database).create(schema.MIGRATIONS, named("name", name), genesis(name))
     return open_ledger(database, clock=clock)
 
 

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.charge import OneShot, WholeBudget
 from lapwing.accounting.filters.record import to_record
-from lapwing.ledger.book import Book
-from lapwing.ledger.canonical import digest, name, text
+from lapwing.ledger.book import Book, Glance
+from lapwing.ledger.canonical import digest as digest_of
+from lapwing.ledger.canonical import name, text
 from lapwing.ledger.chain import Entry, Receipt
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.spending import RefusedError, Spending
@@ -51,7 +52,7 @@ class Request:
     @property
     def digest(self) -> str:
         """What tells two requests with the same key apart."""
-        return digest([self.question, sorted(self.tables), to_record(self.charge)])
+        return digest_of([self.question, sorted(self.tables), to_record(self.charge)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +101,32 @@ class Questions:
         RequestConflictError : the key belongs to another request
         UnansweredError : the key was charged and has no answer
         """
+        glance = Glance(
+            population=request.population,
+            analyst=request.analyst,
+            key=request.key,
+            recall=recall_digest(f"population {request.population}", request.question),
+        )
         try:
-            with self._chronicle.writing("charge") as book:
-                return charge_in(book, request)
+            return self._chronicle.hurry("charge", lambda book: charge_in(book, request), glance)
         except RefusedError as refused:
             raise refused.explained() from None
+
+    def stored(self, request: Request) -> Released | None:
+        """Return the answer that `charge` would give for nothing, if there is one; nothing is written.
+
+        Raises
+        ------
+        RequestConflictError, UnansweredError : as `charge` would
+        """
+        with self._chronicle.reading() as book:
+            population = book.population(request.population)
+            asked = {"request": request.key, "digest": request.digest}
+            if earlier := known_request(book, population.name, request.analyst, **asked):
+                return _released(book, earlier)
+            recall = recall_digest(f"population {population.name}", request.question)
+            found = book.recall(recall, population.versions(request.tables))
+            return found and released(book, found)
 
     def answer(self, seq: int, answer: str) -> Released:
         """Write down the answer to charge `seq`, and return what stands in the ledger: only that may be told.
@@ -117,8 +139,9 @@ class Questions:
         with self._chronicle.writing("answer") as book:
             charge = _charge_entry(book, seq)
             if not book.settlement(seq):
-                recall = recall_digest(f"population {charge['population']}", charge["question"], charge["versions"])
-                book.append("answer", population=charge["population"], settles=seq, recall=recall, answer=answer)
+                recall = recall_digest(f"population {charge['population']}", charge["question"])
+                told = {"recall": recall, "versions": charge["versions"], "answer": answer}
+                book.append("answer", population=charge["population"], settles=seq, **told)
             return _released(book, charge)
 
     def lose(self, seq: int) -> None:
@@ -131,22 +154,18 @@ class Questions:
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
         with self._chronicle.reading() as book:
-            records = [entry.record for entry in book.unsettled()]
-        return [
-            Unsettled(key=record["request"], **{name: record[name] for name in _SHOWN})
-            for record in records
-            if record["kind"] == "charge"
-        ]
+            records = [entry.record for entry in book.unsettled_charges()]
+        return [Unsettled(key=record["request"], **{name: record[name] for name in _SHOWN}) for record in records]
 
 
 def charge_in(book: Book, request: Request) -> Charged | Released:
     """Charge a question inside a transaction that somebody else has opened and will commit."""
     population = book.population(request.population)
-    if earlier := known_request(book, request.population, request.analyst, request.key, request.digest):
+    asked = {"request": request.key, "digest": request.digest}
+    if earlier := known_request(book, population.name, request.analyst, **asked):
         return _released(book, earlier)
     versions = population.versions(request.tables)
-    asked = {"request": request.key, "digest": request.digest}
-    if stored := book.recall(recall_digest(f"population {population.name}", request.question, versions)):
+    if stored := book.recall(recall_digest(f"population {population.name}", request.question), versions):
         book.append("recall", population=population.name, analyst=request.analyst, **asked, recalls=stored.seq)
         return released(book, stored)
     spending = Spending(book, population, request.analyst)
@@ -155,20 +174,20 @@ def charge_in(book: Book, request: Request) -> Charged | Released:
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=book.receipt_of(entry))
 
 
-def known_request(book: Book, population: str, analyst: str, key: str, digest_: str) -> dict[str, Any] | None:
+def known_request(book: Book, population: str, analyst: str, *, request: str, digest: str) -> dict[str, Any] | None:
     """Return the entry that used an idempotency key before; refuse a key that was used for something else."""
-    entry = book.request(population, analyst, key)
+    entry = book.request(population, analyst, request)
     if entry is None:
         return None
     record = entry.record
-    if record["digest"] != digest_:
-        raise RequestConflictError(key, seq=entry.seq)
+    if record["digest"] != digest:
+        raise RequestConflictError(request, seq=entry.seq)
     return record
 
 
-def recall_digest(scope: str, question: str, versions: Mapping[str, int]) -> str:
-    """Return what an answer is found under: where it counts, the question, and the data versions."""
-    return digest([scope, question, dict(versions)])
+def recall_digest(scope: str, question: str) -> str:
+    """Return what the answers to a question are found under, each for its data versions: where it counts, and it."""
+    return digest_of([scope, question])
 
 
 def released(book: Book, entry: Entry) -> Released:

@@ -2,7 +2,8 @@
 
 Everything a ledger knows is in `entries`, as canonical JSON. `record` shows the same JSON to the database, so that
 indexes on its fields can never say anything else than the entry does. `ledger` is the one row that is locked, with the
-end of the chain. `secrets` holds sealed noise until it has been used; it is no part of the chain and of no export.
+end of the chain. `secrets` holds sealed noise until it has been used, and `fingerprints` what the custodian's data
+looked like: both are outside the chain, because no hash may depend on data or noise, and in no export.
 
 A version of the schema is one step of `MIGRATIONS`; a step that was released is never changed.
 """
@@ -20,7 +21,7 @@ _INDEXES: Final = (
     """create unique index entries_request
        on entries ((record ->> 'population'), (record ->> 'analyst'), (record ->> 'request'))
        where record ->> 'request' is not null""",
-    """create index entries_recall on entries ((record ->> 'recall'))
+    """create index entries_recall on entries ((record ->> 'recall'), seq)
        where record ->> 'recall' is not null""",
     """create unique index entries_settles on entries ((cast(record ->> 'settles' as bigint)))
        where record ->> 'settles' is not null""",
@@ -28,7 +29,8 @@ _INDEXES: Final = (
        where record ->> 'stream' is not null""",
     """create unique index entries_question on entries ((record ->> 'stream'), (cast(record ->> 'number' as bigint)))
        where record ->> 'kind' = 'intent'""",
-    "create index entries_kind on entries ((record ->> 'kind'), seq)",
+    """create unique index entries_population on entries ((record ->> 'population'))
+       where record ->> 'kind' = 'population'""",
 )
 
 
@@ -48,6 +50,8 @@ _FIRST: Final = Migration(
            record text generated always as (body) virtual) strict""",
         """create table secrets (stream text not null, number integer not null, sealed blob not null,
            primary key (stream, number)) strict""",
+        """create table fingerprints (population text not null, source text not null, version integer not null,
+           fingerprint blob not null, primary key (population, source)) strict""",
         """create trigger entries_are_never_changed before update on entries
            begin select raise(abort, 'entries of a ledger are never changed'); end""",
         """create trigger entries_are_never_deleted before delete on entries
@@ -58,9 +62,11 @@ _FIRST: Final = Migration(
         """create table ledger (one integer primary key check (one = 1), name text not null, version integer not null,
            seq bigint not null, hash bytea not null)""",
         """create table entries (seq bigint primary key, body text not null, hash bytea not null,
-           record jsonb generated always as (body::jsonb) stored)""",
+           record jsonb generated always as (body::jsonb) stored) with (toast_tuple_target = 8160)""",
         """create table secrets (stream text not null, number bigint not null, sealed bytea not null,
            primary key (stream, number))""",
+        """create table fingerprints (population text not null, source text not null, version bigint not null,
+           fingerprint bytea not null, primary key (population, source))""",
         """create function entries_are_for_ever() returns trigger language plpgsql as
            $$ begin raise exception 'entries of a ledger are never changed and never deleted'; end $$""",
         """create trigger entries_are_for_ever before update or delete or truncate on entries

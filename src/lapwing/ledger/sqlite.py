@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
 from lapwing.ledger.schema import Migration
 from lapwing.ledger.store import Connection
@@ -126,10 +127,24 @@ class SqliteDatabase:
             return LedgerDamagedError(f"{self.place} is damaged: {error}")
         return None
 
+    hurries: bool = False
+
+    def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
+        """Add an entry; the transaction is alone, so the chain ends where it did."""
+        del before
+        connection.execute("insert into entries (seq, body, hash) values (?, ?, ?)", entry)
+        connection.execute("update ledger set seq = ?, hash = ?", (entry.seq, entry.hash))
+        return True
+
     def is_lost(self, connection: Connection) -> bool:
         """Say no: a file does not hang up."""
         del connection
         return False
+
+    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
+        """Say yes: only a transaction is certain to undo, and `append` is never used outside one."""
+        del connection, error
+        return True
 
     def shred(self, connection: Connection) -> None:
         """Empty the write-ahead log, the last place where deleted (and already overwritten) secrets linger."""

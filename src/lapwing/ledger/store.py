@@ -2,6 +2,9 @@
 
 A store knows nothing of budgets. It promises three things: a writing block is alone and commits as a whole; when it
 ends without an error, what it wrote survives a power cut; when it ends with `LedgerInDoubtError`, nobody knows.
+
+A block that appends one entry and does nothing else may hurry: it reads without a lock, and its entry is added by one
+statement that does nothing if the chain has grown meanwhile. Where that is no gain, hurrying is writing.
 """
 
 import os
@@ -10,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TypeAlias
 
+from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
 from lapwing.ledger.schema import Migration
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerUnwritableError
@@ -52,8 +56,18 @@ class Database(Protocol):
     def translate(self, error: Exception) -> LedgerError | None:
         """Return what a failure of the database means, or `None` if the error is not the database's."""
 
+    @property
+    def hurries(self) -> bool:
+        """Whether `append` outside a transaction is atomic and durable by itself."""
+
+    def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
+        """Add `entry` to a chain that ends with `before`, and move its end; return whether that is where it ended."""
+
     def is_lost(self, connection: Connection) -> bool:
         """Say whether the other end of a connection is gone, so that a new one must be made."""
+
+    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
+        """Say whether a statement that failed with `error` may have been committed all the same."""
 
     def shred(self, connection: Connection) -> None:
         """Overwrite what was deleted, as far as this database can."""
@@ -77,6 +91,11 @@ class Rows:
     def __init__(self, connection: Connection, database: Database) -> None:
         self._connection, self._database = connection, database
 
+    def append(self, entry: Entry, before: Entry) -> None:
+        """Add an entry to a chain that ends with `before`."""
+        if not self._database.append(self._connection, entry, before):
+            raise OvertakenError
+
     def all(self, statement: str, *values: Value) -> list[Row]:
         """Return every row."""
         rows: list[Row] = self._connection.execute(self._database.phrase(statement), values).fetchall()
@@ -90,6 +109,35 @@ class Rows:
     def do(self, statement: str, *values: Value) -> None:
         """Change something."""
         self._connection.execute(self._database.phrase(statement), values)
+
+
+class HurriedRows(Rows):
+    """Rows without a transaction: what is read is the newest, and to append is to commit."""
+
+    def __init__(self, connection: Connection, database: Database, act: str) -> None:
+        super().__init__(connection, database)
+        self._act = act
+
+    def append(self, entry: Entry, before: Entry) -> None:
+        """Add an entry and make it durable, if the chain still ends with `before`."""
+        reach(f"{self._act}.written")
+        try:
+            super().append(entry, before)
+            reach(f"{self._act}.committed")
+        except OvertakenError:
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) or self._database.may_have_committed(self._connection, error):
+                raise _in_doubt(self._database, error) from error
+            raise
+
+    def do(self, statement: str, *values: Value) -> None:
+        """Refuse: what is done besides appending needs a transaction."""
+        raise NotImplementedError(statement)
+
+
+class OvertakenError(Exception):
+    """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
 
 
 class Store:
@@ -130,16 +178,45 @@ class Store:
             try:
                 connection.execute("COMMIT")
                 reach(f"{act}.committed")
-            except Exception as error:
+            except BaseException as error:
                 self._writer.drop()
-                raise LedgerInDoubtError(
-                    f"{self.database.place} failed while it committed ({error}); what was being written counts as "
-                    "charged, and asking again under the same key finds out"
-                ) from error
+                if isinstance(error, Exception):
+                    raise _in_doubt(self.database, error) from error
+                raise
+
+    @contextmanager
+    def hurrying(self, act: str) -> Iterator[Rows]:
+        """Open a block that appends one entry, or none, and does nothing else.
+
+        Raises
+        ------
+        OvertakenError : nothing was written, because somebody else was faster; the block must be run again
+        LedgerUnwritableError, LedgerInDoubtError : as for `writing`
+        """
+        if not self.database.hurries:
+            with self.writing(act) as rows:
+                yield rows
+            return
+        with self._writer.lock, self._understood(self._writer):
+            connection = self._writer.open()
+            reach(f"{act}.begun")
+            try:
+                yield HurriedRows(connection, self.database, act)
+            except LedgerError:
+                raise
+            except Exception as error:
+                if self.database.is_lost(connection):
+                    raise OvertakenError from error
+                raise
+
+    def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
+        """Make an empty ledger, whole or not at all."""
+        with self._understood(self._writer):
+            self.database.create(steps, ledger, head)
 
     def shred(self) -> None:
-        """Overwrite what was deleted, as far as the database can."""
-        with self._writer.lock, self._understood(self._writer):
+        """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it is no failure."""
+        with suppress(LedgerError), self._writer.lock, self._understood(self._writer):
             self.database.shred(self._writer.open())
 
     def inspect(self) -> None:
@@ -182,6 +259,13 @@ class Store:
                 return None
 
 
+def _in_doubt(database: Database, error: Exception) -> LedgerInDoubtError:
+    return LedgerInDoubtError(
+        f"{database.place} failed while it committed ({error}); what was being written counts as charged, and asking "
+        "again under the same key finds out"
+    )
+
+
 class _Line:
     """One connection that is opened when it is needed, and again when it broke or the process forked."""
 
@@ -192,7 +276,7 @@ class _Line:
         self._process = os.getpid()
 
     def open(self) -> Connection:
-        if self._process != os.getpid():  # a connection must not be used on both sides of a fork, nor closed here
+        if self._process != os.getpid():
             _left_to_the_parent.append(self._connection)
             self._connection, self._process = None, os.getpid()
         if self._connection is None:
@@ -232,3 +316,4 @@ class _Line:
 
 
 _left_to_the_parent: list[Connection | None] = []
+"""Connections that were open when the process forked: not to be used on both sides, nor closed on this one."""

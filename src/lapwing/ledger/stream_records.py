@@ -1,7 +1,7 @@
 """What the ledger knows of a stream, as values: how it was opened, where it stands, what was asked and decided."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from lapwing.accounting.filters.charge import Charge, Reservation
@@ -56,7 +56,7 @@ class Opening:
     units: int
     tables: frozenset[str]
     terms: str
-    sealed: bytes
+    sealed: bytes = field(repr=False)
     dearest: int = 1
     questions: int | None = None
 
@@ -106,7 +106,7 @@ class Intent:
     key: str
     question: str
     versions: Mapping[str, int]
-    sealed: bytes
+    sealed: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,5 +147,5 @@ class Stream:
     asked: int
     used: int
     seals: int
-    sealed: bytes | None
+    sealed: bytes | None = field(repr=False)
     in_flight: Intent | None

@@ -61,6 +61,11 @@ class Streams:
         with self._chronicle.reading() as book:
             return _stream(book, stream)
 
+    def streams(self, population: str) -> list[Stream]:
+        """Return every stream of a population, the ended ones too."""
+        with self._chronicle.reading() as book:
+            return [_stream(book, name) for name in book.streams(population)]
+
     def intend(self, stream: str, *, number: int, key: str, question: str, sealed: bytes) -> Intent | Decision:
         """Store a question before data is read, or return the decision it already has.
 
@@ -134,8 +139,7 @@ class Streams:
     def unsettled(self) -> list[Intent]:
         """Return every question that has no outcome yet: in flight, or left over from a crash."""
         with self._chronicle.reading() as book:
-            open_ = [entry.record for entry in book.unsettled()]
-            return [_intent(book, record) for record in open_ if record["kind"] == "intent"]
+            return [_intent(book, entry.record) for entry in book.unsettled_intents()]
 
     def _end(self, stream: str, act: str) -> Stream:
         with self._chronicle.writing(act) as book:
@@ -149,15 +153,15 @@ class Streams:
 
 def _open(book: Book, opening: Opening) -> None:
     population = book.population(opening.population)
-    if known_request(book, population.name, opening.analyst, opening.key, opening.digest):
+    if known_request(book, population.name, opening.analyst, request=opening.key, digest=opening.digest):
         return
     if book.stream(opening.stream):
         raise ParameterError(
             "stream", opening.stream, reason="is a stream of this ledger already", remedy="choose a new name"
         )
+    population.versions(opening.tables)
     spending = Spending(book, population, opening.analyst)
     spending.admit(opening.charge)
-    population.versions(opening.tables)
     spending.append(
         "opening",
         request=opening.key,
@@ -178,12 +182,12 @@ def _open(book: Book, opening: Opening) -> None:
 
 def _intend(book: Book, stream: Stream, *, number: int, key: str, question: str, sealed: bytes) -> Intent | Decision:
     population = book.population(stream.population)
-    asks = digest([stream.name, question])
-    if earlier := known_request(book, stream.population, stream.analyst, key, asks):
+    asked = {"request": key, "digest": digest([stream.name, question])}
+    if earlier := known_request(book, stream.population, stream.analyst, **asked):
         return _earlier(book, stream, earlier)
     versions = population.versions(stream.tables)
-    common = {"population": stream.population, "analyst": stream.analyst, "request": key, "digest": asks}
-    if stored := book.recall(recall_digest(f"stream {stream.name}", question, versions)):
+    common = {"population": stream.population, "analyst": stream.analyst, **asked}
+    if stored := book.recall(recall_digest(f"stream {stream.name}", question), versions):
         book.append("recall", **common, recalls=stored.seq)
         return _decision(book, stored)
     _require_open(stream)
@@ -219,7 +223,8 @@ def _decide(
     spending = Spending(book, book.population(stream.population), stream.analyst)
     spending.settle(*[Yes(stream=stream.name)] * taken, *[Closing(stream=stream.name)] * halted)
     asked = intent.record
-    told = {} if answer is None else {"answer": answer, "recall": _recall(asked)}
+    recall = recall_digest(f"stream {stream.name}", asked["question"])
+    told = {} if answer is None else {"answer": answer, "recall": recall, "versions": asked["versions"]}
     entry = spending.append(
         "outcome",
         settles=intent.seq,
@@ -311,10 +316,6 @@ def _earlier(book: Book, stream: Stream, asked: dict[str, Any]) -> Decision:
     if end is None:
         raise StreamBusyError(stream.name, number=asked["number"])
     return _decision(book, end)
-
-
-def _recall(intent: dict[str, Any]) -> str:
-    return recall_digest(f"stream {intent['stream']}", intent["question"], intent["versions"])
 
 
 def _intent(book: Book, record: dict[str, Any]) -> Intent:

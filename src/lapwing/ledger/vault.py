@@ -1,6 +1,6 @@
-"""Sealed secrets: stored beside the chain while they are needed, and overwritten when they are not.
+"""What is stored beside the chain, because no hash may depend on it: sealed secrets, and fingerprints of data.
 
-The ledger cannot open them. Deleting them here makes them hard to find; destroying their key makes them unreadable.
+The ledger cannot open what is sealed. Deleting it here makes it hard to find; destroying its key makes it unreadable.
 """
 
 from typing import Final
@@ -54,3 +54,26 @@ def drop(rows: Rows, stream: str, number: int) -> None:
 def drop_all(rows: Rows, stream: str) -> None:
     """Destroy every secret of a stream."""
     rows.do("delete from secrets where stream = ?", stream)
+
+
+def keep_fingerprint(rows: Rows, population: str, table: str, version: int, fingerprint: bytes) -> None:
+    """Remember what a table looks like at a version, in place of what was remembered before."""
+    rows.do("delete from fingerprints where population = ? and source = ?", population, table)
+    rows.do(
+        "insert into fingerprints (population, source, version, fingerprint) values (?, ?, ?, ?)",
+        population,
+        table,
+        version,
+        fingerprint,
+    )
+
+
+def fingerprint(rows: Rows, population: str, table: str, version: int) -> bytes | None:
+    """Return what was remembered of a table at a version."""
+    row = rows.one(
+        "select fingerprint from fingerprints where population = ? and source = ? and version = ?",
+        population,
+        table,
+        version,
+    )
+    return None if row is None else bytes(row[0])

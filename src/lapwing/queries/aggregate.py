@@ -11,6 +11,7 @@ Rows without a person key belong to no one and never count.
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -143,8 +144,7 @@ class Aggregate:
     @property
     def cell_count(self) -> int | None:
         """How many cells the keys have, or None where only the data knows."""
-        sizes = [_labels(key) for key in self.keys]
-        return None if None in sizes else math.prod(len(labels) for labels in sizes if labels is not None)
+        return cell_count(self.keys)
 
     @property
     def counted(self) -> Predicate:
@@ -164,6 +164,12 @@ class Aggregate:
     def terms(self) -> int:
         """How many numbers there are in each cell."""
         return len(self.bounding.terms) if isinstance(self.bounding, PickedRows) else 1
+
+
+def cell_count(keys: Sequence[Key]) -> int | None:
+    """Return how many cells `keys` have, or None where only the data knows."""
+    labels = [_labels(key) for key in keys]
+    return None if None in labels else math.prod(len(known) for known in labels if known is not None)
 
 
 def _labels(key: Key) -> tuple[Label, ...] | None:

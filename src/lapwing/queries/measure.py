@@ -14,7 +14,7 @@ from lapwing.queries.days import day_of
 from lapwing.queries.predicate import Unit
 from lapwing.queries.scope import Scope
 from lapwing.queries.spans import day_number, ymd
-from lapwing.queries.term import Constant, Elapsed, OnGrid, Term, check_fits, plus, times
+from lapwing.queries.term import Constant, Elapsed, OnGrid, Rounded, Term, check_fits, plus, times
 from lapwing.queries.written import Age, Arithmetic, Clip, Literal, Name, Value
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -33,23 +33,27 @@ class Measure:
         """The value of one unit of the term."""
         return Fraction(2) ** -self.bits
 
+    def coarser(self, bits: int) -> "Measure":
+        """Return the value rounded to a grid whose step is 2^bits times as wide."""
+        return Measure(Rounded(self.term, bits), self.bits - bits) if bits else self
 
-def measure(value: Value, scope: Scope, *, most_cells: int | None = None) -> Measure:
-    """Return what `value` means; `most_cells` puts its columns on coarser grids, of at most so many cells each."""
+
+def measure(value: Value, scope: Scope) -> Measure:
+    """Return what `value` means, or refuse it."""
     try:
-        return _measure(value, scope, most_cells)
+        return _measure(value, scope)
     except RecursionError:
         raise BadQuestionError("the expression is nested too deeply; write it with fewer parentheses") from None
 
 
-def _measure(value: Value, scope: Scope, cells: int | None) -> Measure:
+def _measure(value: Value, scope: Scope) -> Measure:
     match value:
         case Name():
             column = scope.column(value)
-            return _on_grid(column, _declared(column), cells)
+            return _on_grid(column, _declared(column))
         case Clip(Name() as name, low, high):
             column = scope.column(name)
-            return _on_grid(column, (_constant(low), _constant(high)), cells)
+            return _on_grid(column, (_constant(low), _constant(high)))
         case Clip(Age() | Arithmetic("-", _, _) as gap, low, high):
             return _elapsed(gap, scope, (math.floor(_constant(low)), math.ceil(_constant(high))))
         case Age():
@@ -57,7 +61,7 @@ def _measure(value: Value, scope: Scope, cells: int | None) -> Measure:
         case Arithmetic("-", left, right) if _is_day(left, scope) or _is_day(right, scope):
             return _elapsed(value, scope, None)
         case Arithmetic(operator, left, right):
-            return _arithmetic(operator, _measure(left, scope, cells), _measure(right, scope, cells))
+            return _arithmetic(operator, _measure(left, scope), _measure(right, scope))
         case Literal():
             return _literal(_constant(value))
         case _:
@@ -81,15 +85,13 @@ def _declared(column: Column) -> tuple[Fraction, Fraction]:
             )
 
 
-def _on_grid(column: Column, limits: tuple[Fraction, Fraction], cells: int | None) -> Measure:
+def _on_grid(column: Column, limits: tuple[Fraction, Fraction]) -> Measure:
     if not isinstance(column.type, Integer | Real):
         raise BadQuestionError(f"{column.name!r} holds no numbers to clip; count where it has a value instead")
     low, high = limits
     if low > high:
         raise BadQuestionError(f"the bounds {low} and {high} are the wrong way round; give the lower first")
     bits = column.type.bits if isinstance(column.type, Real) else 0
-    if cells is not None and high > low:
-        bits = min(bits, math.floor(math.log2(cells / (high - low))))
     first, last = math.floor(low * Fraction(2) ** bits), math.ceil(high * Fraction(2) ** bits)
     if max(abs(first), abs(last), abs(math.floor(low)), abs(math.ceil(high))) > MOST_GRID:
         raise BadQuestionError(f"the bounds {low} and {high} are too wide for the grid; clip {column.name!r} tighter")

@@ -142,7 +142,9 @@ class Plan:
     @property
     def canonical(self) -> str:
         """The question in one canonical spelling: equal for questions that mean the same by their form."""
-        return spelling((self.population, self.unit, self.meaning, self.aggregate))
+        # What an analyst calls the steps of a funnel is no part of the question.
+        meaning = Steps(names=()) if isinstance(self.meaning, Steps) else self.meaning
+        return spelling((self.population, self.unit, meaning, self.aggregate))
 
     @property
     def digest(self) -> str:

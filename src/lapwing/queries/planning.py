@@ -20,6 +20,7 @@ from lapwing.queries.aggregate import (
     Once,
     OpenKey,
     PickedRows,
+    cell_count,
 )
 from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import Population, Rows
@@ -63,6 +64,7 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import whole
 
 MOST_CELLS = 100_000
+_MOST_BITS = 63
 _MOST_STEPS = 2**28
 """One person moves a total or a moment by at most so many grid steps: noise a thousand times as large can be drawn."""
 
@@ -146,10 +148,11 @@ class _Planner:
 
         What is rounded away is far below the noise, which is at least as many steps as one person moves.
         """
-        for cells in (None, *(2**bits for bits in range(_MOST_STEPS.bit_length(), 1, -1))):
-            measures = [measure(value, self.scope, most_cells=cells) for value in values]
-            if most(measures) <= _MOST_STEPS:
-                return measures
+        measures = [measure(value, self.scope) for value in values]
+        for bits in range(_MOST_BITS, 1, -1):
+            coarser = [value.coarser(max(0, _size(value).bit_length() - bits)) for value in measures]
+            if most(coarser) <= _MOST_STEPS:
+                return coarser
         raise BadQuestionError(
             f"one person could move this by more than {_MOST_STEPS} steps of the coarsest grid; clip tighter, or count "
             "fewer rows and groups of a person"
@@ -217,8 +220,7 @@ class _Planner:
         """Return how many rows of a person count."""
         if self.scope.table.rows is Rows.ONE_A_PERSON:
             return 1
-        asked = self.question.max_rows
-        limit = self.scope.table.max_rows if asked is None else asked
+        limit = self.scope.table.max_rows if self.question.max_rows is None else self.question.max_rows
         if limit is None:
             raise BadQuestionError(
                 f"a person may have any number of rows in {self.scope.table.name}; say how many count: max_rows=3"
@@ -234,7 +236,9 @@ class _Planner:
                 f"a person may be in any number of groups of {self.scope.table.name}; say in how many they count: "
                 "max_groups=2"
             )
-        return whole("max_groups", self.question.max_groups, most=2**20)
+        limit = whole("max_groups", self.question.max_groups, most=2**20)
+        count = cell_count(self.keys)
+        return limit if count is None else min(limit, count)
 
     def ungrouped(self) -> None:
         if self.keys:
@@ -250,6 +254,11 @@ class _Planner:
 
 _DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.CORRELATION: 2}
 """The degree of the polynomials whose sums give a moment."""
+
+
+def _size(value: Measure) -> int:
+    low, high = bounds(value.term)
+    return max(abs(low), abs(high), high - low)
 
 
 def _scale(value: Measure) -> Scale:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lapwing.queries.canonical import spelling
+from lapwing.queries.column import MOST_GRID
 from lapwing.queries.predicate import Unit
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -72,7 +73,23 @@ class Times:
         check_fits(self)
 
 
-Term: TypeAlias = OnGrid | Elapsed | Constant | Plus | Times
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """A term on a grid that is coarser by a power of two: floor(term / 2^bits + 1/2)."""
+
+    term: "Term"
+    bits: int
+
+    def __post_init__(self) -> None:
+        low, high = bounds(self.term)
+        if max(abs(low), abs(high)) > MOST_GRID:
+            raise BadQuestionError(
+                f"the expression could reach {max(abs(low), abs(high)):.2e} grid steps, more than 2^52; clip its "
+                "columns to tighter bounds or declare a coarser step"
+            )
+
+
+Term: TypeAlias = OnGrid | Elapsed | Constant | Plus | Times | Rounded
 
 
 def bounds(term: Term) -> tuple[int, int]:
@@ -93,6 +110,10 @@ def bounds(term: Term) -> tuple[int, int]:
         case Times(left, right):
             corners = [x * y for x in bounds(left) for y in bounds(right)]
             return min(corners), max(corners)
+        case Rounded(inner, bits):
+            low, high = bounds(inner)
+            half = 2**bits // 2
+            return (low + half) >> bits, (high + half) >> bits
 
 
 def check_fits(term: Term) -> None:
@@ -116,6 +137,8 @@ def columns(term: Term) -> frozenset[str]:
             return frozenset()
         case Plus(left, right) | Times(left, right):
             return columns(left) | columns(right)
+        case Rounded(inner, _):
+            return columns(inner)
 
 
 def plus(left: Term, right: Term) -> Term:

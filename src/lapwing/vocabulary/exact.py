@@ -6,6 +6,7 @@ rounding it would be a guess about what was meant. Every number that is refused 
 
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -26,6 +27,7 @@ Exact: TypeAlias = str | int | float | Decimal | Fraction
 
 LARGEST = Fraction(10) ** 100
 SMALLEST = 1 / LARGEST
+_FEW_BITS = 300  # so few can neither leave the range nor be too many
 _MOST_BITS = 1100  # every float has fewer; more is an attempt to exhaust memory
 _NUMBER = re.compile(r"[+-]?\d{1,400}(\.\d{0,400})?([eE][+-]?\d{1,3})?|[+-]?\.\d{1,400}([eE][+-]?\d{1,3})?")
 _RATIO = re.compile(r"[+-]?\d{1,400}\s*/\s*\d{1,400}")
@@ -50,9 +52,18 @@ def exact(name: str, given: object) -> Fraction:
     ...
     lapwing.vocabulary.errors.ParameterError: epsilon = nan is not a number; write a finite number such as "0.1"
     """
-    if isinstance(given, bool) or type(given).__name__ in {"bool", "bool_"}:
+    if type(given) is Fraction:
+        number = given
+    elif isinstance(given, bool) or type(given).__name__ in {"bool", "bool_"}:
         raise ParameterError(name, given, reason="is a truth value", remedy='write a number such as "0.1"')
-    number = _from_text(name, given) if isinstance(given, str) else _from_number(name, given)
+    else:
+        number = _from_text(name, given) if isinstance(given, str) else _from_number(name, given)
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _FEW_BITS:
+        _check_size(name, given, number)
+    return number
+
+
+def _check_size(name: str, given: object, number: Fraction) -> None:
     if abs(number) > LARGEST:
         raise ParameterError(name, given, reason="is absurdly large", remedy="stay below 1e100")
     if number and abs(number) < SMALLEST:
@@ -64,7 +75,6 @@ def exact(name: str, given: object) -> Fraction:
             reason="has absurdly many digits",
             remedy=f"use a fraction of at most {_MOST_BITS} bits",
         )
-    return number
 
 
 def positive(name: str, given: object) -> Fraction:
@@ -124,6 +134,12 @@ def whole(name: str, given: object, *, least: int = 1, most: int | None = None) 
     if number < least or (most is not None and number > most):
         raise ParameterError(name, given, reason="is out of range", remedy=f"write a whole number, {bounds}")
     return int(number)
+
+
+def keep(record: object, read: Callable[[str, object], object], *names: str) -> None:
+    """Replace fields of a frozen record, while it is made, by what `read` makes of them."""
+    for name in names:
+        object.__setattr__(record, name, read(name, getattr(record, name)))
 
 
 def _from_text(name: str, given: str) -> Fraction:

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from accounting.filters.adversary import largest
 from accounting.filters.atoms import Atoms, gaussian_profile, laplace, randomized_response, rarely, two_points
+from lapwing.accounting.filters.cost import loss_of
 from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.filters.loss_family import LossFamily
-from lapwing.accounting.filters.residue import fits_last, residue_after
+from lapwing.accounting.filters.residue import _Grid, _Side, fits_last, residue_after
+from lapwing.vocabulary.event import PoissonSampled, RandomizedResponse
 
 S = largest_mu_squared(Fraction(1), Fraction("0.999e-6"))
 SLACK = 2.0**-45
@@ -85,6 +88,71 @@ def test_in_forty_digits_it_holds_where_the_slack_is_far_below_double_precision(
                 atoms = zip(order.losses, order.masses, strict=True)
                 left = mpmath.fsum(p * precise(after, r - mpmath.mpf(loss)) for loss, p in atoms)
                 assert left <= precise(s, r) + slack
+
+
+class TestTheCertificate:
+    """Each of its parts is needed: on grids so coarse that leaving one out would certify what is false."""
+
+    @settings(max_examples=30)
+    @given(st.floats(0.05, 3), st.floats(-6, 8), st.floats(0.02, 0.5))
+    def test_the_sixth_derivative_on_a_cell_is_bounded_by_its_ends(self, mu, start, length) -> None:
+        r = np.array([start, start + length]) * mu
+        side = _Side(mu, r[:, None, None], np.ones((1, 1)), float(r[1] - r[0]))
+        bound = float(side.sixth.sum()) * math.exp(r[1] - r[0] + length**2 / 8)
+        with mpmath.workdps(40):
+            m = mpmath.mpf(mu)
+            sixth = [
+                abs(
+                    mpmath.diff(
+                        lambda x: mpmath.ncdf(m / 2 - x / m) - mpmath.exp(x) * mpmath.ncdf(-m / 2 - x / m), x, 6
+                    )
+                )
+                for x in np.linspace(r[0], r[1], 5)
+            ]
+        assert max(sixth) <= bound
+
+    @pytest.mark.parametrize("step", [0.5, 1.0, 2.0])
+    @pytest.mark.parametrize("size", [0.3, 1.0, 1.5])
+    def test_what_a_coarse_grid_leaves_in_doubt_is_counted(self, step, size) -> None:
+        for order in two_points(0.4 * size * math.sqrt(S), size * math.sqrt(S)).orders:
+            family = LossFamily.of([order])
+            certified = largest(lambda after: _Grid(S, math.sqrt(after), SLACK, step).missing(after, family) <= 0, S)  # noqa: B023
+            assert excess(order, S, certified) <= SLACK
+
+    def test_beyond_the_last_level_the_left_side_alone_is_within_the_slack(self) -> None:
+        """Almost all of the slack at a loss of 50, and what the residue still has there: together too much."""
+        grid = _Grid(S, math.sqrt(S), SLACK, 0.1)
+        rare = rarely(0.995 * SLACK, 50.0)
+        assert float(rare.profile(grid.r[-1], after=0.9999 * S)) > SLACK
+        assert grid.missing(0.9999 * S, LossFamily.of([rare])) > 0
+
+    def test_members_between_the_rows_of_a_bounded_range_exceed_them_and_stay_within_the_bound(self) -> None:
+        length, mu = 2 * math.sqrt(S), math.sqrt(S) / 2
+        family = LossFamily.bounded_range(Fraction(length))
+        r = np.linspace(0, 4 * math.sqrt(S), 40)
+        step = r[1]
+        bound = family.between(mu, r, step)
+        rows = np.linspace(0, length, 33)
+        above = 0
+        for k in range(1, 33):
+            ends = np.maximum(*(two_points(t, length).profile(r, mu**2) for t in rows[k - 1 : k + 1]))
+            middle = two_points((rows[k - 1] + rows[k]) / 2, length).profile(r, mu**2)
+            above += int(np.sum(middle > ends + 1e-9))
+            assert np.all(middle <= ends + bound[:, k])
+        assert above > 10
+
+    def test_an_asymmetric_event_has_both_orders(self) -> None:
+        """Randomized response on a secret half of the people: losses log(1/2 + e^±3/2)."""
+        event = PoissonSampled(part=RandomizedResponse(epsilon=Fraction(3)), rate=Fraction(1, 2))
+        losses = np.log(0.5 + 0.5 * np.exp([3.0, -3.0]))
+        removed = Atoms(losses, np.exp(losses) / (1 + math.exp(3)) * np.exp([0.0, 3.0]))
+        assert removed.masses.sum() == pytest.approx(1, abs=1e-12)
+        family = loss_of(event)
+        levels = np.linspace(0, 3, 50)
+        for row, order in enumerate(removed.orders):
+            member = Atoms(family.losses[row], family.masses[row])
+            assert np.all(member.profile(levels) >= order.profile(levels) - 1e-12)
+            assert member.profile(levels) == pytest.approx(order.profile(levels), abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ _KINDS: dict[str, type[Any]] = {
     "concentrated-dp": ConcentratedDP,
 }
 _NAMES = {noun: kind for kind, noun in _KINDS.items()}
+_FIELDS = {noun: tuple(field.name for field in fields(noun)) for noun in _NAMES}
 _EVENTS = get_args(Event)
 
 
@@ -64,7 +65,7 @@ def to_record(noun: Account | Booking | Charge | Budget) -> Record:
     """
     return {
         "kind": _NAMES[type(noun)],
-        **{field.name: _written(getattr(noun, field.name)) for field in fields(noun)},
+        **{name: _written(getattr(noun, name)) for name in _FIELDS[type(noun)]},
     }
 
 

@@ -22,7 +22,7 @@ from lapwing.accounting.losses.law import Lattice, LossLaw, Orders, Tails, conne
 from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
 
 _OUTLINE_CELLS = 1 << 14
-_OUTLINE_ATOMS = 1024
+_OUTLINE_ATOMS = 512
 _OUTLINE_TAIL = 1e-30
 
 

@@ -1,0 +1,142 @@
+"""Finite pairs: whatever is done to them, they dominate what they came from."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lapwing.accounting.dominating_pair import DominatingPair, largest_loss
+from lapwing.accounting.pricing import price
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import (
+    ApproximateRelease,
+    Composed,
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    ExponentialSelection,
+    GaussianNoise,
+    InParallel,
+    LaplaceNoise,
+    PoissonSampled,
+    PureRelease,
+    RandomizedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+)
+
+LEVELS = np.linspace(-2.0, 3.0, 41).tolist()
+
+
+@st.composite
+def pairs(draw):
+    size = draw(st.integers(2, 30))
+    losses = np.sort(draw(st.lists(st.integers(-300, 300), min_size=size, max_size=size, unique=True))) / 100
+    weights = np.array(draw(st.lists(st.floats(0.01, 1), min_size=size, max_size=size)))
+    lost = draw(st.sampled_from([0.0, 1e-6, 0.01]))
+    return DominatingPair(losses, weights / weights.sum() * (1 - lost), lost)
+
+
+@given(pairs(), st.integers(6, 12))
+def test_fewer_atoms_dominate_more(pair, at_most) -> None:
+    coarse = pair.coarsened(at_most)
+    assert len(coarse.losses) <= max(at_most, 2)
+    assert coarse.masses.sum() + coarse.infinite_mass == pytest.approx(1, abs=1e-12)
+    for level in LEVELS:
+        assert pair.delta(level) <= coarse.delta(level) + 1e-14
+
+
+@given(pairs())
+def test_the_chord_through_its_own_profile_is_the_pair(pair) -> None:
+    knots = np.append(pair.losses, pair.losses[-1] + 1)
+    again = DominatingPair.through(knots, np.array([pair.delta(x) for x in knots.tolist()]))
+    for level in LEVELS:
+        if level >= pair.losses[0]:
+            assert pair.delta(level) - 1e-14 <= again.delta(level) <= pair.delta(level) + 1e-6
+
+
+@given(pairs(), st.floats(1e-12, 1e-3))
+def test_rounded_masses_are_made_to_sum_to_one_by_moving_mass_upwards(pair, much) -> None:
+    rounded = DominatingPair.of_total_one(pair.losses, pair.masses * (1 + much), pair.infinite_mass)
+    assert rounded.masses.sum() + rounded.infinite_mass == pytest.approx(1, abs=1e-12)
+    assert (rounded.masses > 0).all()
+    for level in LEVELS:
+        assert pair.delta(level) <= rounded.delta(level) + 1e-14
+
+
+EVENTS = {
+    "laplace": LaplaceNoise(l1_sensitivity=Fraction(1), scale=Fraction(3)),
+    "geometric": DiscreteLaplaceNoise(l1_sensitivity=4, scale=Fraction(9)),
+    "gaussian": GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(9)),
+    "discrete gaussian": DiscreteGaussianNoise(l2_sensitivity_squared=1, sigma_squared=Fraction(9)),
+    "discrete gaussian on a vector": DiscreteGaussianNoise(
+        l2_sensitivity_squared=7, sigma_squared=Fraction(99), dimension=9
+    ),
+    "pure": PureRelease(epsilon=Fraction(1, 2)),
+    "approximate": ApproximateRelease(epsilon=Fraction(1, 2), delta=Fraction(1, 1000)),
+    "selection": ExponentialSelection(epsilon=Fraction(1)),
+    "response": RandomizedResponse(epsilon=Fraction(1, 2), categories=4),
+    "plan": Composed(
+        parts=(
+            LaplaceNoise(l1_sensitivity=Fraction(1), scale=Fraction(9)),
+            GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(99)),
+        )
+    ),
+    "repetition": Repeated(part=PureRelease(epsilon=Fraction(1, 20)), times=50),
+    "partitions": InParallel(
+        parts=(
+            PureRelease(epsilon=Fraction(1, 2)),
+            GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(9)),
+        )
+    ),
+    "poisson": PoissonSampled(
+        part=GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(1)), rate=Fraction(1, 5)
+    ),
+    "fixed sample": SampledWithoutReplacement(
+        part=LaplaceNoise(l1_sensitivity=Fraction(1), scale=Fraction(1)), sample_size=20, population_size=100
+    ),
+}
+
+
+@pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
+@pytest.mark.parametrize("at_most", [32, 256])
+def test_the_pairs_of_an_event_stand_for_its_whole_price(event, at_most) -> None:
+    loss = price(event)
+    pairs = loss.pairs(at_most)
+    assert all(len(pair.losses) <= at_most + 1 for pair in pairs)
+    for pair in pairs:
+        assert (np.diff(pair.losses) > 0).all()
+        assert (pair.masses >= 0).all()
+        assert pair.masses.sum() + pair.infinite_mass == pytest.approx(1, abs=1e-9)
+        assert float((pair.masses * np.exp(-pair.losses)).sum()) <= 1 + 1e-9
+    for level in (0.0, 0.05, 0.2, 0.45, 1.0):
+        worst = max(pair.delta(level) for pair in pairs)
+        assert loss.delta(level) <= worst + 1e-12
+        assert worst <= loss.delta(level) + (0.03 if at_most == 32 else 0.003)
+
+
+@pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
+def test_a_symmetric_event_has_one_pair_and_a_sampled_one_two(event) -> None:
+    expected = {PoissonSampled: 2, ExponentialSelection: 64}.get(type(event), 1)
+    assert len(price(event).pairs()) == expected
+
+
+def test_the_members_of_a_selection_dominate_every_worst_case() -> None:
+    """For each t the mechanism's pair has losses t and t - 1 only; one of the members has to lie above it."""
+    members = price(ExponentialSelection(epsilon=Fraction(1))).pairs()
+    for t in np.linspace(0.001, 0.999, 37):
+        p = (math.e - math.exp(t)) / (math.e - 1)
+        exact = DominatingPair(np.array([t - 1, t]), np.array([1 - p, p]), 0.0)
+        assert any(all(exact.delta(x) <= m.delta(x) + 1e-13 for x in LEVELS) for m in members)
+
+
+def test_too_few_atoms_are_refused() -> None:
+    with pytest.raises(ParameterError, match="is too few"):
+        price(EVENTS["laplace"]).pairs(1)
+
+
+def test_the_largest_loss_is_infinite_if_anything_is_lost() -> None:
+    assert largest_loss(price(EVENTS["approximate"]).pairs()[0]) == math.inf
+    assert largest_loss(price(EVENTS["pure"]).pairs()[0]) == 0.5
