@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import lapwing as lw
 from lapwing.app.workspace import read_key, renew_key
-from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, SettingsError
+from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, SettingsError, UnansweredError
 from lapwing.vocabulary.guarantee import PureDP
 
 SETTINGS = """
@@ -89,6 +90,51 @@ def test_nothing_derived_from_the_data_is_in_the_ledger(clinic, folder) -> None:
     fingerprint = (folder / "fingerprints.json").read_text().split('"sha256": "')[1][:64]
     clinic.close()
     assert fingerprint.encode() not in (folder / "ledger.db").read_bytes()
+
+
+class Died(BaseException):
+    """What happens to a process."""
+
+
+def die(*_: object) -> None:
+    raise Died
+
+
+def test_a_custodian_settles_what_dead_processes_left(clinic, folder, monkeypatch) -> None:
+    stream = clinic.stream(at_least=100, yeses=2, epsilon=20, name="mine")
+    with monkeypatch.context() as patched:
+        patched.setattr(type(stream), "_decided", die)
+        patched.setattr(type(clinic), "_released", die)
+        with pytest.raises(Died):
+            stream.ask("age < 100", key="s")
+        with pytest.raises(Died):
+            clinic.ask(lw.count("patients"), epsilon=1, key="q")
+    with lw.workspace(folder) as workspace:
+        assert workspace.recover() == 2
+        assert workspace.recover() == 0
+    assert stream.ask("age < 100", key="s").verdict is lw.Verdict.ABOVE
+    with pytest.raises(UnansweredError, match="lost after it was charged"):
+        clinic.ask(lw.count("patients"), epsilon=1, key="q")
+
+
+@pytest.mark.parametrize(
+    ("source", "statement"),
+    [
+        ('"patients.parquet"', "copy ({}) to '{}/patients.parquet'"),
+        ('{{ duckdb = "all.duckdb", table = "people" }}', "attach '{1}/all.duckdb' as a; create table a.people as {0}"),
+    ],
+    ids=["parquet", "duckdb"],
+)
+def test_tables_are_read_where_they_lie(quick_path, source, statement) -> None:
+    rows = (
+        "select i as id, (i % 100)::int as age, case when i % 2 = 0 then 'F' else 'M' end as sex from range(300) t(i)"
+    )
+    with duckdb.connect() as connection:
+        connection.execute(statement.format(rows, quick_path))
+    settings = SETTINGS.replace('"patients.csv"', source.format())
+    with lw.create(quick_path, settings) as workspace:
+        answer = workspace.session().ask(lw.count("patients", "sex = 'M'"), epsilon=20)
+        assert abs(answer.value - 150) <= 3
 
 
 def test_a_preview_and_a_rehearsal_need_no_data(folder) -> None:
