@@ -9,6 +9,8 @@ The protocol of one question, which no path may shorten:
 A question that a dead process left in flight is decided again with the same seed: a crash can depend only on an answer
 that is given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs
 what a yes costs. Where the key or a seal is broken, the stream is closed at its full price. Fresh noise is never drawn.
+
+Proof: proofs/stream_recovery.md
 """
 
 import json

@@ -55,7 +55,7 @@ def test_the_ledger_holds_released_numbers_and_no_others(wide, tmp_path) -> None
     assert f'"released": {{"answer": [{SECRET}]}}'.replace('"', '\\"') not in text
 
 
-@pytest.mark.parametrize(("claimed", "fair"), [(Fraction(5), True), (Fraction(6), False)], ids=["truth", "lie"])
+@pytest.mark.parametrize(("claimed", "fair"), [(Fraction(5), True), (Fraction(8), False)], ids=["truth", "lie"])
 def test_what_is_released_has_the_noise_that_was_paid_for(wide, claimed, fair) -> None:
     """Two thousand questions of one cell each, through the whole spine, against P(x) ∝ e^(-|x|/5)."""
     clinic = door(wide, FixedNumber(SECRET))

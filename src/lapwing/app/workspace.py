@@ -11,6 +11,7 @@ failures.log         why a question could not be answered; for the custodian
 import getpass
 import os
 import stat
+from contextlib import suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +24,7 @@ from lapwing.app.tables import Fingerprints, Tables
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.vocabulary.errors import ParameterError, SettingsError
+from lapwing.vocabulary.errors import EngineError, ParameterError, SealBrokenError, SettingsError
 
 KEY_FILE: Final = "stream.key"
 SHARES: Final = DeltaShares(failures=Fraction(1, 10))
@@ -81,6 +82,20 @@ class Workspace:
         """Say publicly that the data of a table changed, and return its new version. The account goes on as it is."""
         declared = self._declared(population)
         return self.ledger.custody.advance_version(declared.population.name, declared.population.table(table).name)
+
+    def recover(self) -> int:
+        """Settle what dead processes left behind, and return how much it was; to be called when nobody is asking.
+
+        A question without an answer is lost, and stays charged. A question of a stream is decided with its own noise.
+        """
+        questions, intents = self.ledger.questions.unsettled(), self.ledger.streams.unsettled()
+        for question in questions:
+            self.ledger.questions.lose(question.seq)
+        for intent in intents:
+            stream = self.ledger.streams.stream(intent.stream)
+            with suppress(EngineError, SealBrokenError):  # then it is lost, or its stream is closed: settled as well
+                self.session(stream.population, analyst=stream.analyst).resume(stream.name)
+        return len(questions) + len(intents)
 
     def close(self) -> None:
         """Let go of the ledger and the databases."""
