@@ -113,7 +113,7 @@ def test_no_table_beats_the_price_of_a_sample_without_replacement(level) -> None
 def test_the_divergence_of_a_sampled_gaussian_is_the_integral(alpha) -> None:
     truth = reference.sampled_gaussian_renyi(1, mpf(1) / 10, alpha)
     found = price(PoissonSampled(part=GAUSSIAN, rate=TENTH)).renyi(alpha)
-    assert truth * (1 - mpf(10) ** -9) <= mpf(found) <= truth * mpf("1.001")
+    assert truth * (1 - mpf(10) ** -9) <= mpf(found) <= truth * mpf("1.005")
 
 
 def test_a_person_added_is_never_worse_than_a_person_removed_for_gaussians() -> None:
