@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from lapwing.accounting.concentrated import delta_from_rho, epsilon_from_rho
 from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
@@ -55,12 +56,15 @@ class PricedLoss:
 
     def delta(self, epsilon: float) -> float:
         """Return a delta for which the event is (epsilon, delta)-differentially private."""
+        if math.isnan(epsilon):
+            raise ParameterError("epsilon", epsilon, reason="is not a number", remedy="write for example 1.0")
         if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
             return 0.0
         exact = composed_delta(self.orders, epsilon)
         if all(law.is_attained for law, _ in self.factors):
             return exact
-        return min(exact, delta_from_renyi(curve(self.renyi), epsilon))
+        by_moments = 1.0 if self.rho is None else delta_from_rho(self.rho, epsilon)
+        return min(exact, by_moments, delta_from_renyi(curve(self.renyi), epsilon))
 
     def epsilon(self, delta: float) -> float:
         """Return an epsilon for which the event is (epsilon, delta)-differentially private."""
@@ -70,9 +74,10 @@ class PricedLoss:
         if delta == 0:
             return pure
         exact = composed_epsilon(self.orders, delta)
-        if not all(law.is_attained for law, _ in self.factors):
-            exact = min(exact, epsilon_from_renyi(curve(self.renyi), delta))
-        return min(exact, pure)
+        if all(law.is_attained for law, _ in self.factors):
+            return min(exact, pure)
+        by_moments = math.inf if self.rho is None else epsilon_from_rho(self.rho, delta)
+        return min(exact, pure, by_moments, epsilon_from_renyi(curve(self.renyi), delta))
 
     def renyi(self, alpha: float) -> float:
         """Return a bound of the Renyi divergence of order `alpha`, in both directions."""

@@ -27,6 +27,10 @@ _MOST_ATOMS = 64
 """Laws with more atoms than that are composed on a grid."""
 
 
+_SURE_DELTA = 1e-40
+"""Below, the quick bound of a sampled law, which leaves out up to 1e-60 of its mass, is not to be trusted."""
+
+
 def composed_delta(orders: Sequence[Sequence[Factor]], epsilon: float) -> float:
     """Return the higher of the profiles of the orders at `epsilon`."""
     return max(_delta(order, epsilon) for order in orders)
@@ -57,7 +61,8 @@ def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
     bounds.sort(key=lambda bound: -bound[0].for_delta(delta).epsilon)
     found = 0.0
     for tilts, order in bounds:
-        if tilts.for_delta(delta).epsilon > found or any(law.infinite_mass > 0 for law, _ in order):
+        unsure = delta < _SURE_DELTA or any(law.infinite_mass > 0 for law, _ in order)
+        if unsure or tilts.for_delta(delta).epsilon > found:
             found = max(found, _epsilon(order, delta, tilts))
     return found
 

@@ -16,7 +16,7 @@ from lapwing.accounting.losses.law import LossLaw
 Factor: TypeAlias = tuple[LossLaw, int]
 """A law and how often it is met."""
 
-SLOPES = np.geomspace(2.0**-6, 2.0**24, 121)
+SLOPES = np.geomspace(2.0**-10, 2.0**24, 137)
 GAINS = SLOPES * np.log(SLOPES) - (SLOPES + 1) * np.log1p(SLOPES)
 """log of the largest e^(-slope y) (1 - e^-y): by so much a profile lies below e^(cumulant - slope epsilon)."""
 

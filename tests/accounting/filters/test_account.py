@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from accounting.filters.atoms import gaussian_profile
 from lapwing.accounting.filters.account import EVERYONE, Admission, replay
 from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.odometer import Odometer
 from lapwing.accounting.filters.opening import open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.two_arms import DeltaShares
+from lapwing.accounting.filters.verdict import Step
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError
@@ -344,6 +346,24 @@ class TestBadInput:
         refused = open_account(BUDGETS["pure"]).admit(OneShot(event=PureRelease(epsilon=Fraction(10**6))))
         assert isinstance(refused, Refusal)
         assert not refused
+
+    @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
+    def test_one_quote_is_booked_once(self, budget) -> None:
+        account = open_account(budget)
+        event = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(40))
+        charge = OneShot(event=PureRelease(epsilon=Fraction(3, 5)) if isinstance(budget, PureDP) else event)
+        quoted = account.quote(charge)
+        assert isinstance(quoted, Admission)
+        with pytest.raises(ParameterError, match=r"follow on"):
+            replay(account, [quoted] * 100)
+
+    def test_a_record_cannot_give_budget_back(self) -> None:
+        with pytest.raises(ParameterError, match="below zero"):
+            Step(slack=Fraction(-1, 2))
+        with pytest.raises(ParameterError, match="below zero"):
+            Cost(epsilon=Fraction(-5), reserved=Fraction(0), delta=Fraction(0), rho=None)
+        with pytest.raises(ParameterError, match="below zero"):
+            Step(residue=math.nan)
 
     def test_a_cap_is_raised_over_the_whole_history_or_not_at_all(self) -> None:
         spent = open_account(PureDP(epsilon=Fraction(1))).admit(OneShot(event=PureRelease(epsilon=Fraction(9, 10))))
