@@ -67,7 +67,7 @@ grids = st.sampled_from([Fraction(2) ** n for n in range(-6, 4)])
 def test_a_value_that_moves_within_its_bounds_stays_within_them_on_the_lattice(value, up, down, share, grid) -> None:
     if not up + down:
         return
-    lattice, moves = Lattice(grid), Movement(up=up, down=down)
+    lattice, moves = Lattice(grid), Movement.of_arrivals(Adjacency.ADD_REMOVE, up=up, down=down)
     moved = Fraction(value) - down + share * (up + down)
     change = lattice.value(moved if grid != 1 else math.floor(moved)) - lattice.value(
         Fraction(value) if grid != 1 else math.floor(value)
