@@ -52,7 +52,7 @@ class Lattice:
 
     def value(self, value: Value) -> int:
         """Return the place of a value, in steps from zero."""
-        opened = value.open_for_release() if isinstance(value, Sensitive) else value
+        opened: object = value.open_for_release() if isinstance(value, Sensitive) else value
         if isinstance(opened, np.ndarray | list | tuple):
             del opened
             raise ParameterError("value", Sensitive(None), reason="is a vector", remedy="use ask_many")
@@ -72,7 +72,8 @@ class Lattice:
             raise ParameterError(
                 "values", Sensitive(None), reason="is no list of values", remedy="use a plain array of one dimension"
             )
-        return np.clip(self._place(opened), -FARTHEST, FARTHEST)
+        places: Steps = np.clip(self._place(opened), -FARTHEST, FARTHEST)
+        return places
 
     def threshold(self, threshold: object) -> int:
         """Return the first place that is at least a public number."""
@@ -89,7 +90,10 @@ class Lattice:
         """Return the places of many thresholds; an array must be a plain one of one dimension."""
         if isinstance(thresholds, np.ndarray) and not _is_plain_vector(thresholds):
             raise ParameterError(
-                "thresholds", type(thresholds), reason="is no list of numbers", remedy="use a plain array of one dimension"
+                "thresholds",
+                type(thresholds),
+                reason="is no list of numbers",
+                remedy="use a plain array of one dimension",
             )
         if isinstance(thresholds, np.ndarray) and thresholds.dtype.kind in "iu" and self.step == 1:
             return np.clip(integers(thresholds), -2 * FARTHEST, 2 * FARTHEST)

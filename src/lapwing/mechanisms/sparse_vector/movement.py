@@ -18,8 +18,8 @@ class Movement:
     """For one of two neighbouring tables, every value of the stream lies within [-down, +up] of the other's.
 
     It speaks of all questions of a stream together: of two neighbours, one and the same is the one whose values are at
-    most `up` higher and at most `down` lower. It is made by the constructor that names what is asked, and by no other: the
-    cheap case must follow from an adjacency.
+    most `up` higher and at most `down` lower. It is made by the constructor that names what is asked, and by no other:
+    the cheap case must follow from an adjacency.
 
     Parameters
     ----------

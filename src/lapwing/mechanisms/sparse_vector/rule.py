@@ -136,7 +136,7 @@ def _scale(reach: int, epsilon: Fraction) -> Fraction:
             "epsilon",
             f"{float(epsilon):.6g} for one noise",
             reason=f"leaves noise of {float(scale):.3g} steps, less than can be drawn",
-            remedy=f"ask for less: at most {float(reach / SMALLEST_SCALE):.6g} for each noise on values that move by {reach}",
+            remedy=f"ask for less, at most {float(reach / SMALLEST_SCALE):.6g} for this one, or choose a finer grid",
         )
     if scale > LARGEST_SCALE:
         raise ParameterError(
