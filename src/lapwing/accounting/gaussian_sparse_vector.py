@@ -28,6 +28,7 @@ _FINENESS = 200.0  # grid steps per deviation and per root of alpha
 _LARGEST_EXPONENT = 600.0  # e^600 still squares to a float
 _NUDGE = 1e-13  # added to the logarithm of every step, for the rounding of its few operations
 _TILT = 1e-14  # and this relative to it, for a logarithm that is itself large: dozens of roundings of 1.1e-16
+_SLACK = 1e-4  # on slopes and curvatures, which only decide how much a cell is raised
 _ONE_BY_ONE = 1024  # so many questions are stepped one at a time, later ones in blocks of 1/256 of those done
 _BLOCK = 256
 _GUESS = 1.1
@@ -169,10 +170,11 @@ def _moment(x: Floats, width: float, alpha: float, *, sign: int) -> tuple[Floats
     log_moment = alpha * log_far + (1 - alpha) * log_near + rounding
     near, far = _hazard(x, log_near), _hazard(x - width, log_far)
     least, most = _range_per_cell((alpha - 1) * near, -alpha * far, rising=sign == 1)
-    slope, step = np.maximum(np.abs(least), np.abs(most)), x[1] - x[0]
+    slack = _SLACK * alpha * (_larger_end(near) + _larger_end(far))
+    slope, step = np.maximum(np.abs(least), np.abs(most)) + slack, x[1] - x[0]
     bend = alpha * np.maximum(_hazard_slope(x, near), _hazard_slope(x - width, far))
     largest = np.exp(np.maximum(log_moment[:-1], log_moment[1:]) + step * slope / 2)
-    return np.exp(log_moment), step**2 / 8 * largest * (bend + slope**2)
+    return np.exp(log_moment), step**2 / 8 * largest * (bend + slope**2) * (1 + _SLACK)
 
 
 def _hazard(x: Floats, log_tail: Floats) -> Floats:
@@ -180,9 +182,13 @@ def _hazard(x: Floats, log_tail: Floats) -> Floats:
     return hazard
 
 
+def _larger_end(values: Floats) -> Floats:
+    return np.maximum(values[:-1], values[1:])
+
+
 def _hazard_slope(x: Floats, hazard: Floats) -> Floats:
     """Bound |t'| = t |t ± x| on every cell."""
-    most, farthest = np.maximum(hazard[:-1], hazard[1:]), np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
+    most, farthest = _larger_end(hazard), _larger_end(np.abs(x))
     slope: Floats = np.minimum(1.0, most * (most + farthest))
     return slope
 
@@ -200,8 +206,7 @@ def _gap_moment(x: Floats, width: float, alpha: float) -> tuple[Floats, Floats]:
     log_all = alpha * (alpha - 1) * width**2 / 2
     u = x - alpha * width
     nearest = np.where((u[:-1] < 0) & (u[1:] > 0), 0.0, np.minimum(np.abs(u[:-1]), np.abs(u[1:])))
-    farthest = np.maximum(np.abs(u[:-1]), np.abs(u[1:]))
-    bend = np.exp(log_all - nearest**2 / 2) / np.sqrt(2 * np.pi) * farthest
+    bend = np.exp(log_all - nearest**2 / 2) / np.sqrt(2 * np.pi) * _larger_end(np.abs(u)) * (1 + _SLACK)
     log_tail = log_ndtr(-u)
     moment: Floats = np.exp(log_all + log_tail + (log_all + np.abs(log_tail)) * ROUND_OFF) * (1 + _NUDGE)
     return moment, (x[1] - x[0]) ** 2 / 8 * bend
