@@ -7,6 +7,7 @@ below its chord plus a bound on its curvature, and this is what enters. Numbers 
 Unit: the deviation of the query noise, so that `width` below is how far one person moves a comparison, in deviations.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -123,7 +124,7 @@ def _counting_bound(exponent: float, questions: int, yeses: int) -> float:
     (k choose i) is at most k^i/i!, which has no difference of large logarithms in it.
     """
     i = np.arange(yeses + 1)
-    growing, factorials = i * (np.log(questions) + exponent), gammaln(i + 1)
+    growing, factorials = i * (math.log(questions) + exponent), gammaln(i + 1)
     above = growing * (1 + ROUND_OFF) - factorials * (1 - ROUND_OFF)
     return float(logsumexp(above)) * (1 + ROUND_OFF) + ROUND_OFF
 
