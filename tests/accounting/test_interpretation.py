@@ -66,7 +66,7 @@ def test_what_is_learned_about_everybody_is_learned_without_her_too() -> None:
 
 
 def test_naming_and_shaming_is_beyond_every_factor() -> None:
-    """Additive secrecy is as small as one likes, yet whoever is named is known for sure (document 004, Exercise 2.3)."""
+    """Additive secrecy is as small as one likes, yet who is named is known for sure (document 004, Exercise 2.3)."""
     prior = {0: 0.999, 1: 0.001}
     worlds = compare_worlds(prior, lambda record: 1e-6 if record == 1 else 0.0, lambda _: 1)
     assert worlds.with_data == {0: 0.0, 1: 1.0}

@@ -147,6 +147,24 @@ class TestConnections:
             with pytest.raises(LedgerUnwritableError, match="cannot be used"):
                 act()
 
+    def test_a_user_who_may_only_read_charges_nothing(self, place, database, postgres) -> None:
+        place.clinic().close()
+        with psycopg.connect(database, autocommit=True) as admin:
+            admin.execute("create role reader login")
+            admin.execute("grant usage on schema lapwing to reader")
+            admin.execute("grant select on all tables in schema lapwing to reader")
+        name = psycopg.conninfo.conninfo_to_dict(database)["dbname"]
+        reader = Place.in_postgres(f"host={postgres.folder} user=reader dbname={name}")
+        try:
+            with reader.open() as ledger:
+                assert verify(ledger).entries == 3
+                with pytest.raises(LedgerUnwritableError, match="permission denied"):
+                    ledger.questions.charge(request("k1"))
+        finally:
+            with psycopg.connect(database, autocommit=True) as admin:
+                admin.execute("drop owned by reader")
+                admin.execute("drop role reader")
+
     def test_a_full_disk_of_the_server_charges_nothing(self, place, monkeypatch) -> None:
         with place.clinic() as ledger:
             with monkeypatch.context() as full:

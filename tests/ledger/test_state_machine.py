@@ -341,4 +341,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestLedgerAgainstItsModel = Machine.TestCase
-TestLedgerAgainstItsModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestLedgerAgainstItsModel.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)

@@ -26,6 +26,12 @@ from lapwing.vocabulary.errors import (
 )
 
 _STRONG: Final = (("fsync", {"on"}), ("full_page_writes", {"on"}), ("synchronous_commit", {"on", "remote_apply"}))
+_UNWRITABLE: Final = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.InsufficientPrivilege,
+)
 _CUT_OFF: Final = ("08", "57")  # classes of errors that say the conversation ended, not what became of the statement
 _APPEND: Final = """
 with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s returning one)
@@ -119,7 +125,7 @@ class PostgresDatabase:
             return None
         if isinstance(error, (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted)):
             return LedgerDamagedError(f"{self.place} is damaged: {error}")
-        if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)):
+        if isinstance(error, _UNWRITABLE):
             return LedgerUnwritableError(f"{self.place} cannot be used: {error}; nothing was charged")
         return LedgerDamagedError(f"{self.place} refuses what a ledger does: {error}")
 
