@@ -319,7 +319,10 @@ class QuestionStream:
 
     def _decided(self, intent: Intent) -> Decision:
         """Decide a question with the noise of its seed, and commit the outcome; return the one that stands."""
-        deciding, source = self._unsealed(intent)
+        record = self.record
+        if record.in_flight is None or record.in_flight.number != intent.number:  # another process came first
+            return self._standing(intent)
+        deciding, source = self._unsealed(record, intent)
         meaning, aggregate = read_back(intent.question)
         if not isinstance(meaning, AtLeast):
             raise BadQuestionError("only whether there are at least so many people is asked in a stream")
@@ -341,9 +344,18 @@ class QuestionStream:
         reach("stream.told")
         return decision
 
-    def _unsealed(self, intent: Intent) -> tuple[Deciding, SealedSource]:
+    def _standing(self, intent: Intent) -> Decision:
+        """Return the outcome that a settled question has in the ledger, found by its key."""
+        stands = self._ledger.streams.intend(
+            self.name, number=intent.number, key=intent.key, question=intent.question, sealed=intent.sealed
+        )
+        if isinstance(stands, Intent):  # pragma: no cover - its key is in the ledger
+            raise StreamError(f"question {intent.number} of stream {self.name!r} has no outcome")
+        return stands
+
+    def _unsealed(self, record: Record, intent: Intent) -> tuple[Deciding, SealedSource]:
         """Open the seals, or forfeit the stream: what cannot be opened is never guessed."""
-        record, mechanism = self.record, self.terms.mechanism
+        mechanism = StreamTerms.read(record.terms).mechanism
         try:
             deciding = mechanism.resume(record.sealed or b"", key=self._key, sequence=record.seals, name=self.name)
             seed = open_seed(intent.sealed, key=self._key, label=self._label(intent.number))

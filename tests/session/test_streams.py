@@ -165,6 +165,19 @@ def test_what_a_dead_process_left_in_flight_is_decided_with_its_own_seed(ledger)
     assert resumed.record.asked == 1
 
 
+def test_a_process_that_comes_second_tells_what_the_first_one_committed(ledger) -> None:
+    """Both decide the same question; also where the first outcome halted the stream and its secrets are gone."""
+    clinic = in_flight(ledger, FixedNumber(10_000))
+    slow = clinic._stream("mine")
+    intent = slow.record.in_flight
+    first = clinic.resume("mine").ask("age = 1", key="k")
+    assert slow._answer(slow._decided(intent)).receipt == first.receipt
+    for age in (2, 3):
+        clinic._stream("mine").ask(f"age = {age}")
+    assert slow.record.status is Status.HALTED
+    assert slow._answer(slow._decided(intent)).receipt == first.receipt
+
+
 def test_another_question_settles_the_one_in_flight_first(ledger) -> None:
     clinic = in_flight(ledger)
     stream = clinic._stream("mine")
