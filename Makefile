@@ -16,7 +16,7 @@ demo: .venv/run      ## set up everything and show what lapwing does
 	@$(BIN)/lapwing demo
 
 test: .venv/dev      ## run every test, doctests of the README and docstrings included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: lint types layers test      ## what must be green before a commit
 
