@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lapwing.accounting.filters.account import EVERYONE
-from lapwing.accounting.filters.opening import Budget, open_account, raise_cap
+from lapwing.accounting.filters.opening import Budget, charge_anew, open_account, raise_cap
 from lapwing.accounting.filters.two_arms import DeltaShares
 from lapwing.ledger import vault
 from lapwing.ledger.book import Book, state
@@ -120,7 +120,7 @@ class Custody:
                 decided = replace(known.analysts.get(analyst, Analyst()), allowance=None)
                 return self._decide(book, known.with_analyst(analyst, decided), by, "allowance", analyst=analyst)
             fresh = open_account(allowance, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
-            change = raise_cap(fresh, allowance, book.lines(population, analyst))
+            change = charge_anew(fresh, book.lines(population, analyst))
             decided = replace(known.analysts.get(analyst, Analyst()), allowance=allowance)
             receipt = self._decide(
                 book,

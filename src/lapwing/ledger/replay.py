@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange
 from lapwing.accounting.filters.charge import Charge, Closing, OneShot, Reservation, WholeBudget, Yes
-from lapwing.accounting.filters.opening import open_account, raise_cap
+from lapwing.accounting.filters.opening import charge_anew, open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.two_arms import TwoArms
@@ -143,12 +143,12 @@ class Replay:
         (line,) = map(from_record, record[column]["lines"])
         must(isinstance(line, CapChange) and record[column]["after"] == to_record(line.account), "changes no cap")
         past = [booking for who, booking in self.lines[name] if holder in {None, who}]
-        before = self.accounts[name, None]
-        if holder is not None:
-            before = open_account(
-                line.account.budget, cells=before.filters, adjacency=before.adjacency, shares=before.shares
-            )
-        due = raise_cap(before, line.account.budget, past)
+        before, budget = self.accounts[name, None], line.account.budget
+        if holder is None:
+            due = raise_cap(before, budget, past)
+        else:
+            fresh = open_account(budget, cells=before.filters, adjacency=before.adjacency, shares=before.shares)
+            due = charge_anew(fresh, past)
         must(_agree(line.account, due.account), "does not charge the whole history under the new cap")
         self.accounts[name, holder] = line.account
         if holder is None:

@@ -446,7 +446,7 @@ class TestBadInput:
 
     def test_a_line_of_another_account_is_refused(self) -> None:
         line = open_account(BUDGETS["approximate"], cells=CELLS).quote(tell("0.1"))
-        with pytest.raises(ParameterError, match="not cells of this account"):
+        with pytest.raises(ParameterError, match="was weighed against another"):
             open_account(BUDGETS["approximate"]).book(line)
         gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
         with pytest.raises(ParameterError, match="is no price"):

@@ -86,8 +86,21 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
             reason="lines of the book do not lead to this account",
             remedy="give every line since the opening",
         )
-    current = open_account(budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
-    for booking in history:
+    return charge_anew(
+        open_account(budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares), history
+    )
+
+
+def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
+    """Return a fresh account after a history that was admitted elsewhere, charged to it from the beginning.
+
+    Parameters
+    ----------
+    opening : the account, with nothing in it
+    bookings : what is to count against it, in its order; a history that does not fit is refused
+    """
+    current, budget = opening, opening.budget
+    for booking in bookings:
         match booking:
             case Admission(charge=charge):
                 outcome = _admit_anew(current, charge)
