@@ -23,6 +23,8 @@ from lapwing.accounting.window import Window
 TOLERANCE = 1e-6
 """The share of epsilon that the computation may cost."""
 
+_SPARE = 1e-6
+_LEAST_DELTA = 1e-40
 _MOST_ATOMS = 64
 """Laws with more atoms than that are composed on a grid."""
 
@@ -49,15 +51,15 @@ def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
     The orders are taken from the worst, by a quick bound, to the best: one whose bound is below what was found already
     need not be composed.
     """
-    if len(orders) == 1:
-        return _epsilon(orders[0], delta, None)
-    if all(alone(order) is not None for order in orders):
+    if len(orders) == 1 or any(alone(order) is not None for order in orders):
         return max(_epsilon(order, delta, None) for order in orders)
-    bounds = [(Tilts(order), order) for order in orders]
-    bounds.sort(key=lambda bound: -bound[0].for_delta(delta).epsilon)
+    # a law may be bounded by one with a mass of 1e-60 at infinity for each use: a millionth of delta covers that
+    quick = [
+        (tilts.for_delta(delta * (1 - _SPARE)).epsilon, tilts, order) for order in orders if (tilts := Tilts(order))
+    ]
     found = 0.0
-    for tilts, order in bounds:
-        if tilts.for_delta(delta).epsilon > found or any(law.infinite_mass > 0 for law, _ in order):
+    for bound, tilts, order in sorted(quick, key=lambda entry: -entry[0]):
+        if bound > found or delta < _LEAST_DELTA or any(law.infinite_mass > 0 for law, _ in order):
             found = max(found, _epsilon(order, delta, tilts))
     return found
 
