@@ -53,13 +53,13 @@ def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
     """
     if len(orders) == 1 or any(alone(order) is not None for order in orders):
         return max(_epsilon(order, delta, None) for order in orders)
+    quick = [(Tilts(order), order) for order in orders]
     # a law may be bounded by one with a mass of 1e-60 at infinity for each use: a millionth of delta covers that
-    quick = [
-        (tilts.for_delta(delta * (1 - _SPARE)).epsilon, tilts, order) for order in orders if (tilts := Tilts(order))
-    ]
+    bounds = [tilts.for_delta(delta * (1 - _SPARE)).epsilon for tilts, _ in quick]
     found = 0.0
-    for bound, tilts, order in sorted(quick, key=lambda entry: -entry[0]):
-        if bound > found or delta < _LEAST_DELTA or any(law.infinite_mass > 0 for law, _ in order):
+    for index in sorted(range(len(orders)), key=lambda index: -bounds[index]):
+        tilts, order = quick[index]
+        if bounds[index] > found or delta < _LEAST_DELTA or any(law.infinite_mass > 0 for law, _ in order):
             found = max(found, _epsilon(order, delta, tilts))
     return found
 
