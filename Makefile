@@ -16,7 +16,7 @@ demo: .venv/run      ## set up everything and show what lapwing does
 	@$(BIN)/lapwing demo
 
 test: .venv/dev      ## run every test, doctests of the README and docstrings included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: lint types layers test      ## what must be green before a commit
 
@@ -39,7 +39,8 @@ $(BENCHES): bench-%: .venv-peers/ready
 	$(PEERS)/python benchmarks/$*.py
 
 lock: .venv/run      ## choose new versions of what lapwing stands on
-	$(BIN)/uv pip compile --quiet --universal --upgrade --no-header --no-annotate --group dev pyproject.toml -o constraints.txt
+	$(BIN)/uv pip compile --quiet --universal --upgrade --no-header --no-annotate --all-extras --group dev \
+	  pyproject.toml -o constraints.txt
 
 clean:      ## forget both environments
 	rm -rf .venv .venv-peers
@@ -53,12 +54,12 @@ clean:      ## forget both environments
 	@touch $@
 
 .venv/dev: .venv/run
-	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e . --group dev
+	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[postgres]' --group dev
 	@touch $@
 
 # Peers are yardsticks: they never share an environment with the product.
 .venv-peers/ready: .venv/run benchmarks/peers.txt
 	@echo 'Setting up .venv-peers (once)'
 	@$(PYTHON) -m venv .venv-peers
-	@$(INSTALL) --python $(PEERS)/python -e . -r benchmarks/peers.txt
+	@$(INSTALL) --python $(PEERS)/python -e '.[postgres]' -r benchmarks/peers.txt
 	@touch $@

@@ -1,4 +1,32 @@
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
 from hypothesis import settings
+
+from postgres_server import PostgresServer, running, where_there_is_room
 
 settings.register_profile("lapwing", deadline=None)
 settings.load_profile("lapwing")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One PostgreSQL server for the whole run; a test that kills it starts it again."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Iterator[str]:
+    """The connection string of an empty database, for one test."""
+    with postgres.database() as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def quick_path() -> Iterator[Path]:
+    """An empty folder, in memory where there is room: for tests that sync often and need no real disk."""
+    with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder:
+        yield Path(folder)

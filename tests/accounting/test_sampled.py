@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from itertools import combinations, product
 
+import mpmath
 import numpy as np
 import pytest
 from mpmath import exp, mpf
@@ -218,3 +219,13 @@ def test_sampled_atoms_and_sampled_tails_agree() -> None:
         fine, exact = sampled(atoms, TENTH, sampling), sampled(whole, TENTH, sampling)
         for level in (-0.03, 0.0, 0.02, 0.05):
             assert exact.delta(level) - 1e-12 <= fine.delta(level) <= exact.delta(level) + 1e-6
+
+
+@pytest.mark.parametrize("rate", ["1e-40", "1e-20", "1e-12", "1e-6", "0.01", "0.5", "0.999999"])
+@pytest.mark.parametrize("epsilon", ["1e-6", "0.5", "1", "2", "8", "30", "300"])
+def test_an_amplified_epsilon_is_never_below_the_truth(epsilon, rate) -> None:
+    with mpmath.workdps(120):
+        truth = mpmath.log1p(mpmath.mpf(rate) * mpmath.expm1(mpmath.mpf(epsilon)))
+        claimed = amplified_epsilon(Fraction(epsilon), Fraction(rate))
+        claimed = mpmath.mpf(claimed.numerator) / claimed.denominator
+        assert truth <= claimed <= truth * (1 + mpmath.mpf(2) ** -40)

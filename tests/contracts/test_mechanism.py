@@ -199,6 +199,37 @@ def test_a_refusal_of_a_value_leaks_nothing(case_and_mechanism) -> None:
     assert secret not in repr(vars(refusal.value))
 
 
+class OwnArray(np.ndarray):
+    """What a data frame might hand over."""
+
+
+SUBCLASSES = {
+    "masked": lambda values: np.ma.masked_array(values, mask=[True] * len(values)),
+    "masked nowhere": np.ma.masked_array,
+    "matrix": lambda values: np.array(values).view(np.matrix),
+    "records": lambda values: np.array(values).view(np.recarray),
+    "own": lambda values: np.array(values).view(OwnArray),
+    "no dimension": lambda values: np.array(values[0]).view(OwnArray),
+}
+
+
+@pytest.mark.parametrize("subclass", SUBCLASSES)
+def test_an_array_that_does_its_own_arithmetic_is_refused_by_its_type(case, subclass) -> None:
+    """A masked array adds no noise to what it masks: the values below would go out as they are."""
+    mechanism = case.build(**case.fixed, **case.ways[0])
+    vector = SUBCLASSES[subclass](np.atleast_1d(np.array(case.value, np.float64)).astype(np.int64))
+    for value in (vector, Sensitive(vector)):
+        with pytest.raises(ParameterError, match=r"type\(value\) = .* hand in a plain numpy\.ndarray"):
+            mechanism.release(value)
+
+
+def test_a_count_of_values_is_checked_however_the_noise_is_said(case) -> None:
+    if "values" in case.margin and "bins" not in case.fixed:
+        for way in case.ways:
+            with pytest.raises(ParameterError, match="values = 'abc' is no number"):
+                case.build(**case.fixed, **way, values="abc")
+
+
 def test_every_mechanism_is_here() -> None:
     """A new mechanism file is held to the contract, or says here that it is none."""
     from pathlib import Path  # noqa: PLC0415

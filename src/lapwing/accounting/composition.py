@@ -162,7 +162,7 @@ class _Releases:
     def _basic(self, delta: float) -> float:
         """Add up epsilons: what has none is taken at an equal share of the delta that the others leave."""
         stated = [(self._stated(event), times) for event, times in self.uses.items()]
-        left = delta - sum(each[1] * times for each, times in stated if each is not None)
+        left = Fraction(delta) - sum(each[1] * times for each, times in stated if each is not None)
         sharing = sum(times for each, times in stated if each is None)
         if left < 0 or (sharing and left <= 0):
             return math.inf

@@ -76,8 +76,10 @@ def belief_range(prior: object, epsilon: object) -> tuple[float, float]:
 
     Parameters
     ----------
-    prior : how strongly he believes a statement about the person beforehand
-    epsilon : the epsilon of everything he sees, pure
+    prior : how strongly he believes, beforehand, that the person is in the table; where people are replaced, not added
+        or removed, any statement about her record
+    epsilon : the pure epsilon of everything he sees. Under `ADD_REMOVE` two records that she may have are two steps
+        apart (one removed, one added): for a statement about what her record says, give twice the epsilon
 
     Examples
     --------

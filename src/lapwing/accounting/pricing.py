@@ -38,6 +38,7 @@ from lapwing.vocabulary.event import (
     RandomizedResponse,
     Repeated,
     SampledWithoutReplacement,
+    checked_event,
 )
 from lapwing.vocabulary.exact import positive, probability, whole
 
@@ -67,7 +68,7 @@ def price(event: Event, *, adjacency: Adjacency | None = None) -> PricedLoss:
     >>> price(ExponentialSelection(epsilon=Fraction(1))).rho, float(price(PureRelease(epsilon=Fraction(1))).rho)
     (Fraction(1, 8), 0.4621171572...)
     """
-    required_adjacency(event, adjacency)
+    required_adjacency(checked_event(event), adjacency)
     return _price(event)
 
 

@@ -23,10 +23,14 @@ from lapwing.accounting.window import Window
 TOLERANCE = 1e-6
 """The share of epsilon that the computation may cost."""
 
-_SPARE = 1e-6
-_LEAST_DELTA = 1e-40
 _MOST_ATOMS = 64
 """Laws with more atoms than that are composed on a grid."""
+
+_SURE_DELTA = 1e-40
+"""Below, the quick bound of a sampled law, which leaves out up to 1e-60 of its mass in each use, is not trusted."""
+
+_SPARE = 1e-6
+"""The share of delta that covers what the quick bound leaves out."""
 
 
 def composed_delta(orders: Sequence[Sequence[Factor]], epsilon: float) -> float:
@@ -54,12 +58,11 @@ def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
     if len(orders) == 1 or any(alone(order) is not None for order in orders):
         return max(_epsilon(order, delta, None) for order in orders)
     quick = [(Tilts(order), order) for order in orders]
-    # a law may be bounded by one with a mass of 1e-60 at infinity for each use: a millionth of delta covers that
     bounds = [tilts.for_delta(delta * (1 - _SPARE)).epsilon for tilts, _ in quick]
     found = 0.0
     for index in sorted(range(len(orders)), key=lambda index: -bounds[index]):
         tilts, order = quick[index]
-        if bounds[index] > found or delta < _LEAST_DELTA or any(law.infinite_mass > 0 for law, _ in order):
+        if bounds[index] > found or delta < _SURE_DELTA or any(law.infinite_mass > 0 for law, _ in order):
             found = max(found, _epsilon(order, delta, tilts))
     return found
 

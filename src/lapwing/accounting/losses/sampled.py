@@ -24,6 +24,7 @@ from lapwing.accounting.losses.laplace import LaplaceLaw
 from lapwing.accounting.losses.law import ContinuousLaw, Lattice, LossLaw, Orders, Tails, connect_the_dots
 from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
 
+_LARGEST_EXPONENT = 700.0
 _OUTLINE_CELLS = 1 << 14
 _OUTLINE_ATOMS = 512
 _OUTLINE_TAIL = 1e-60
@@ -48,8 +49,9 @@ def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
     '0.010462'
     """
     e, q = float_above(epsilon), float_above(rate)
-    value = math.log1p(q * math.expm1(e)) if e < 1 else e + math.log(q + (1 - q) * math.exp(-e))
-    return min(epsilon, fraction_above(value))
+    if e > _LARGEST_EXPONENT:
+        return epsilon  # what is left to amplify is worth less than the digits it would take
+    return min(epsilon, fraction_above(math.log1p(q * math.expm1(e))))
 
 
 def sampled(law: LossLaw, rate: Fraction, sampling: Sampling) -> LossLaw:

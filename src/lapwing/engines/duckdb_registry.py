@@ -1,0 +1,202 @@
+"""Where the tables of a DuckDB engine come from, and whether they are what the catalogue says.
+
+Each table becomes a view that holds the declared columns and nothing else, in the five types that the emitter writes
+for. Types are checked here, once, to the custodian's face: a cell that does not fit must not wait for a question.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import duckdb
+
+from lapwing.engines.dialect import DUCKDB
+from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from lapwing.vocabulary.errors import RegistrationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuckDBTable:
+    """A table or view inside a DuckDB file, which is opened for reading only."""
+
+    path: str | Path
+    table: str
+
+
+Source: TypeAlias = str | Path | DuckDBTable | Any
+"""A .parquet or .csv file, a table of a DuckDB file, or a data frame of pandas, Polars or Arrow."""
+
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+_TEXT = {"VARCHAR", "UUID", "ENUM"}
+_DAY = {"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
+_MOST_DIGITS = 15  # a decimal of more digits is not one double divided by another, so engines would round it apart
+_SCHEMA = "lapwing"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What the tables have become.
+
+    Parameters
+    ----------
+    relations : for each table, the SQL of its view
+    one_row_a_person : person tables that were seen to hold one row for each person and cannot change any more
+    files : the files that questions will read
+    """
+
+    relations: dict[str, str] = field(default_factory=dict)
+    one_row_a_person: set[str] = field(default_factory=set)
+    files: list[str] = field(default_factory=list)
+
+
+def register(
+    connection: duckdb.DuckDBPyConnection, population: Population, sources: Mapping[str, Source]
+) -> Registered:
+    """Register every table of a population in a fresh connection, or refuse and say what does not fit."""
+    registry = _Registry(connection, population)
+    for table in population.tables:
+        if table.name not in sources:
+            raise RegistrationError(
+                table.name, reason="has no source", remedy="name its file, its data frame or its table in a DuckDB file"
+            )
+        registry.add(table, sources[table.name])
+    return registry.registered
+
+
+class _Registry:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, population: Population) -> None:
+        self._connection, self._population = connection, population
+        self.registered = Registered()
+        self._run(f"CREATE SCHEMA {_SCHEMA}")
+
+    def add(self, table: Table, source: Source) -> None:
+        """Make a view of one table."""
+        relation, fixed = self._relation(table, source)
+        view = f"{_SCHEMA}.{DUCKDB.name(table.name)}"
+        self._run(f"CREATE VIEW {view} AS SELECT {self._columns(table, relation)} FROM {relation}")
+        self.registered.relations[table.name] = view
+        key = DUCKDB.name(self._population.person_key(table))
+        if fixed and table.rows is Rows.ONE_A_PERSON:
+            ((rows, people),) = self._run(f"SELECT COUNT(*), COUNT(DISTINCT {key}) FROM {view}")
+            if rows == people:
+                self.registered.one_row_a_person.add(table.name)
+
+    def _relation(self, table: Table, source: Source) -> tuple[str, bool]:
+        """Return the SQL of the data, and whether it is out of reach of any change."""
+        place = DUCKDB.name(f"data of {table.name}")
+        match source:
+            case DuckDBTable(path=path, table=name):
+                self._run(f"ATTACH {literal(str(path))} AS {place} (READ_ONLY)", table)
+                return f"{place}.{DUCKDB.name(name)}", True
+            case str() | Path() if Path(source).suffix == ".parquet":
+                self.registered.files.append(str(source))
+                return f"read_parquet({literal(str(source))})", False
+            case str() | Path() if Path(source).suffix == ".csv":
+                self._run(f"CREATE TABLE {place} AS FROM {self._csv(table, str(source))}", table)
+            case str() | Path():
+                raise RegistrationError(
+                    table.name, reason=f"is in {source}, which is neither", remedy="give a .parquet or a .csv file"
+                )
+            case frame:
+                self._connection.register("incoming", frame)
+                self._run(f"CREATE TABLE {place} AS FROM incoming", table)
+                self._connection.unregister("incoming")
+        return place, True
+
+    def _csv(self, table: Table, path: str) -> str:
+        names = {c.name: _stored_as(c.type) for c in table.columns}
+        names[self._population.person_key(table)] = _KEY_STORED_AS[table.key_type]
+        types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in names.items())
+        return f"read_csv({literal(path)}, header = true, types = {{{types}}})"
+
+    def _columns(self, table: Table, relation: str) -> str:
+        stored = {str(name).casefold(): str(kind) for name, kind, *_ in self._run(f"DESCRIBE FROM {relation}", table)}
+        key = self._population.person_key(table)
+        wanted = [(key, None), *((c.name, c.type) for c in table.columns)]
+        select = []
+        for name, kind in wanted:
+            if name.casefold() not in stored:
+                raise RegistrationError(
+                    table.name, reason=f"has no column {name!r}", remedy=f"it has {', '.join(sorted(stored))}"
+                )
+            cast = _key_cast(table, stored[name.casefold()]) if kind is None else _cast(kind, stored[name.casefold()])
+            if cast is None:
+                raise _mismatch(table, name, kind, stored[name.casefold()])
+            select.append(f"CAST({DUCKDB.name(name)} AS {cast}) AS {DUCKDB.name(name)}")
+        return ", ".join(select)
+
+    def _run(self, text: str, table: Table | None = None) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(text).fetchall()
+        except duckdb.Error as failure:
+            name = self._population.name if table is None else table.name
+            raise RegistrationError(
+                name, reason=f"cannot be read: {failure}", remedy="mend the data or its place"
+            ) from None
+
+
+def literal(text: str) -> str:
+    """Return the SQL of a text that the custodian gave, where no parameter may stand."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+_KEY_STORED_AS = {KeyType.INTEGER: DUCKDB.integer, KeyType.TEXT: DUCKDB.text}
+
+
+def _key_cast(table: Table, stored: str) -> str | None:
+    fits = _WHOLE if table.key_type is KeyType.INTEGER else _TEXT
+    return _KEY_STORED_AS[table.key_type] if _bare(stored) in fits else None
+
+
+def _stored_as(kind: ColumnType) -> str:
+    match kind:
+        case Integer():
+            return DUCKDB.integer
+        case Real():
+            return DUCKDB.real
+        case Category(values=values):
+            return DUCKDB.text if isinstance(values[0], str) else DUCKDB.integer
+        case Text():
+            return DUCKDB.text
+        case Date():
+            return DUCKDB.day
+        case Boolean():
+            return DUCKDB.truth
+
+
+def _cast(kind: ColumnType, stored: str) -> str | None:
+    """Return the type that a stored column is cast to, or None where a cast could fail or round."""
+    bare, wanted = _bare(stored), _stored_as(kind)
+    fits = {
+        DUCKDB.integer: bare in _WHOLE,
+        DUCKDB.real: bare in _WHOLE | {"FLOAT", "DOUBLE"} or (bare == "DECIMAL" and _digits(stored) <= _MOST_DIGITS),
+        DUCKDB.text: bare in _TEXT,
+        DUCKDB.day: bare in _DAY,
+        DUCKDB.truth: bare == "BOOLEAN",
+    }
+    return wanted if fits[wanted] else None
+
+
+def _bare(stored: str) -> str:
+    return stored.partition("(")[0]
+
+
+def _digits(stored: str) -> int:
+    return int(stored.partition("(")[2].partition(",")[0])
+
+
+def _mismatch(table: Table, name: str, kind: ColumnType | None, stored: str) -> RegistrationError:
+    if kind is None:
+        why = "which cannot tell people apart" if stored in {"FLOAT", "DOUBLE"} else f"not {table.key_type.value}"
+        return RegistrationError(
+            table.name,
+            reason=f"holds the person key {name!r} as {stored}, {why}",
+            remedy="store it as a 64-bit integer or as text",
+        )
+    return RegistrationError(
+        table.name,
+        reason=f"holds {name!r} as {stored}, declared as {type(kind).__name__}",
+        remedy=f"store it as {_stored_as(kind)}, or declare what it is",
+    )

@@ -1,0 +1,187 @@
+"""Aggregates as SQL: one SELECT that bounds each person's part and adds up, in the order that keeps it bounded.
+
+The steps are always the same, each a common table expression, and the bounding is the last thing before the sum:
+
+1. ``counted``: the rows that count, as person, cell and whole-number terms;
+2. ``picked``: of those, the few of a person that may count, by rank (only where rows are picked);
+3. ``parts``: one row for each person and cell, with the person's part clipped;
+4. ``kept``: of those, the few cells of a person that may count, by rank (only where there could be more);
+5. the sum over people.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from lapwing.engines.dialect import Dialect
+from lapwing.engines.predicates import condition
+from lapwing.engines.terms import cell_columns, clipped, fold, rank, row_number, term_sql
+from lapwing.engines.writer import RowOf, Value, Writer
+from lapwing.queries.aggregate import Aggregate, Bounding, ClippedTotals, DistinctCells, Furthest, Once, PickedRows
+from lapwing.queries.catalogue import KeyType, Population
+from lapwing.queries.term import Constant, Term, bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL text and its parameters, the n-th for the n-th mark."""
+
+    text: str
+    parameters: tuple[Value, ...]
+
+
+def emit(
+    aggregate: Aggregate,
+    population: Population,
+    dialect: Dialect,
+    relations: Mapping[str, str],
+    one_row_a_person: Collection[str] = (),
+) -> Statement:
+    """Return the SQL that computes `aggregate`: the parts of a cell's key, then its numbers, one row a cell.
+
+    Parameters
+    ----------
+    relations : for each table, the SQL of a relation that holds its columns in the types of the dialect
+    one_row_a_person : tables in which no person key is missing or there twice; the engine must have *seen* that, on
+        data that cannot change, for nothing else bounds a person's rows there
+    """
+    writer = Writer(dialect, population, relations)
+    one_row = aggregate.table in one_row_a_person and _one_row_fits(aggregate.bounding)
+    return Statement(_Select(writer, aggregate, one_row=one_row).text(), tuple(writer.parameters))
+
+
+def _one_row_fits(bounding: Bounding) -> bool:
+    """Say whether a single row is within the bounds of a person's part, so that nothing needs bounding."""
+    if not isinstance(bounding, ClippedTotals):
+        return True
+    low, high = bounds(bounding.term)
+    return bounding.low <= low and high <= bounding.high
+
+
+class _Select:
+    """One aggregate on its way to text; `steps` holds the common table expressions so far, by name."""
+
+    def __init__(self, writer: Writer, aggregate: Aggregate, *, one_row: bool) -> None:
+        self.writer, self.aggregate, self.one_row = writer, aggregate, one_row
+        self.row = RowOf(writer.population.table(aggregate.table))
+        self.cells = cell_columns(writer, self.row, aggregate.keys)
+        self.keys = [cell.name for cell in self.cells]
+        self.steps: dict[str, str] = {}
+
+    def text(self) -> str:
+        bounding = self.aggregate.bounding
+        match bounding:
+            case Once():
+                self.count([])
+                self.part(list, bounding.max_cells)
+                total = self.total(["COUNT(*)"])
+            case DistinctCells():
+                self.count([])
+                self.part(list, bounding.max_cells)
+                total = f"SELECT COUNT(*) FROM (SELECT DISTINCT {', '.join(self.keys)} FROM {self.last}) AS cells"
+            case Furthest():
+                self.furthest(bounding)
+                total = "SELECT passed, COUNT(*) FROM parts GROUP BY passed"
+            case ClippedTotals():
+                self.count([bounding.term])
+                self.part(lambda: [self.clipped_total(bounding)], bounding.max_cells)
+                total = self.total([self.sum("v0")])
+            case PickedRows():
+                self.count(bounding.terms)
+                self.pick(bounding)
+                sums = [self.sum(f"v{i}") for i in range(len(bounding.terms))]
+                if bounding.max_cells is not None:
+                    self.part(lambda: [self.whole(number) for number in sums], bounding.max_cells)
+                total = self.total(sums)
+        steps = ", ".join(f"{name} AS ({text})" for name, text in self.steps.items())
+        return f"WITH {steps} {total}"
+
+    @property
+    def last(self) -> str:
+        return next(reversed(self.steps))
+
+    def count(self, terms: Sequence[Term], *, passed: Sequence[str] = ()) -> None:
+        """Add the rows that count: person p, its number n, the key k0, k1, ... and the terms v0, v1, ..."""
+        writer, row = self.writer, self.row
+        person = writer.person(row)
+        select = [f"{person} AS p", *(f"{cell.select} AS {cell.name}" for cell in self.cells)]
+        if row.table.key_type is KeyType.TEXT and self.ranks:
+            select.append(f"{writer.dialect.text_number.format(person)} AS n")
+        select += [f"{term_sql(writer, row, term)} AS v{i}" for i, term in enumerate(terms)]
+        if row.table.row_key is not None and isinstance(self.aggregate.bounding, PickedRows):
+            select.append(f"{row_number(writer, row, row.table.row_key)} AS o")
+        select += passed
+        where = f"{person} IS NOT NULL AND {condition(writer, row, self.aggregate.counted)}"
+        self.steps["counted"] = f"SELECT {', '.join(select)} FROM {writer.relation(row)} WHERE {where}"
+
+    def furthest(self, bounding: Furthest) -> None:
+        """Add the number of steps that each row passes, then the largest of each person."""
+        failed = " ".join(
+            f"WHEN NOT COALESCE({condition(self.writer, self.row, step)}, FALSE) THEN {i}"
+            for i, step in enumerate(bounding.steps)
+        )
+        self.count([], passed=[f"CASE {failed} ELSE {len(bounding.steps)} END AS passed"])
+        self.steps["parts"] = "SELECT MAX(passed) AS passed FROM counted GROUP BY p"
+
+    def pick(self, bounding: PickedRows) -> None:
+        """Keep the rows of lowest rank: of each person, or of each person in each cell."""
+        if self.one_row:
+            return
+        values = [f"v{i}" for i in range(len(bounding.terms))]
+        numbered = "SELECT * FROM counted"
+        if self.row.table.row_key is None:
+            # Rows that agree in all of this are interchangeable; numbering them gives each a rank of its own.
+            same = ", ".join(["p", *self.keys, *values])
+            numbered = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {same} ORDER BY p) AS o FROM counted"
+        told = [self.person_number, *(cell.number for cell in self.cells), *values, "o"]
+        folded = f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM ({numbered}) AS numbered"
+        among = ["p"] if bounding.max_cells is None else ["p", *self.keys]
+        order = [rank("t"), *(cell.order for cell in self.cells), *values, "o"]
+        self.steps["picked"] = self.lowest(folded, among, order, bounding.max_rows)
+
+    def part(self, numbers: Callable[[], Sequence[str]], limit: int | None) -> None:
+        """Add one row for each person and cell, with the person's part; then keep `limit` cells of each person."""
+        if self.one_row:
+            return  # one row is one cell, and within the clip
+        cells = self.aggregate.cell_count
+        few = limit is not None and (cells is None or limit < cells)
+        person = ["p", *(["n"] if few and self.row.table.key_type is KeyType.TEXT else [])]
+        select = ", ".join([*person, *self.keys, *(f"{number} AS v{i}" for i, number in enumerate(numbers()))])
+        group = ", ".join([*person, *self.keys])
+        self.steps["parts"] = f"SELECT {select} FROM {self.last} GROUP BY {group}"
+        if few and limit is not None:
+            told = [self.person_number, *(cell.number for cell in self.cells)]
+            folded = f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM parts"
+            order = [rank("t"), *(cell.order for cell in self.cells)]
+            self.steps["kept"] = self.lowest(folded, ["p"], order, limit)
+
+    def lowest(self, source: str, among: Sequence[str], order: Sequence[str], limit: int) -> str:
+        """Return the `limit` rows of `source` that come first in `order`, among those alike in `among`."""
+        place = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(among)} ORDER BY {', '.join(order)})"
+        placed = f"SELECT *, {place} AS place FROM ({source}) AS folded"
+        return f"SELECT * FROM ({placed}) AS placed WHERE place <= {self.writer.value(limit)}"
+
+    def total(self, numbers: Sequence[str]) -> str:
+        """Return the sum over people, cell by cell."""
+        if not self.keys:
+            return f"SELECT {', '.join(f'COALESCE({number}, 0)' for number in numbers)} FROM {self.last}"
+        keys = ", ".join(self.keys)
+        return f"SELECT {', '.join([keys, *numbers])} FROM {self.last} GROUP BY {keys}"
+
+    def clipped_total(self, bounding: ClippedTotals) -> str:
+        number = "COUNT(*)" if bounding.term == Constant(1) else self.sum("v0")
+        return self.whole(clipped(self.writer, number, bounding.low, bounding.high))
+
+    def sum(self, number: str) -> str:
+        return self.writer.dialect.total.format(number)
+
+    def whole(self, number: str) -> str:
+        return f"CAST({number} AS {self.writer.dialect.integer})"
+
+    @property
+    def person_number(self) -> str:
+        return "n" if self.row.table.key_type is KeyType.TEXT else "p"
+
+    @property
+    def ranks(self) -> bool:
+        """Whether rows or cells are picked by rank."""
+        return not isinstance(self.aggregate.bounding, Furthest)

@@ -1,0 +1,130 @@
+"""What an engine is, and what every engine does with the rows its database returned.
+
+An engine never shows what it read. It returns wrapped whole numbers, or fails with one constant message: the reason of
+a failure may depend on the data, so it is for the custodian's log only.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from lapwing.queries.aggregate import (
+    Aggregate,
+    BinnedKey,
+    DeclaredKey,
+    DistinctCells,
+    Furthest,
+    GridKey,
+    Key,
+    Label,
+    OpenKey,
+)
+from lapwing.vocabulary.errors import EngineError
+from lapwing.vocabulary.sensitive import Sensitive
+
+T = TypeVar("T")
+Row: TypeAlias = Sequence[Any]
+CellKey: TypeAlias = tuple[Label, ...]
+
+
+class Engine(Protocol):
+    """A database that holds one population.
+
+    All three ways of running an aggregate read the same rows the same way; the caller takes the one that fits the
+    aggregate, and any other is refused before data is read.
+    """
+
+    def number(self, aggregate: Aggregate) -> Sensitive[int]:
+        """Return the one number of an aggregate that has one public cell and one term."""
+
+    def vector(self, aggregate: Aggregate) -> Sensitive[tuple[int, ...]]:
+        """Return all numbers of an aggregate with public cells: cell after cell, the terms of a cell together."""
+
+    def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, tuple[int, ...]]]:
+        """Return the numbers of an aggregate whose cells only the data knows; the keys are as secret as the counts."""
+
+    def cancel(self) -> None:
+        """Stop what is running, from any thread; it fails like any other failure."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+
+def check_number(aggregate: Aggregate) -> None:
+    """Refuse an aggregate that has more than one number."""
+    if aggregate.cells is None or len(aggregate.cells) * aggregate.terms != 1:
+        raise ValueError("this aggregate has not one number; ask for its vector or its keyed numbers")
+
+
+def check_vector(aggregate: Aggregate) -> None:
+    """Refuse an aggregate whose cells only the data knows."""
+    if aggregate.cells is None:
+        raise ValueError("this aggregate has no public cells; ask for its keyed numbers")
+
+
+def check_keyed(aggregate: Aggregate) -> None:
+    """Refuse an aggregate whose cells are public: its zeros would be missing."""
+    if aggregate.cells is not None:
+        raise ValueError("keyed numbers are for cells that only the data knows; ask for the vector")
+
+
+def one_number(aggregate: Aggregate, rows: Iterable[Row]) -> int:
+    """Return the single number of `rows`, after checking that it is what was asked for."""
+    (number,) = all_numbers(aggregate, rows)
+    return number
+
+
+def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
+    """Return the numbers of all public cells, zero where the database sent none."""
+    sent = numbers_by_cell(aggregate, rows)
+    zeros = (0,) * aggregate.terms
+    cells = aggregate.cells or ()
+    numbers = tuple(number for cell in cells for number in sent.pop(cell, zeros))
+    if sent:
+        raise ValueError("a cell that was not asked for")
+    return numbers
+
+
+def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, tuple[int, ...]]:
+    """Return what a database sent: the parts of a cell's key, then whole numbers, one row a cell.
+
+    A database that sends anything else has failed.
+    """
+    cells: dict[CellKey, tuple[int, ...]] = {}
+    for row in rows:
+        key, numbers = tuple(row[: -aggregate.terms]), tuple(row[-aggregate.terms :])
+        if any(type(number) is not int for number in numbers):
+            raise TypeError("a number that is not whole")
+        cell = key if isinstance(aggregate.bounding, Furthest | DistinctCells) else _labels(aggregate.keys, key)
+        if cell in cells:
+            raise ValueError("a cell that came twice")
+        cells[cell] = numbers
+    return cells
+
+
+def _labels(keys: Sequence[Key], sent: Sequence[Any]) -> CellKey:
+    return tuple(_label(key, part) for key, part in zip(keys, sent, strict=True))
+
+
+def _label(key: Key, part: Any) -> Label:
+    match key:
+        case _ if part is None:
+            return None
+        case BinnedKey(bins=bins):
+            return bins[part]
+        case GridKey(width=width):
+            return int(part) // width
+        case DeclaredKey() | OpenKey():
+            label: Label = part
+            return label
+
+
+def unless_it_fails(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
+    """Return what `work` returns. Should it fail, tell the custodian why and the caller only that it failed."""
+    try:
+        return work()
+    except Exception as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
+        with suppress(Exception):
+            on_failure(failure)
+    # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
+    raise EngineError

@@ -1,0 +1,157 @@
+"""Predicates as SQL: true exactly where the predicate is true, and false or NULL elsewhere.
+
+WHERE and CASE take false and NULL alike, and there is no NOT above an atom, so no engine's idea of missing values
+matters. NaN stands above every number in DuckDB, PostgreSQL and Spark: ranges are closed at infinity to keep it out.
+"""
+
+import math
+
+from lapwing.engines.writer import RowOf, Value, Writer
+from lapwing.queries.column import Date, Real
+from lapwing.queries.predicate import (
+    Every,
+    Gap,
+    Has,
+    InSpans,
+    InTexts,
+    IsMissing,
+    IsPresent,
+    Lacks,
+    NotInTexts,
+    Predicate,
+    Ref,
+    Some,
+    StartsOtherwise,
+    StartsWith,
+    Unit,
+)
+from lapwing.queries.spans import DAYS, DOUBLES, TRUTHS, Line, Span, day, double_at
+
+_YEAR = 10_000  # one year in year * 10000 + month * 100 + day
+
+
+def condition(writer: Writer, row: RowOf, predicate: Predicate) -> str:
+    """Return the SQL of a predicate about `row`."""
+    match predicate:
+        case Every(()):
+            return "TRUE"
+        case Some(()):
+            return "FALSE"
+        case Every(parts):
+            return "(" + " AND ".join(condition(writer, row, part) for part in parts) + ")"
+        case Some(parts):
+            return "(" + " OR ".join(condition(writer, row, part) for part in parts) + ")"
+        case Gap():
+            return _gap(writer, row, predicate)
+        case Has():
+            return _has(writer, row, predicate)
+        case Lacks(table=table, where=where, at_least=at_least):
+            return f"(NOT {_has(writer, row, Has(table=table, where=where, at_least=at_least))})"
+        case _:
+            return _about_column(writer, row, predicate)
+
+
+def _about_column(
+    writer: Writer,
+    row: RowOf,
+    atom: InSpans | InTexts | NotInTexts | StartsWith | StartsOtherwise | IsMissing | IsPresent,
+) -> str:
+    column = writer.column(row, atom.column)
+    match atom:
+        case InSpans(line=line, spans=spans):
+            return _in_spans(writer, column, line, spans)
+        case InTexts(texts=texts):
+            return f"{column} IN ({writer.values(texts)})"
+        case NotInTexts(texts=texts):
+            return f"{column} NOT IN ({writer.values(texts)})"
+        case StartsWith(prefix=prefix):
+            return writer.dialect.starts_with.format(column, writer.value(prefix))
+        case StartsOtherwise(prefix=prefix):
+            return f"(NOT {writer.dialect.starts_with.format(column, writer.value(prefix))})"
+        case IsPresent():
+            return _present(writer, row, atom.column)
+        case IsMissing():
+            present = _present(writer, row, atom.column)
+            return f"({column} IS NULL OR NOT {present})" if " IS NOT NULL" not in present else f"{column} IS NULL"
+
+
+def _present(writer: Writer, row: RowOf, name: str) -> str:
+    column = writer.column(row, name)
+    match writer.type_of(row, name):
+        case Real():
+            return f"({column} <= {writer.value(math.inf)})"
+        case Date():
+            return f"({writer.on_calendar(column)})"
+        case _:
+            return f"({column} IS NOT NULL)"
+
+
+def _in_spans(writer: Writer, column: str, line: Line, spans: tuple[Span, ...]) -> str:
+    single = tuple(_point(line, low) for low, high in spans if low == high)
+    pieces = [f"{column} IN ({writer.values(single)})"] if single else []
+    for low, high in spans:
+        if low < high:
+            pieces.append(_between(writer, column, line, (low, high)))
+    return pieces[0] if len(pieces) == 1 else "(" + " OR ".join(pieces) + ")"
+
+
+def _between(writer: Writer, column: str, line: Line, span: Span) -> str:
+    low, high = span
+    # Doubles need their upper end against NaN, days both ends against infinity.
+    if line not in (DAYS, DOUBLES) and high == line.highest:
+        return f"{column} >= {writer.value(_point(line, low))}"
+    if line != DAYS and low == line.lowest:
+        return f"{column} <= {writer.value(_point(line, high))}"
+    return f"({column} BETWEEN {writer.value(_point(line, low))} AND {writer.value(_point(line, high))})"
+
+
+def _point(line: Line, number: int) -> Value:
+    if line == DAYS:
+        return day(number)
+    if line == DOUBLES:
+        return double_at(number)
+    return bool(number) if line == TRUTHS else number
+
+
+def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
+    years = gap.unit is Unit.YEARS
+
+    def number(ref: Ref) -> str:
+        place = row.up(ref.up)
+        return writer.ymd(place, ref.column) if years else writer.day_number(place, ref.column)
+
+    pieces = []
+    for low, high in gap.spans:
+        first, last = (low * _YEAR, high * _YEAR + _YEAR - 1) if years else (low, high)
+        gap_number = f"({number(gap.until)} - {number(gap.since)})"
+        pieces.append(f"({gap_number} BETWEEN {writer.value(first)} AND {writer.value(last)})")
+    return "(" + " OR ".join(pieces) + ")"
+
+
+def _has(writer: Writer, row: RowOf, has: Has) -> str:
+    table = writer.population.table(has.table)
+    inner = RowOf(table, row.depth + 1, row)
+    source = writer.relation(inner)
+    same = f"{writer.person(inner)} = {writer.person(row)}"
+    if has.at_least == 1:
+        return f"EXISTS (SELECT 1 FROM {source} WHERE {same} AND {condition(writer, inner, has.where)})"
+    if _leads_out(has.where, 1):
+        counted = f"SELECT COUNT(*) FROM {source} WHERE {same} AND {condition(writer, inner, has.where)}"
+        return f"(({counted}) >= {writer.value(has.at_least)})"
+    key = writer.person(inner)
+    where = f"{key} IS NOT NULL AND {condition(writer, inner, has.where)}"
+    grouped = f"SELECT {key} FROM {source} WHERE {where} GROUP BY {key} HAVING COUNT(*) >= {writer.value(has.at_least)}"
+    return f"({writer.person(row)} IN ({grouped}))"
+
+
+def _leads_out(predicate: Predicate, depth: int) -> bool:
+    """Say whether a reference inside `predicate` leads `depth` or more rows out."""
+    match predicate:
+        case Every(parts) | Some(parts):
+            return any(_leads_out(part, depth) for part in parts)
+        case Gap(until=until, since=since):
+            return max(until.up, since.up) >= depth
+        case Has(where=where) | Lacks(where=where):
+            return _leads_out(where, depth + 1)
+        case _:
+            return False

@@ -1,0 +1,112 @@
+"""Writes the pieces of SQL: typed parameters, quoted names, the columns of rows.
+
+Every value travels as a parameter and every name comes from the catalogue, so the text of a query says nothing but its
+shape.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TypeAlias
+
+from lapwing.engines.dialect import Dialect
+from lapwing.queries.catalogue import KeyType, Population, Table
+from lapwing.queries.column import ColumnType
+from lapwing.queries.spans import DAYS, day
+
+Value: TypeAlias = int | float | str | bool | date
+FIRST_DAY, LAST_DAY = day(DAYS.lowest), day(DAYS.highest)
+
+
+@dataclass(frozen=True, slots=True)
+class RowOf:
+    """A row of a table under an alias; `outer` is the row of the same person around it, if any."""
+
+    table: Table
+    depth: int = 0
+    outer: "RowOf | None" = None
+
+    @property
+    def alias(self) -> str:
+        """The alias of the row."""
+        return f"r{self.depth}"
+
+    def up(self, levels: int) -> "RowOf":
+        """Return the row `levels` further out."""
+        row = self
+        for _ in range(levels):
+            if row.outer is None:
+                raise ValueError("a reference leads out of the question")
+            row = row.outer
+        return row
+
+
+@dataclass
+class Writer:
+    """Writes for one population in one dialect; `parameters` grows in the order of the marks.
+
+    Parameters
+    ----------
+    relations : for each table, the SQL of a relation that holds its columns in the five types of the dialect
+    """
+
+    dialect: Dialect
+    population: Population
+    relations: Mapping[str, str]
+    parameters: list[Value] = field(default_factory=list)
+
+    def value(self, value: Value) -> str:
+        """Return a typed parameter."""
+        dialect = self.dialect
+        match value:
+            case bool():
+                kind = dialect.truth
+            case int():
+                kind = dialect.integer
+            case float():
+                kind = dialect.real
+            case str():
+                kind = dialect.text
+            case date():
+                kind = dialect.day
+        self.parameters.append(value)
+        return f"CAST({dialect.mark(len(self.parameters) - 1)} AS {kind})"
+
+    def values(self, values: "tuple[Value, ...]") -> str:
+        """Return typed parameters with commas between them."""
+        return ", ".join(self.value(value) for value in values)
+
+    def relation(self, row: RowOf) -> str:
+        """Return the relation that a row comes from, under its alias."""
+        return f"{self.relations[row.table.name]} AS {row.alias}"
+
+    def column(self, row: RowOf, name: str) -> str:
+        """Return a column of a row."""
+        return f"{row.alias}.{self.dialect.name(name)}"
+
+    def type_of(self, row: RowOf, name: str) -> ColumnType:
+        """Return what the catalogue says that a column holds."""
+        return row.table.column(name).type
+
+    def person(self, row: RowOf) -> str:
+        """Return the person key of a row."""
+        return self.column(row, self.population.person_key(row.table))
+
+    def person_number(self, row: RowOf) -> str:
+        """Return a whole number for the person key, to rank by."""
+        key = self.person(row)
+        return self.dialect.text_number.format(key) if row.table.key_type is KeyType.TEXT else key
+
+    def on_calendar(self, column: str) -> str:
+        """Return whether a day is one that counts: neither infinite nor outside the years 1 to 9999."""
+        return f"{column} BETWEEN {self.value(FIRST_DAY)} AND {self.value(LAST_DAY)}"
+
+    def day_number(self, row: RowOf, name: str) -> str:
+        """Return the days since 1970-01-01 of a column, missing for a day that does not count."""
+        column = self.column(row, name)
+        return f"CASE WHEN {self.on_calendar(column)} THEN {self.dialect.day_number.format(column)} END"
+
+    def ymd(self, row: RowOf, name: str) -> str:
+        """Return year * 10000 + month * 100 + day of a column, missing for a day that does not count."""
+        column = self.column(row, name)
+        return f"CASE WHEN {self.on_calendar(column)} THEN {self.dialect.ymd.format(column)} END"

@@ -1,0 +1,271 @@
+"""What a condition means in a catalogue: names become columns, comparisons become sets, negation reaches the atoms.
+
+Everything that has no exact, total meaning is refused here, before anything is charged, and the refusal says what to
+write instead. Text and numbers are never compared with one another, so no engine ever converts one into the other.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text
+from lapwing.queries.days import FLIPPED, compare_days, day_of, in_spans, span_of, speaks_of_days
+from lapwing.queries.predicate import (
+    ALWAYS,
+    NEVER,
+    Has,
+    InTexts,
+    IsMissing,
+    IsPresent,
+    Lacks,
+    NotInTexts,
+    Predicate,
+    StartsOtherwise,
+    StartsWith,
+    atom,
+    every,
+    some,
+)
+from lapwing.queries.scope import Scope
+from lapwing.queries.spans import (
+    DAYS,
+    DOUBLES,
+    INTEGERS,
+    TRUTHS,
+    Line,
+    Span,
+    day_number,
+    double_rank,
+    nearest_double,
+)
+from lapwing.queries.written import (
+    Age,
+    And,
+    Arithmetic,
+    Compare,
+    Condition,
+    Link,
+    Literal,
+    Missing,
+    Name,
+    Not,
+    OneOf,
+    Or,
+    Prefixed,
+    Truth,
+    Value,
+)
+from lapwing.queries.written import Has as WrittenHas
+from lapwing.vocabulary.errors import BadQuestionError
+
+
+def bind(condition: Condition, scope: Scope) -> Predicate:
+    """Return the predicate that is true exactly where SQL finds `condition` true."""
+    try:
+        return _bind(condition, scope, wanted=True)
+    except RecursionError:
+        raise BadQuestionError("the condition is nested too deeply; write it with fewer parentheses") from None
+
+
+def _bind(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
+    """Return where `condition` is true if `wanted`, and where it is false otherwise (it may also be unknown)."""
+    match condition:
+        case And(parts) | Or(parts):
+            bound = [_bind(part, scope, wanted=wanted) for part in parts]
+            return every(bound) if isinstance(condition, And) is wanted else some(bound)
+        case Not(part):
+            return _bind(part, scope, wanted=not wanted)
+        case Truth(Literal(bool() as truth)):
+            return ALWAYS if truth is wanted else NEVER
+        case Compare(operator, left, right):
+            return _compare(operator, left, right, scope, wanted=wanted)
+        case WrittenHas():
+            return _has(condition, scope, wanted=wanted)
+        case _:
+            return _about_column(condition, scope, wanted=wanted)
+
+
+def _about_column(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
+    match condition:
+        case Truth(value):
+            return _among(_column(value, scope), [Literal(value=True)], wanted=wanted)
+        case OneOf(value, values):
+            return _among(_column(value, scope), values, wanted=wanted)
+        case Missing(value):
+            name = _column(value, scope).name
+            return IsMissing(column=name) if wanted else IsPresent(column=name)
+        case Prefixed(value, prefix):
+            return _prefixed(_column(value, scope), prefix, wanted=wanted)
+        case _:
+            raise TypeError(condition)
+
+
+def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
+    if speaks_of_days(left, scope) or speaks_of_days(right, scope):
+        return compare_days(operator, left, right, scope, wanted=wanted)
+    if isinstance(left, Literal) and isinstance(right, Name):
+        operator, left, right = FLIPPED[operator], right, left
+    column = _column(left, scope)
+    if not isinstance(right, Literal):
+        raise BadQuestionError(
+            f"{column.name!r} can be compared with a constant, not with another column or with arithmetic; only days "
+            "can be compared with one another"
+        )
+    if operator in {"=", "<>"}:
+        return _among(column, [right], wanted=wanted is (operator == "="))
+    line, limit = _limit(column, right)
+    chosen = span_of(operator, limit, line)
+    return in_spans(column, line, chosen, wanted=wanted)
+
+
+def _column(value: Value, scope: Scope) -> Column:
+    if isinstance(value, Name):
+        return scope.column(value)
+    if isinstance(value, Arithmetic | Age):
+        raise BadQuestionError("arithmetic can be summed or averaged, but not compared; compare a column by itself")
+    raise BadQuestionError("a condition is about a column; write the column on one side and a constant on the other")
+
+
+def _limit(column: Column, literal: Literal) -> tuple[Line, Fraction]:
+    """Return the line of an ordered column and the place of a constant on it."""
+    match column.type:
+        case Integer() | Category():
+            if isinstance(column.type, Category) and isinstance(column.type.values[0], str):
+                raise _unordered(column)
+            return INTEGERS, _number(column, literal)
+        case Real():
+            return DOUBLES, Fraction(double_rank(nearest_double(_number(column, literal))))
+        case Text() | Boolean():
+            raise _unordered(column)
+        case Date():
+            return DAYS, Fraction(day_number(day_of(literal, column.name)))
+
+
+def _among(column: Column, values: Iterable[Value], *, wanted: bool) -> Predicate:
+    literals = [_constant(column, value) for value in values]
+    if not literals:
+        raise BadQuestionError(f"the list of values for {column.name!r} is empty; name at least one")
+    match column.type:
+        case Text():
+            texts = tuple(_text(column, literal) for literal in literals)
+        case Category(values=declared) if isinstance(declared[0], str):
+            texts = tuple(_text(column, literal) for literal in literals)
+            _check_declared(column, texts, declared)
+        case Boolean():
+            return in_spans(column, TRUTHS, [_truth(column, literal) for literal in literals], wanted=wanted)
+        case _:
+            points: list[Span] = []
+            for literal in literals:
+                line, place = _limit(column, literal)
+                if isinstance(column.type, Category):
+                    _check_declared(column, (place,), column.type.values)
+                points += span_of("=", place, line)
+            return in_spans(column, line, points, wanted=wanted)
+    return atom(InTexts(column=column.name, texts=texts) if wanted else NotInTexts(column=column.name, texts=texts))
+
+
+def _prefixed(column: Column, prefix: Value, *, wanted: bool) -> Predicate:
+    if not isinstance(column.type, Text):
+        raise BadQuestionError(
+            f"only text has a beginning, and {column.name!r} is no text; compare it with = or in (...)"
+        )
+    text = _text(column, _constant(column, prefix))
+    kind = StartsWith if wanted else StartsOtherwise
+    return atom(kind(column=column.name, prefix=text))
+
+
+def _has(has: WrittenHas, scope: Scope, *, wanted: bool) -> Predicate:
+    table = scope.population.table(has.table)
+    inner = Scope(scope.population, table, has.alias or table.name, scope)
+    where = has.where
+    match has.link:
+        case Link.IN_WHERE:
+            where = _without_tie(where, inner, scope)
+        case (Name() as one, Name() as other):
+            if not (_is_key_of(one, inner, inner) and _is_key_of(other, scope, scope)):
+                raise _untied(inner, scope)
+        case Link.IMPLIED:
+            pass
+    kind = Has if wanted else Lacks
+    return atom(kind(table=table.name, where=_bind(where, inner, wanted=True), at_least=has.at_least))
+
+
+def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
+    """Return `where` without the part that says "the same person"; there must be one."""
+    parts = list(_conjuncts(where))
+    rest = [part for part in parts if not _is_tie(part, inner, outer)]
+    if len(rest) == len(parts):
+        raise _untied(inner, outer)
+    return And(tuple(rest))
+
+
+def _conjuncts(condition: Condition) -> Iterable[Condition]:
+    if isinstance(condition, And):
+        for part in condition.parts:
+            yield from _conjuncts(part)
+    else:
+        yield condition
+
+
+def _is_tie(part: Condition, inner: Scope, outer: Scope) -> bool:
+    match part:
+        case Compare("=", Name() as one, Name() as other):
+            pairs = ((one, other), (other, one))
+            return any(_is_key_of(a, inner, inner) and _is_key_of(b, inner, outer) for a, b in pairs)
+        case _:
+            return False
+
+
+def _is_key_of(name: Name, read_in: Scope, owner: Scope) -> bool:
+    """Say whether `name`, read in one scope, means the person key of another."""
+    return read_in.find(name)[1] is owner and owner.is_person_key(name)
+
+
+def _untied(inner: Scope, outer: Scope) -> BadQuestionError:
+    return BadQuestionError(
+        f"rows of {inner.table.name} are joined to the same person only; write "
+        f"{inner.alias}.{inner.person_key} = {outer.alias}.{outer.person_key}, or has({inner.table.name}, ...)"
+    )
+
+
+def _constant(column: Column, value: Value) -> Literal:
+    if not isinstance(value, Literal):
+        raise BadQuestionError(f"{column.name!r} can be compared with constants only; write numbers or text")
+    if value.value is None:
+        raise BadQuestionError(f"nothing equals NULL; write {column.name} is null")
+    return value
+
+
+def _number(column: Column, literal: Literal) -> Fraction:
+    value = _constant(column, literal).value
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise BadQuestionError(f"{column.name!r} holds numbers, and {value!r} is none; write a number")
+    return Fraction(value)
+
+
+def _text(column: Column, literal: Literal) -> str:
+    if not isinstance(literal.value, str):
+        raise BadQuestionError(f"{column.name!r} holds text, and {literal.value!r} is none; write it in quotes")
+    return check_text(column.name, literal.value)
+
+
+def _truth(column: Column, literal: Literal) -> Span:
+    if not isinstance(literal.value, bool):
+        raise BadQuestionError(f"{column.name!r} is true or false; write {column.name} or not {column.name}")
+    return (int(literal.value), int(literal.value))
+
+
+def _check_declared(column: Column, values: Iterable[object], declared: Iterable[object]) -> None:
+    unknown = [value for value in values if value not in set(declared)]
+    if unknown:
+        there = ", ".join(repr(value) for value in list(declared)[:10])
+        raise BadQuestionError(f"{column.name!r} has no category {_plain(unknown[0])}; it has {there}")
+
+
+def _plain(value: object) -> str:
+    return str(value) if isinstance(value, Fraction) else repr(value)
+
+
+def _unordered(column: Column) -> BadQuestionError:
+    return BadQuestionError(
+        f"{column.name!r} has no order that all databases agree on; compare it with =, <>, in (...) or starts_with"
+    )

@@ -1,0 +1,176 @@
+"""What is publicly known about a population: its tables, their columns, and what the columns may hold.
+
+Everything here is declared by the custodian and none of it is read from the data, so it may be shown to anyone. A wrong
+declaration costs accuracy (values are clipped, rows fall into no cell), never privacy.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from typing import TypeVar
+
+from lapwing.queries.column import Column, Integer, Text, check_text
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+_LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer identifiers, silently
+
+
+class Rows(Enum):
+    """How many rows of a table one person may have."""
+
+    ONE_A_PERSON = "one row a person"
+    """A person table. Should a person bring more rows all the same, they still count once."""
+
+    MANY_A_PERSON = "any number of rows a person"
+    """An event table: visits, diagnoses, measurements."""
+
+
+class KeyType(Enum):
+    """What the person key is made of. Floats are no keys: 2^53 and 2^53 + 1 are one float, but two people."""
+
+    INTEGER = "integer"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table of a population.
+
+    Parameters
+    ----------
+    name : what questions call it
+    columns : what may be asked about; other columns of the data do not exist for analysts
+    rows : whether a person has one row or many
+    person_key : the column that says whose row it is; the population's person key where it is not given
+    key_type : integers or text
+    row_key : a column that tells the rows of a person apart, if there is one; it makes picking rows quicker
+    max_rows : how many rows of one person count in row statistics, unless the question says otherwise
+
+    Examples
+    --------
+    >>> from lapwing.queries.column import Category, Integer
+    >>> patients = Table(
+    ...     name="patients",
+    ...     columns=(
+    ...         Column(name="sex", type=Category(values=("F", "M"))),
+    ...         Column(name="age", type=Integer(low=0, high=120)),
+    ...     ),
+    ... )
+    >>> patients.column("AGE").name
+    'age'
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: Rows = Rows.ONE_A_PERSON
+    person_key: str | None = None
+    key_type: KeyType = KeyType.INTEGER
+    row_key: str | None = None
+    max_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        _check_name("table", self.name)
+        names = [*(c.name for c in self.columns), *(k for k in (self.person_key,) if k is not None)]
+        for name in names:
+            _check_name(f"column of {self.name}", name)
+        _check_distinct(f"columns of {self.name}", names)
+        if not isinstance(self.key_type, KeyType):
+            raise ParameterError(
+                f"key_type of {self.name}",
+                self.key_type,
+                reason="is no type for a person key",
+                remedy="write KeyType.INTEGER or KeyType.TEXT; a float cannot tell people apart",
+            )
+        if self.max_rows is not None:
+            object.__setattr__(self, "max_rows", whole("max_rows", self.max_rows, most=2**20))
+        if self.row_key is not None and not isinstance(self.column(self.row_key).type, Integer | Text):
+            raise ParameterError(
+                f"row_key of {self.name}",
+                self.row_key,
+                reason="holds neither integers nor text",
+                remedy="name a column that does, or none",
+            )
+
+    def column(self, name: str) -> Column:
+        """Return the column called `name`, whatever its case, or refuse and say which columns there are."""
+        return _named("column", name, self.columns, f"table {self.name}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Population:
+    """The people behind one or more tables, and who is protected.
+
+    Parameters
+    ----------
+    name : what the population is called
+    unit : who is protected, and the column that tells people apart
+    tables : the tables, each with one row a person or with many
+    now : the date at which "age" without a date is meant; a question never asks the clock
+    salt : a public number that decides which rows of a person count where not all may; it protects nothing
+
+    Examples
+    --------
+    >>> clinic = Population(
+    ...     name="clinic", unit=PrivacyUnit(person_key="patient_id"), tables=(Table(name="patients", columns=()),)
+    ... )
+    >>> clinic.table("doctors")
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.BadQuestionError: population clinic has no table 'doctors'; it has patients
+    """
+
+    name: str
+    unit: PrivacyUnit
+    tables: tuple[Table, ...]
+    now: date | None = None
+    salt: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", tuple(self.tables))
+        object.__setattr__(self, "salt", whole("salt", self.salt, least=0, most=2**31 - 2))
+        _check_distinct(f"tables of {self.name}", [t.name for t in self.tables])
+        for table in self.tables:
+            key = self.person_key(table)
+            _check_name("person_key", key)
+            _check_distinct(f"columns of {table.name}", [key, *(c.name for c in table.columns)])
+
+    def table(self, name: str) -> Table:
+        """Return the table called `name`, whatever its case, or refuse and say which tables there are."""
+        return _named("table", name, self.tables, f"population {self.name}")
+
+    def person_key(self, table: Table) -> str:
+        """Return the column of `table` that says whose row it is."""
+        return table.person_key or self.unit.person_key
+
+
+Named = TypeVar("Named", Table, Column)
+
+
+def _named(kind: str, name: str, things: tuple[Named, ...], owner: str) -> Named:
+    matches = [t for t in things if t.name == name] or [t for t in things if t.name.casefold() == name.casefold()]
+    if not matches:
+        there = ", ".join(sorted(t.name for t in things)) or "none"
+        raise BadQuestionError(f"{owner} has no {kind} {name!r}; it has {there}")
+    return matches[0]
+
+
+def _check_name(kind: str, name: object) -> None:
+    if not isinstance(name, str) or not name.strip() or len(name.encode(errors="replace")) > _LONGEST_NAME:
+        raise ParameterError(
+            kind, name, reason="is no name", remedy=f"write a name of at most {_LONGEST_NAME} bytes that is not blank"
+        )
+    check_text(kind, name)
+
+
+def _check_distinct(kind: str, names: Iterable[str]) -> None:
+    # DuckDB and Spark take "Age" and "age" for the same column, quoted or not.
+    twice = sorted(name for name, times in Counter(n.casefold() for n in names).items() if times > 1)
+    if twice:
+        raise ParameterError(
+            kind, twice[0], reason="is there twice, but for its case", remedy="give each a name of its own"
+        )

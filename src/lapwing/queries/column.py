@@ -1,0 +1,177 @@
+"""What a column may hold: one type each for numbers, categories, text, dates and truth values.
+
+Bounds are declared, never looked up in the data. Values outside them are clipped where they are added up; comparisons
+see the value as it is.
+"""
+
+import math
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import TypeAlias
+
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Exact, exact, whole
+
+INT64_LOWEST, INT64_HIGHEST = -(2**63), 2**63 - 1
+MOST_GRID = 2**52
+"""Grid numbers stay below this, so that a double holds each of them and the half between two neighbours."""
+_DEFAULT_CELLS = 2**20
+_MOST_CATEGORIES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integer:
+    """Whole numbers of 64 bits; sums and means need bounds, from here or from the question."""
+
+    low: int | None = None
+    high: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_both_or_none(self.low, self.high)
+        if self.low is not None and self.high is not None:
+            for name in ("low", "high"):
+                object.__setattr__(self, name, whole(name, getattr(self, name), least=-MOST_GRID, most=MOST_GRID))
+            _check_order(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Real:
+    """Numbers of double precision, put on a grid of a power of two before anything is added up.
+
+    Parameters
+    ----------
+    low, high : the bounds; they are moved outwards to the grid
+    step : the distance of two grid points, a power of two; about a millionth of the range where it is not given
+
+    Examples
+    --------
+    >>> bmi = Real(low=10, high=60, step="1/64")
+    >>> bmi.low, bmi.high, bmi.bits
+    (Fraction(10, 1), Fraction(60, 1), 6)
+    >>> Real(low=0, high=1, step="0.1")
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: step = '0.1' is no power of two; write 1/8
+    """
+
+    low: Exact
+    high: Exact
+    step: Exact | None = None
+
+    def __post_init__(self) -> None:
+        low, high = exact("low", self.low), exact("high", self.high)
+        _check_order(low, high)
+        step = _default_step(high - low) if self.step is None else exact("step", self.step)
+        if step <= 0 or not _is_power_of_two(step):
+            remedy = f"write {Fraction(2) ** math.floor(math.log2(step) + 0.5)}" if step > 0 else "write 1/64"
+            raise ParameterError("step", self.step, reason="is no power of two", remedy=remedy)
+        if max(abs(low), abs(high)) / step >= MOST_GRID:
+            raise ParameterError(
+                "step",
+                str(step),
+                reason=f"puts more than 2^52 grid points between 0 and the bounds {low} and {high}",
+                remedy=f"write a step of at least {_default_step(max(abs(low), abs(high)) * 2)}",
+            )
+        object.__setattr__(self, "low", math.floor(low / step) * step)
+        object.__setattr__(self, "high", math.ceil(high / step) * step)
+        object.__setattr__(self, "step", step)
+
+    @property
+    def bits(self) -> int:
+        """Return s where the step is 2^-s."""
+        step = exact("step", self.step)
+        return step.denominator.bit_length() - step.numerator.bit_length()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """One of a few declared values, all text or all whole numbers; any other value falls into no cell."""
+
+    values: tuple[str, ...] | tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        values = tuple(self.values)
+        kinds = {type(value) for value in values}
+        if kinds not in ({str}, {int}) or len(values) > _MOST_CATEGORIES:
+            raise ParameterError(
+                "values",
+                self.values,
+                reason="are no categories",
+                remedy=f"list from 1 to {_MOST_CATEGORIES} values, all text or all whole numbers",
+            )
+        if len(set(values)) < len(values):
+            raise ParameterError("values", self.values, reason="name a category twice", remedy="name each once")
+        for value in values:
+            if isinstance(value, str):
+                check_text("values", value)
+            else:
+                whole("values", value, least=INT64_LOWEST, most=INT64_HIGHEST)
+        object.__setattr__(self, "values", values)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any text, compared character by character: case, accents and trailing blanks all count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Date:
+    """Days from 0001-01-01 to 9999-12-31; a day outside them, or an infinite one, counts as missing."""
+
+    first: date | None = None
+    last: date | None = None
+
+    def __post_init__(self) -> None:
+        _check_both_or_none(self.first, self.last)
+        if self.first is not None and self.last is not None:
+            _check_order(self.first, self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """True or false."""
+
+
+ColumnType: TypeAlias = Integer | Real | Category | Text | Date | Boolean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column that may be asked about.
+
+    Parameters
+    ----------
+    name : what questions call it
+    type : what it may hold
+    nullable : whether values may be missing; a group-by then has a cell for them
+    """
+
+    name: str
+    type: ColumnType
+    nullable: bool = False
+
+
+def check_text(name: str, given: str) -> str:
+    """Return `given` if every database can hold it: no NUL character and no half of a surrogate pair."""
+    if "\x00" in given or any("\ud800" <= c <= "\udfff" for c in given):
+        raise ParameterError(name, given, reason="holds a character that is no text", remedy="leave it out")
+    return given
+
+
+def _default_step(extent: Fraction) -> Fraction:
+    return Fraction(2) ** math.ceil(math.log2((extent or Fraction(1)) / _DEFAULT_CELLS))
+
+
+def _is_power_of_two(number: Fraction) -> bool:
+    return number.numerator & (number.numerator - 1) == 0 == number.denominator & (number.denominator - 1)
+
+
+def _check_both_or_none(low: object, high: object) -> None:
+    if (low is None) != (high is None):
+        raise ParameterError("bounds", (low, high), reason="are only half there", remedy="give both, or none")
+
+
+def _check_order(low: Fraction | int | date, high: Fraction | int | date) -> None:
+    if low > high:  # type: ignore[operator]
+        raise ParameterError("bounds", (low, high), reason="are the wrong way round", remedy="give the lower first")

@@ -1,0 +1,211 @@
+"""Conditions about days and ages: days before and after one another, ages at an event or "now".
+
+A comparison of days is moved to one side and becomes either a range of one column, known when the question is asked, or
+the gap between two columns. "Now" is a day of the catalogue; no question asks the clock.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from datetime import date
+from fractions import Fraction
+
+from lapwing.queries.column import Column, Date
+from lapwing.queries.predicate import GAPS, Gap, InSpans, Predicate, Ref, Unit, atom
+from lapwing.queries.scope import Scope
+from lapwing.queries.spans import DAYS, Line, Span, day_number
+from lapwing.queries.written import Age, Arithmetic, Literal, Name, Value, Year
+from lapwing.vocabulary.errors import BadQuestionError
+
+FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_YEARS = Line(date.min.year, date.max.year)
+
+
+def span_of(operator: str, limit: Fraction, line: Line) -> list[Span]:
+    """Return the numbers of `line` that stand in relation `operator` to `limit`.
+
+    >>> span_of("<", Fraction(5, 2), Line(0, 9)), span_of("=", Fraction(5, 2), Line(0, 9))
+    ([(0, 2)], [])
+    """
+    below, above = math.ceil(limit) - 1, math.floor(limit) + 1
+    match operator:
+        case "<":
+            return [(line.lowest, below)]
+        case "<=":
+            return [(line.lowest, math.floor(limit))]
+        case ">":
+            return [(above, line.highest)]
+        case ">=":
+            return [(math.ceil(limit), line.highest)]
+        case "=":
+            return [(int(limit), int(limit))] if limit.denominator == 1 else []
+        case _:
+            return [(line.lowest, below), (above, line.highest)]
+
+
+def in_spans(column: Column, line: Line, spans: Iterable[Span], *, wanted: bool) -> Predicate:
+    """Return that the column is in `spans`, or that it is present and in none of them."""
+    chosen = line.spans(spans) if wanted else line.without(spans)
+    return atom(InSpans(column=column.name, line=line, spans=chosen))
+
+
+def speaks_of_days(value: Value, scope: Scope) -> bool:
+    """Say whether a value is a day, a number of days between two, an age or a year."""
+    match value:
+        case Age() | Year():
+            return True
+        case Literal(date()):
+            return True
+        case Name():
+            _, home = scope.find(value)
+            return not home.is_person_key(value) and isinstance(home.table.column(value.name).type, Date)
+        case Arithmetic(left=left, right=right):
+            return speaks_of_days(left, scope) or speaks_of_days(right, scope)
+        case _:
+            return False
+
+
+def compare_days(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
+    """Return where the comparison is true if `wanted`, and where it is false otherwise."""
+    if isinstance(right, Age | Year):
+        operator, left, right = FLIPPED[operator], right, left
+    match left:
+        case Age(born, at):
+            return _age(
+                born, at, span_of(operator, _whole_limit(right, "an age"), GAPS[Unit.YEARS]), scope, wanted=wanted
+            )
+        case Year(of):
+            column = _day_column(of, scope)
+            years = _YEARS.spans(span_of(operator, _whole_limit(right, "a year"), _YEARS))
+            spans = [(day_number(date(a, 1, 1)), day_number(date(b, 12, 31))) for a, b in years]
+            return in_spans(column, DAYS, spans, wanted=wanted)
+        case _:
+            return _linear(operator, left, right, scope, wanted=wanted)
+
+
+def _age(born: Value, at: Value | None, spans: list[Span], scope: Scope, *, wanted: bool) -> Predicate:
+    line = GAPS[Unit.YEARS]
+    years = line.spans(spans) if wanted else line.without(spans)
+    now = _now(scope) if at is None else at.value if isinstance(at, Literal) else None
+    if now is None:
+        until, since = _ref(at, scope), _ref(born, scope)
+        return atom(Gap(until=until, since=since, unit=Unit.YEARS, spans=years))
+    column = _day_column(born, scope)
+    today = day_of(Literal(now), column.name)
+    days = DAYS.spans((_born_after(today, b + 1) + 1, _born_after(today, a)) for a, b in years)
+    return atom(InSpans(column=column.name, line=DAYS, spans=days))
+
+
+def _born_after(today: date, years: int) -> int:
+    """Return the last day on which someone was born who is at least `years` old today."""
+    year = today.year - years
+    if year < date.min.year:
+        return DAYS.lowest - 1
+    if year > date.max.year:
+        return DAYS.highest
+    leap = today.month == 2 and today.day == 29 and not _is_leap(year)  # noqa: PLR2004 - 29 February
+    return day_number(today.replace(year=year, day=28) if leap else today.replace(year=year))
+
+
+def _is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
+    """Compare sums of days and numbers of days: everything is moved to the left of the sign."""
+    columns: Counter[tuple[int, str]] = Counter()
+    dates, total = [0, 0], 0
+    for side, sign, value in ((0, 1, left), (1, -1, right)):
+        for weight, part in _parts(value, sign):
+            match part:
+                case Name():
+                    ref = _ref(part, scope)
+                    columns[ref.up, ref.column] += weight
+                    dates[side] += weight * sign
+                case Literal(date() | str()):
+                    total += weight * day_number(day_of(part, "a day"))
+                    dates[side] += weight * sign
+                case Literal(int() as number) if not isinstance(number, bool):
+                    total += weight * number
+                case _:
+                    raise BadQuestionError("days are compared with days, give or take a whole number of days")
+    if dates[0] != dates[1] or dates[0] not in {0, 1}:
+        raise BadQuestionError(
+            "days are compared with days, and days between two with a number; write day - other <= 30"
+        )
+    return _solved(operator, {key: weight for key, weight in columns.items() if weight}, total, scope, wanted=wanted)
+
+
+def _solved(operator: str, columns: dict[tuple[int, str], int], total: int, scope: Scope, *, wanted: bool) -> Predicate:
+    match sorted(columns.items(), key=lambda item: -item[1]):
+        case [((0, name), 1 | -1 as weight)]:
+            operator = operator if weight == 1 else FLIPPED[operator]
+            spans = span_of(operator, Fraction(-total * weight), DAYS)
+            return in_spans(scope.table.column(name), DAYS, spans, wanted=wanted)
+        case [((up, name), 1), ((other_up, other), -1)]:
+            line = GAPS[Unit.DAYS]
+            spans = span_of(operator, Fraction(-total), line)
+            chosen = line.spans(spans) if wanted else line.without(spans)
+            until, since = Ref(column=name, up=up), Ref(column=other, up=other_up)
+            return atom(Gap(until=until, since=since, unit=Unit.DAYS, spans=chosen))
+        case _:
+            raise BadQuestionError(
+                "a comparison of days has one or two columns, one of them of this table; write day - other <= 30"
+            )
+
+
+def _parts(value: Value, weight: int) -> "Iterable[tuple[int, Value]]":
+    match value:
+        case Arithmetic("+", left, right):
+            yield from _parts(left, weight)
+            yield from _parts(right, weight)
+        case Arithmetic("-", left, right):
+            yield from _parts(left, weight)
+            yield from _parts(right, -weight)
+        case _:
+            yield weight, value
+
+
+def _ref(value: Value | None, scope: Scope) -> Ref:
+    if not isinstance(value, Name):
+        raise BadQuestionError("an age is counted from one day to another; write age(born) or age(born, day)")
+    up, home = scope.find(value)
+    column = home.column(Name(value.name))
+    if not isinstance(column.type, Date):
+        raise BadQuestionError(f"{value.name!r} holds no days; an age or a gap needs two columns of days")
+    return Ref(column=column.name, up=up)
+
+
+def _day_column(value: Value, scope: Scope) -> Column:
+    column = scope.column(value) if isinstance(value, Name) else None
+    if column is None or not isinstance(column.type, Date):
+        raise BadQuestionError("an age or a year is that of a column of days; write age(born) or year(day)")
+    return column
+
+
+def _whole_limit(value: Value, what: str) -> Fraction:
+    if not isinstance(value, Literal) or isinstance(value.value, bool) or not isinstance(value.value, int | Fraction):
+        raise BadQuestionError(f"{what} is compared with a number; write for example >= 18")
+    return Fraction(value.value)
+
+
+def _now(scope: Scope) -> date:
+    if scope.population.now is None:
+        raise BadQuestionError(
+            f'population {scope.population.name} declares no "now" to count ages to; give a day: age(born, date '
+            "'2025-01-01')"
+        )
+    return scope.population.now
+
+
+def day_of(literal: Literal, what: str) -> date:
+    """Return the day that a constant names."""
+    value = literal.value
+    if isinstance(value, date):
+        return value
+    try:
+        if isinstance(value, str) and len(value) == len("2025-01-01"):
+            return date.fromisoformat(value)
+    except ValueError:
+        pass
+    raise BadQuestionError(f"{what} holds days, and {value!r} is none; write a day as date '2025-01-31'")

@@ -1,0 +1,221 @@
+"""A plan in plain English: what is asked, whose data counts how often, how far one person can move it, and why."""
+
+from lapwing.queries.aggregate import (
+    BinnedKey,
+    ClippedTotals,
+    DeclaredKey,
+    DistinctCells,
+    Furthest,
+    GridKey,
+    Key,
+    Once,
+    OpenKey,
+    PickedRows,
+)
+from lapwing.queries.plan import (
+    AtLeast,
+    Distinct,
+    Family,
+    Meaning,
+    Moments,
+    People,
+    Plan,
+    Quantiles,
+    RowCount,
+    Steps,
+    Top,
+    Total,
+)
+from lapwing.queries.predicate import (
+    ALWAYS,
+    GAPS,
+    Every,
+    Gap,
+    Has,
+    InSpans,
+    InTexts,
+    IsMissing,
+    IsPresent,
+    Lacks,
+    NotInTexts,
+    Predicate,
+    Ref,
+    Some,
+    StartsOtherwise,
+    StartsWith,
+    Unit,
+)
+from lapwing.queries.spans import DAYS, DOUBLES, TRUTHS, Line, Span, day, double_at
+
+_RELEASED = {
+    Family.NOISE: "It is released with whole-number noise on every number: discrete Laplace or Gaussian.",
+    Family.SELECTION: "It is released by a noisy choice among public candidates: the exponential mechanism or its kin.",
+    Family.THRESHOLD: "Its groups are not public: they come with noise, and only above a threshold, for a delta.",
+    Family.SPARSE_VECTOR: "It is answered yes or no by a sparse vector, in a stream; a no is paid for by the stream.",
+}
+
+
+def explain(plan: Plan) -> str:
+    """Return what a plan asks and why it costs what it costs."""
+    aggregate = plan.aggregate
+    what = _asked(plan.meaning)
+    where = "" if aggregate.where == ALWAYS else f" where {words(aggregate.where)}"
+    groups = [_key(key) for key in aggregate.keys if not isinstance(key, GridKey)]
+    by = f", grouped by {' and '.join(groups)}" if groups and not isinstance(plan.meaning, Top | Distinct) else ""
+    if isinstance(plan.meaning, Top | Distinct):
+        what = what.format(groups[0])
+    sensitivity = plan.sensitivity
+    return "\n".join(
+        [
+            f"Asked: {what}, in {aggregate.table}{where}{by}.",
+            f"Bounded: {_bounding(plan)}",
+            (
+                f"One person moves it by at most {sensitivity.l1} in all (L1), {sensitivity.linf} in one number, and "
+                f"{sensitivity.l2_squared} in the sum of squares (L2 squared): {sensitivity.reason}."
+            ),
+            _RELEASED[plan.family],
+        ]
+    )
+
+
+def _asked(meaning: Meaning) -> str:
+    match meaning:
+        case Total(step=step):
+            return f"a total, in steps of {step}"
+        case Moments(moment=moment):
+            return f"the {moment.value}, and with it the number of rows"
+        case Quantiles(at=at):
+            return f"the quantiles at {', '.join(str(q) for q in at)}"
+        case Top(k=k):
+            return f"which {k} of {{}} have the most people"
+        case Steps(names=names):
+            return f"how many people pass {len(names)} conditions, one after the other"
+        case AtLeast(people=people):
+            return f"whether there are at least {people} people"
+        case People() | RowCount() | Distinct():
+            return _COUNTED[type(meaning)]
+
+
+_COUNTED = {
+    People: "the number of people",
+    RowCount: "the number of rows",
+    Distinct: "how many of {} there are",
+}
+
+
+def _bounding(plan: Plan) -> str:
+    match plan.aggregate.bounding:
+        case Once(max_cells=cells) | DistinctCells(max_cells=cells):
+            return f"a person counts once{_in_groups(plan, cells)}, however many rows they have."
+        case Furthest():
+            return "a person counts once, at the last condition that one of their rows reaches."
+        case ClippedTotals(low=low, high=high, max_cells=cells):
+            return f"a person's total is clipped to {low}..{high} grid steps{_in_groups(plan, cells)}."
+        case PickedRows(max_rows=rows, max_cells=cells):
+            plural = "row" if rows == 1 else "rows"
+            return f"at most {rows} {plural} of a person count{_in_groups(plan, cells)}; a public rule picks which."
+
+
+def _in_groups(plan: Plan, cells: int | None) -> str:
+    if not plan.aggregate.keys or cells is None:
+        return ""
+    return " in one group" if cells == 1 else f" in each of at most {cells} groups"
+
+
+def _key(key: Key) -> str:
+    match key:
+        case DeclaredKey(column=column, values=values):
+            return f"the {len(values)} declared values of {column}"
+        case BinnedKey(column=column, bins=bins):
+            return f"{len(bins)} bins of {column}"
+        case GridKey():
+            return f"{key.cells} cells"
+        case OpenKey(column=column):
+            return f"whatever values {column} has"
+
+
+def words(predicate: Predicate) -> str:
+    """Return a predicate in words.
+
+    >>> words(Every((IsMissing(column="age"), InTexts(column="sex", texts=("F", "M")))))
+    "age is missing and sex is 'F' or 'M'"
+    """
+    match predicate:
+        case Every(()) | Some(()):
+            return "always" if predicate == ALWAYS else "never"
+        case Every(parts):
+            return " and ".join(_inside(part) for part in parts)
+        case Some(parts):
+            return " or ".join(_inside(part) for part in parts)
+        case Has(table=table, where=where, at_least=times):
+            return f"the person has {_times(times)} in {table}{_such(where)}"
+        case Lacks(table=table, where=where, at_least=1):
+            return f"the person has no row in {table}{_such(where)}"
+        case Lacks(table=table, where=where, at_least=times):
+            return f"the person has fewer than {times} rows in {table}{_such(where)}"
+        case Gap():
+            return _gap(predicate)
+        case _:
+            return f"{predicate.column} {_value(predicate)}"
+
+
+def _inside(predicate: Predicate) -> str:
+    several = isinstance(predicate, Every | Some) and len(predicate.parts) > 1
+    return f"({words(predicate)})" if several else words(predicate)
+
+
+def _such(where: Predicate) -> str:
+    return "" if where == ALWAYS else f" where ({words(where)})"
+
+
+def _times(times: int) -> str:
+    return "a row" if times == 1 else f"at least {times} rows"
+
+
+def _value(
+    atom: InSpans | InTexts | NotInTexts | StartsWith | StartsOtherwise | IsMissing | IsPresent,
+) -> str:
+    match atom:
+        case InSpans(line=line, spans=spans):
+            return "is " + " or ".join(_span(line, span) for span in spans)
+        case InTexts(texts=texts):
+            return "is " + " or ".join(repr(text) for text in texts)
+        case NotInTexts(texts=texts):
+            return "is neither " + " nor ".join(repr(text) for text in texts)
+        case StartsWith(prefix=prefix):
+            return f"starts with {prefix!r}"
+        case StartsOtherwise(prefix=prefix):
+            return f"does not start with {prefix!r}"
+        case IsMissing():
+            return "is missing"
+        case IsPresent():
+            return "is known"
+
+
+def _span(line: Line, span: Span) -> str:
+    low, high = span
+    if low == high:
+        return _point(line, low)
+    if low == line.lowest:
+        return f"at most {_point(line, high)}"
+    if high == line.highest:
+        return f"at least {_point(line, low)}"
+    return f"from {_point(line, low)} to {_point(line, high)}"
+
+
+def _point(line: Line, number: int) -> str:
+    if line == DAYS:
+        return day(number).isoformat()
+    if line == DOUBLES:
+        return f"{double_at(number):.17g}"
+    return str(bool(number)).lower() if line == TRUTHS else str(number)
+
+
+def _gap(gap: Gap) -> str:
+    spans = " or ".join(_span(GAPS[gap.unit], span) for span in gap.spans)
+    unit = "days" if gap.unit is Unit.DAYS else "completed years"
+    return f"from {_ref(gap.since)} to {_ref(gap.until)} it is {spans} {unit}"
+
+
+def _ref(ref: Ref) -> str:
+    return ref.column if ref.up == 0 else f"the outer row's {ref.column}"

@@ -1,0 +1,268 @@
+"""From a question to a plan: bound each person's part, derive the sensitivity, name the mechanisms that may release it.
+
+It reads the catalogue and nothing else, so a plan costs the same and is refused alike whatever the tables hold.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from lapwing.queries import bernstein
+from lapwing.queries.aggregate import (
+    Aggregate,
+    Bounding,
+    ClippedTotals,
+    DeclaredKey,
+    DistinctCells,
+    Furthest,
+    GridKey,
+    Key,
+    Once,
+    OpenKey,
+    PickedRows,
+    cell_count,
+)
+from lapwing.queries.binding import bind
+from lapwing.queries.catalogue import Population, Rows
+from lapwing.queries.column import Category
+from lapwing.queries.keys import bind_key
+from lapwing.queries.measure import Measure, measure
+from lapwing.queries.plan import (
+    AtLeast,
+    Distinct,
+    Family,
+    Meaning,
+    Moment,
+    Moments,
+    People,
+    Plan,
+    Quantiles,
+    RowCount,
+    Scale,
+    Steps,
+    Top,
+    Total,
+)
+from lapwing.queries.questions import (
+    Average,
+    By,
+    CountDistinct,
+    CountPeople,
+    CountRows,
+    EnoughPeople,
+    Funnel,
+    Question,
+    Ranks,
+    Sum,
+    TopCategories,
+)
+from lapwing.queries.scope import Scope
+from lapwing.queries.sensitivity import sensitivity
+from lapwing.queries.term import Constant, bounds
+from lapwing.queries.written import Value
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import whole
+
+MOST_CELLS = 100_000
+_MOST_BITS = 63
+_MOST_STEPS = 2**28
+"""One person moves a total or a moment by at most so many grid steps: noise a thousand times as large can be drawn."""
+
+
+def plan(question: Question, population: Population) -> Plan:
+    """Return the plan of `question`, or refuse it and say what to ask instead."""
+    return _Planner(question, population).plan()
+
+
+class _Planner:
+    """One question on its way to a plan."""
+
+    def __init__(self, question: Question, population: Population) -> None:
+        self.question, self.population = question, population
+        table = population.table(question.table)
+        self.scope = Scope(population, table, question.alias or table.name)
+        self.keys: tuple[Key, ...] = tuple(bind_key(by, self.scope) for by in question.by)
+
+    def plan(self) -> Plan:
+        match self.question:
+            case CountPeople():
+                return self.people()
+            case CountRows():
+                return self.count_rows()
+            case EnoughPeople(people=people):
+                self.ungrouped()
+                return self.made(Once(max_cells=1), AtLeast(people=people), Family.SPARSE_VECTOR)
+            case Sum():
+                return self.total(self.question)
+            case Average():
+                return self.moments(self.question)
+            case Ranks():
+                return self.quantiles(self.question)
+            case TopCategories() | Funnel() | CountDistinct():
+                return self.about_people(self.question)
+
+    def people(self) -> Plan:
+        return self.made(Once(max_cells=self.groups()), People())
+
+    def count_rows(self) -> Plan:
+        if self.scope.table.rows is Rows.ONE_A_PERSON:
+            return self.people()
+        bounding = ClippedTotals(term=Constant(1), low=0, high=self.rows(), max_cells=self.groups())
+        return self.made(bounding, RowCount())
+
+    def about_people(self, question: TopCategories | Funnel | CountDistinct) -> Plan:
+        match question:
+            case TopCategories():
+                return self.top(question)
+            case Funnel():
+                return self.funnel(question)
+            case CountDistinct() if self.scope.is_person_key(question.column):
+                return self.people()
+            case CountDistinct():
+                return self.distinct(question)
+
+    def total(self, question: Sum) -> Plan:
+        rows, groups = self.rows(), self.groups()
+
+        def most(values: list[Measure]) -> int:
+            return rows * groups * max(abs(bound) for bound in bounds(values[0].term))
+
+        (value,) = self.measured([question.value], most)
+        low, high = (bound * rows for bound in bounds(value.term))
+        bounding = ClippedTotals(term=value.term, low=min(0, low), high=max(0, high), max_cells=groups)
+        return self.made(bounding, Total(step=value.step))
+
+    def moments(self, question: Average) -> Plan:
+        degree, rows, groups = _DEGREES[question.moment], self.rows(), self.groups()
+
+        def most(values: list[Measure]) -> int:
+            return math.prod(_scale(value).extent ** degree for value in values)
+
+        values = self.measured(question.values, lambda values: rows * groups * most(values))
+        terms = bernstein.products([bernstein.basis(value.term, degree) for value in values])
+        bounding = PickedRows(terms=terms, most=most(values), max_rows=rows, max_cells=groups)
+        return self.made(bounding, Moments(moment=question.moment, scales=tuple(_scale(value) for value in values)))
+
+    def measured(self, values: Sequence[Value], most: Callable[[list[Measure]], int]) -> list[Measure]:
+        """Return the values on their own grids, or on the finest coarser ones on which a person moves few enough steps.
+
+        What is rounded away is far below the noise, which is at least as many steps as one person moves.
+        """
+        measures = [measure(value, self.scope) for value in values]
+        for bits in range(_MOST_BITS, 1, -1):
+            coarser = [value.coarser(max(0, _size(value).bit_length() - bits)) for value in measures]
+            if most(coarser) <= _MOST_STEPS:
+                return coarser
+        raise BadQuestionError(
+            f"one person could move this by more than {_MOST_STEPS} steps of the coarsest grid; clip tighter, or count "
+            "fewer rows and groups of a person"
+        )
+
+    def quantiles(self, question: Ranks) -> Plan:
+        self.ungrouped()
+        value = measure(question.value, self.scope)
+        scale = _scale(value)
+        width = -(-(scale.extent + 1) // question.cells)
+        key = GridKey(term=value.term, width=width)
+        self.keys = (key,)
+        bounding = PickedRows(terms=(Constant(1),), most=1, max_rows=self.rows(), max_cells=None)
+        coarse = Scale(low=scale.low, step=scale.step * width, extent=key.cells - 1)
+        return self.made(bounding, Quantiles(at=question.at, scale=coarse), Family.SELECTION)
+
+    def top(self, question: TopCategories) -> Plan:
+        self.ungrouped()
+        column = self.scope.column(question.column)
+        if not isinstance(column.type, Category):
+            raise BadQuestionError(f"{column.name!r} declares no categories to choose from; count by it instead")
+        self.keys = (DeclaredKey(column=column.name, values=column.type.values, missing=False),)
+        k = whole("k", question.k, most=len(column.type.values))
+        return self.made(Once(max_cells=None), Top(k=k), Family.SELECTION)
+
+    def funnel(self, question: Funnel) -> Plan:
+        self.ungrouped()
+        if not question.steps:
+            raise BadQuestionError("a funnel without steps is a count; write count(...)")
+        steps = tuple(bind(step, self.scope) for step in question.steps)
+        return self.made(Furthest(steps=steps), Steps(names=question.names))
+
+    def distinct(self, question: CountDistinct) -> Plan:
+        self.ungrouped()
+        self.keys = (bind_key(By(column=question.column), self.scope),)
+        return self.made(DistinctCells(max_cells=self.groups()), Distinct())
+
+    def made(self, bounding: Bounding, meaning: Meaning, family: Family = Family.NOISE) -> Plan:
+        aggregate = Aggregate(
+            table=self.scope.table.name,
+            where=bind(self.question.where, self.scope),
+            keys=self.keys,
+            bounding=bounding,
+            salt=self.population.salt,
+        )
+        count = aggregate.cell_count
+        if count is None and isinstance(bounding, Once):
+            family = Family.THRESHOLD
+        elif count is None and not isinstance(bounding, DistinctCells):
+            raise self.undeclared()
+        if count is not None and count > MOST_CELLS:
+            raise BadQuestionError(
+                f"the groups make {count} cells, more than {MOST_CELLS}; group by fewer or coarser keys"
+            )
+        return Plan(
+            population=self.population.name,
+            unit=self.population.unit,
+            aggregate=aggregate,
+            meaning=meaning,
+            family=family,
+            sensitivity=sensitivity(aggregate, self.population.unit),
+        )
+
+    def rows(self) -> int:
+        """Return how many rows of a person count."""
+        if self.scope.table.rows is Rows.ONE_A_PERSON:
+            return 1
+        limit = self.scope.table.max_rows if self.question.max_rows is None else self.question.max_rows
+        if limit is None:
+            raise BadQuestionError(
+                f"a person may have any number of rows in {self.scope.table.name}; say how many count: max_rows=3"
+            )
+        return whole("max_rows", limit, most=2**20)
+
+    def groups(self) -> int:
+        """Return in how many cells a person counts."""
+        if not self.keys or self.scope.table.rows is Rows.ONE_A_PERSON:
+            return 1
+        if self.question.max_groups is None:
+            raise BadQuestionError(
+                f"a person may be in any number of groups of {self.scope.table.name}; say in how many they count: "
+                "max_groups=2"
+            )
+        limit = whole("max_groups", self.question.max_groups, most=2**20)
+        count = cell_count(self.keys)
+        return limit if count is None else min(limit, count)
+
+    def ungrouped(self) -> None:
+        if self.keys:
+            raise BadQuestionError("this cannot be grouped; ask once for each group, with a where of its own")
+
+    def undeclared(self) -> BadQuestionError:
+        names = ", ".join(repr(key.column) for key in self.keys if isinstance(key, OpenKey))
+        return BadQuestionError(
+            f"the values of {names} are not declared, and only people can be counted by such a column; count people by "
+            "it first, or let the custodian declare its categories"
+        )
+
+
+_DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.CORRELATION: 2}
+"""The degree of the polynomials whose sums give a moment."""
+
+
+def _size(value: Measure) -> int:
+    low, high = bounds(value.term)
+    return max(abs(low), abs(high), high - low)
+
+
+def _scale(value: Measure) -> Scale:
+    low, high = bounds(value.term)
+    if low == high:
+        raise BadQuestionError(f"the value is always {low * value.step}; there is nothing to ask about it")
+    return Scale(low=Fraction(low) * value.step, step=value.step, extent=high - low)

@@ -1,0 +1,275 @@
+"""Which rows and people a question is about: a small closed algebra in one canonical form.
+
+SQL's logic of missing values is kept: a comparison with a missing value is neither true nor false, and only what is
+true counts. The algebra has no "not": negation is pushed down to the atoms before a predicate is built (`binding`), and
+every atom is simply false where its column is missing (but for `IsMissing`). With only "and" and "or" above such atoms,
+taking "unknown" for false at the atoms gives exactly the rows that SQL keeps, on every engine. Never negate what was
+built here: `x < 5 and x > 7` folds to "never", but SQL's negation of it is not true where x is missing.
+
+`Has` asks for rows of the *same person* in another table. It is a fact about a person, so a person stays one person
+however many rows match, and a count of people has sensitivity 1 whatever it joins.
+
+Build with `every`, `some` and `atom`: they sort, merge and fold, so that two spellings of a predicate become equal.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TypeAlias
+
+from lapwing.queries.canonical import spelling
+from lapwing.queries.spans import DAYS, Line, Span, intersection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InSpans:
+    """The column holds one of these numbers: integers, days, ranks of doubles (see `spans`), or 0 and 1 for truth."""
+
+    column: str
+    line: Line
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InTexts:
+    """The column holds one of these texts."""
+
+    column: str
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotInTexts:
+    """The column holds a text, and none of these."""
+
+    column: str
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartsWith:
+    """The column holds a text that starts so."""
+
+    column: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartsOtherwise:
+    """The column holds a text that does not start so."""
+
+    column: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsMissing:
+    """The column holds nothing: NULL, not-a-number, or a day outside the calendar."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsPresent:
+    """The column holds something."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ref:
+    """A column of this row (`up` = 0) or of the row of the same person that the `up`-th enclosing table gave."""
+
+    column: str
+    up: int = 0
+
+
+class Unit(Enum):
+    """In what the gap between two days is counted."""
+
+    DAYS = "days"
+    YEARS = "years"
+    """Completed years, as ages are; born on 29 February, one turns a year older on 1 March in other years."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """The time from the day `since` to the day `until` is one of these numbers."""
+
+    until: Ref
+    since: Ref
+    unit: Unit
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Has:
+    """The same person has at least `at_least` rows in `table` for which `where` is true."""
+
+    table: str
+    where: "Predicate"
+    at_least: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacks:
+    """The same person has fewer than `at_least` rows in `table` for which `where` is true."""
+
+    table: str
+    where: "Predicate"
+    at_least: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All parts are true; with no parts, always."""
+
+    parts: tuple["Predicate", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """At least one part is true; with no parts, never."""
+
+    parts: tuple["Predicate", ...]
+
+
+Atom: TypeAlias = (
+    InSpans | InTexts | NotInTexts | StartsWith | StartsOtherwise | IsMissing | IsPresent | Gap | Has | Lacks
+)
+Predicate: TypeAlias = Atom | Every | Some
+
+ALWAYS, NEVER = Every(()), Some(())
+GAPS = {Unit.DAYS: Line(DAYS.lowest - DAYS.highest, DAYS.highest - DAYS.lowest), Unit.YEARS: Line(-9999, 9999)}
+
+
+def every(parts: Iterable[Predicate]) -> Predicate:
+    """Return the canonical form of "all of `parts`".
+
+    >>> adult = InSpans(column="age", line=Line(0, 200), spans=((18, 200),))
+    >>> young = InSpans(column="age", line=Line(0, 200), spans=((0, 30),))
+    >>> every([young, adult]) == every([adult, every([young])])
+    True
+    >>> every([young, adult]).spans
+    ((18, 30),)
+    """
+    flat = [p for part in parts for p in (part.parts if isinstance(part, Every) else (part,))]
+    merged = _merged(flat, _both)
+    return NEVER if NEVER in merged else _sorted(Every, (part for part in merged if part != ALWAYS))
+
+
+def some(parts: Iterable[Predicate]) -> Predicate:
+    """Return the canonical form of "at least one of `parts`"."""
+    flat = [p for part in parts for p in (part.parts if isinstance(part, Some) else (part,))]
+    merged = _merged(flat, _either)
+    return ALWAYS if ALWAYS in merged else _sorted(Some, (part for part in merged if part != NEVER))
+
+
+def atom(given: Atom) -> Predicate:
+    """Return the canonical form of one atom: an impossible one is `NEVER`, one that only wants a value `IsPresent`."""
+    match given:
+        case InSpans(spans=()) | InTexts(texts=()) | Gap(spans=()) | StartsOtherwise(prefix="") | Has(where=Some(())):
+            return NEVER
+        case Lacks(where=Some(())):
+            return ALWAYS
+        case NotInTexts(column=column, texts=()) | StartsWith(column=column, prefix=""):
+            return IsPresent(column=column)
+        case InSpans(column=column, line=line, spans=spans) if spans == line.everything:
+            return IsPresent(column=column)
+        case InTexts() | NotInTexts():
+            return replace(given, texts=tuple(sorted(set(given.texts))))
+        case Gap(until=until, since=since, unit=Unit.DAYS) if (since.up, since.column) < (until.up, until.column):
+            # Days count the same both ways, years do not: 30 June to 1 July is 0 years, and -1 the other way.
+            return replace(given, until=since, since=until, spans=tuple((-b, -a) for a, b in reversed(given.spans)))
+        case _:
+            return given
+
+
+def _sorted(kind: type[Every] | type[Some], parts: Iterable[Predicate]) -> Predicate:
+    named = {spelling(part): part for part in parts}
+    ordered = tuple(named[name] for name in sorted(named))
+    return ordered[0] if len(ordered) == 1 else kind(ordered)
+
+
+Merge: TypeAlias = Callable[[Predicate, Predicate], Predicate | None]
+
+
+def _merged(parts: Iterable[Predicate], merge: Merge) -> list[Predicate]:
+    """Merge parts that speak about the same column until no two do."""
+    done: list[Predicate] = []
+    todo = list(parts)
+    while todo:
+        part = todo.pop()
+        for other in done:
+            merged = merge(part, other)
+            if merged is not None:
+                done.remove(other)
+                todo.append(merged)
+                break
+        else:
+            done.append(part)
+    return done
+
+
+def _both(left: Predicate, right: Predicate) -> Predicate | None:
+    match left, right:
+        case InSpans(column=c), InSpans(column=d) if c == d:
+            return atom(replace(left, spans=intersection(left.spans, right.spans)))
+        case InTexts(column=c, texts=a), InTexts(column=d, texts=b) if c == d:
+            return atom(InTexts(column=c, texts=tuple(set(a) & set(b))))
+        case (InTexts(column=c, texts=a), NotInTexts(column=d, texts=b)) | (
+            NotInTexts(column=d, texts=b),
+            InTexts(column=c, texts=a),
+        ) if c == d:
+            return atom(InTexts(column=c, texts=tuple(set(a) - set(b))))
+        case NotInTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
+            return atom(NotInTexts(column=c, texts=tuple(set(a) | set(b))))
+        case Gap(), Gap() if replace(left, spans=()) == replace(right, spans=()):
+            return atom(replace(left, spans=intersection(left.spans, right.spans)))
+    return _present_and(left, right) or _present_and(right, left)
+
+
+def _present_and(left: Predicate, right: Predicate) -> Predicate | None:
+    # A column is present wherever an atom about its value is true, and no such atom is true where it is missing.
+    match left:
+        case IsPresent(column=column) if _valued(right) == column:
+            return right
+        case IsMissing(column=column) if _valued(right) == column or right == IsPresent(column=column):
+            return NEVER
+    return None
+
+
+def _either(left: Predicate, right: Predicate) -> Predicate | None:
+    match left, right:
+        case InSpans(column=c), InSpans(column=d) if c == d:
+            return atom(replace(left, spans=left.line.spans([*left.spans, *right.spans])))
+        case InTexts(column=c, texts=a), InTexts(column=d, texts=b) if c == d:
+            return atom(InTexts(column=c, texts=tuple(set(a) | set(b))))
+        case (InTexts(column=c, texts=a), NotInTexts(column=d, texts=b)) | (
+            NotInTexts(column=d, texts=b),
+            InTexts(column=c, texts=a),
+        ) if c == d:
+            return atom(NotInTexts(column=c, texts=tuple(set(b) - set(a))))
+        case NotInTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
+            return atom(NotInTexts(column=c, texts=tuple(set(a) & set(b))))
+        case Gap(), Gap() if replace(left, spans=()) == replace(right, spans=()):
+            return atom(replace(left, spans=GAPS[left.unit].spans([*left.spans, *right.spans])))
+    return _present_or(left, right) or _present_or(right, left)
+
+
+def _present_or(left: Predicate, right: Predicate) -> Predicate | None:
+    match left:
+        case IsPresent(column=column) if _valued(right) == column:
+            return left
+        case IsPresent(column=column) if right == IsMissing(column=column):
+            return ALWAYS
+    return None
+
+
+def _valued(predicate: Predicate) -> str | None:
+    """Return the column whose value an atom speaks about."""
+    match predicate:
+        case InSpans() | InTexts() | NotInTexts() | StartsWith() | StartsOtherwise():
+            return predicate.column
+        case _:
+            return None

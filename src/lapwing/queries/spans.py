@@ -1,0 +1,129 @@
+"""Sets of whole numbers, as closed spans in order: what a comparison says about an ordered column.
+
+Integers, days and doubles are all one line of whole numbers here (a double stands at its rank among the doubles, NaN
+stands nowhere), so "between", "<", "in" and "not" are the same few operations for each of them, and two ways of writing
+a range end as one.
+"""
+
+import math
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from fractions import Fraction
+from typing import TypeAlias
+
+from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST
+
+Span: TypeAlias = tuple[int, int]
+EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """All numbers that a column can hold, from `lowest` to `highest`."""
+
+    lowest: int
+    highest: int
+
+    @property
+    def everything(self) -> tuple[Span, ...]:
+        """The set of all of them."""
+        return ((self.lowest, self.highest),)
+
+    def spans(self, pieces: Iterable[Span]) -> tuple[Span, ...]:
+        """Return the union of `pieces` on this line: in order, disjoint, with a gap between any two.
+
+        >>> Line(0, 9).spans([(7, 12), (0, 2), (3, 4)])
+        ((0, 4), (7, 9))
+        """
+        merged: list[Span] = []
+        for low, high in sorted((max(a, self.lowest), min(b, self.highest)) for a, b in pieces):
+            if low > high:
+                continue
+            if merged and low <= merged[-1][1] + 1:
+                merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+            else:
+                merged.append((low, high))
+        return tuple(merged)
+
+    def without(self, pieces: Iterable[Span]) -> tuple[Span, ...]:
+        """Return the numbers of this line that are in none of `pieces`.
+
+        >>> Line(0, 9).without([(3, 4)])
+        ((0, 2), (5, 9))
+        """
+        rest, start = [], self.lowest
+        for low, high in self.spans(pieces):
+            rest.append((start, low - 1))
+            start = high + 1
+        return self.spans([*rest, (start, self.highest)])
+
+
+def intersection(left: Iterable[Span], right: Iterable[Span]) -> tuple[Span, ...]:
+    """Return the numbers in both; the spans of each side are disjoint and in order.
+
+    >>> intersection([(0, 4), (7, 9)], [(3, 8)])
+    ((3, 4), (7, 8))
+    """
+    right = tuple(right)
+    both = [(max(a, c), min(b, d)) for a, b in left for c, d in right]
+    return tuple(sorted((a, b) for a, b in both if a <= b))
+
+
+def day_number(day: date) -> int:
+    """Return the days since 1970-01-01.
+
+    >>> day_number(date(1970, 1, 31)), day_number(date(1969, 12, 31))
+    (30, -1)
+    """
+    return (day - EPOCH).days
+
+
+def day(number: int) -> date:
+    """Return the day that is `number` days after 1970-01-01."""
+    return EPOCH + timedelta(days=number)
+
+
+def ymd(number: int) -> int:
+    """Return year * 10000 + month * 100 + day of a day number; whole years are differences of 10000, rounded down.
+
+    >>> ymd(day_number(date(2001, 2, 28))) - ymd(day_number(date(2000, 2, 29))), 9999 // 10000
+    (9999, 0)
+    """
+    then = day(number)
+    return then.year * 10_000 + then.month * 100 + then.day
+
+
+def double_rank(number: float) -> int:
+    """Return the rank of a double: 0 for both zeros, 1 for the smallest above, -1 for the largest below.
+
+    >>> double_rank(0.0), double_rank(-0.0), double_rank(5e-324), double_rank(-5e-324)
+    (0, 0, 1, -1)
+    """
+    bits = int(struct.unpack("<q", struct.pack("<d", number))[0])
+    return bits if bits >= 0 else -(bits + 2**63)
+
+
+def double_at(rank: int) -> float:
+    """Return the double of a rank.
+
+    >>> double_at(double_rank(-27.5)), double_at(0)
+    (-27.5, 0.0)
+    """
+    magnitude: float = struct.unpack("<d", struct.pack("<q", abs(rank)))[0]
+    return math.copysign(magnitude, rank) if rank else 0.0
+
+
+def nearest_double(number: Fraction) -> float:
+    """Return the double nearest to `number`, infinite where it is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+INTEGERS = Line(INT64_LOWEST, INT64_HIGHEST)
+DAYS = Line(day_number(date.min), day_number(date.max))
+DOUBLES = Line(double_rank(-math.inf), double_rank(math.inf))
+TRUTHS = Line(0, 1)

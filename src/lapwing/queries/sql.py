@@ -1,0 +1,281 @@
+"""Reads questions from SQL: SELECT statistics FROM one table WHERE ... GROUP BY ..., with aliases and WITH.
+
+    select sex, count(*) as n, avg(age) from patients where age >= 18 group by sex
+
+becomes one question for each statistic, the same that `asking` makes in Python. Joins are conditions about the same
+person: `person in (select person from visits where ...)`, `exists (...)`, `has(visits, ...)`.
+"""
+
+import itertools
+from collections.abc import Container
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from lapwing.queries.asking import quantiles
+from lapwing.queries.plan import Moment
+from lapwing.queries.questions import (
+    Average,
+    By,
+    CountDistinct,
+    CountRows,
+    Question,
+    Sum,
+    TopCategories,
+)
+from lapwing.queries.sql_conditions import Given, Reader
+from lapwing.queries.sql_nodes import identifier, is_count, name_of, parsed
+from lapwing.queries.sql_refusals import only, refusal
+from lapwing.queries.written import And, Condition, Literal, Missing, Name, Not, Value, Year
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import exact, whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Selection:
+    """What one SELECT asks: its questions by the names of their columns, all grouped by the same `keys`."""
+
+    questions: dict[str, Question]
+    keys: tuple[str, ...]
+
+
+def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None = None) -> Selection:
+    """Return the questions of a SELECT.
+
+    Parameters
+    ----------
+    text : one SELECT
+    max_rows : how many rows of one person count, for tables with many rows a person
+    max_groups : in how many groups one person counts, for such tables
+
+    Examples
+    --------
+    >>> asked = read_sql("select sex, count(*) as n, avg(age) from patients where age >= 18 group by sex")
+    >>> list(asked.questions), asked.keys
+    (['n', 'avg'], ('sex',))
+    >>> read_sql("select max(age) from patients")
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.BadQuestionError: MAX is not part of the language; the extreme is one person's value; ...
+    """
+    tree = parsed(text)
+    if not isinstance(tree, exp.Select):
+        raise refusal(tree)
+    return _Select(tree, max_rows, max_groups).selection()
+
+
+class _Select:
+    """One SELECT on its way to questions."""
+
+    def __init__(self, tree: exp.Select, max_rows: int | None, max_groups: int | None) -> None:
+        only(tree, "expressions", "from_", "where", "group", "with_", "order", "limit")
+        self.tree, self.max_rows, self.max_groups = tree, max_rows, max_groups
+        self.reader = Reader(_given(tree.args.get("with_")))
+        self.rows = self.reader.rows(tree.args.get("from_"))
+        where = tree.args.get("where")
+        self.where: Condition = And((self.rows.where, *([self.reader.where(where)] if where else [])))
+        group = tree.args.get("group")
+        if group is not None:
+            only(group, "expressions")
+        self.group: list[exp.Expr] = [] if group is None else group.expressions
+        self.by = tuple(self.grouping(node) for node in self.group)
+
+    def selection(self) -> Selection:
+        keys, questions = list[str](), dict[str, Question]()
+        for node in self.tree.expressions:
+            alias, inner = _unaliased(node)
+            if inner in self.group:
+                keys.append(alias or _key_name(inner))
+            elif isinstance(inner, exp.Column):
+                raise BadQuestionError(
+                    f"{inner.name!r} stands alone in the SELECT; group by it, or ask for a statistic of it"
+                )
+            else:
+                name, question = self.statistic(inner)
+                questions[_fresh(alias or name, questions)] = question
+        if self.tree.args.get("order") or self.tree.args.get("limit"):
+            return self.top(keys, questions)
+        if not questions:
+            raise BadQuestionError("nothing is asked; select a statistic such as count(*)")
+        return Selection(questions=questions, keys=tuple(keys))
+
+    def statistic(self, node: exp.Expr) -> tuple[str, Question]:
+        """Return the question that one column of the SELECT asks, and a name for it."""
+        match node:
+            case exp.Count():
+                return "count", self.count(node)
+            case exp.Sum():
+                only(node, "this")
+                return "sum", Sum(value=self.reader.value(node.this), **self.common())
+            case exp.Median() | exp.PercentileCont() | exp.WithinGroup():
+                return "quantile", self.quantile(node)
+            case _ if type(node) in _MOMENTS:
+                name, moment = _MOMENTS[type(node)]
+                only(node, "this", *(("expression",) if moment in _OF_TWO else ()))
+                of = [node.this, node.expression] if moment in _OF_TWO else [node.this]
+                values = tuple(self.reader.value(each) for each in of)
+                return name, Average(moment=moment, values=values, **self.common())
+            case _:
+                raise refusal(node)
+
+    def count(self, node: exp.Count) -> Question:
+        only(node, "this", "big_int")
+        match node.this:
+            case exp.Star():
+                only(node.this)
+                return CountRows(**self.common())
+            case exp.Distinct():
+                only(node.this, "expressions")
+                if len(node.this.expressions) != 1:
+                    raise BadQuestionError("different values are counted in one column; write count(distinct column)")
+                return CountDistinct(column=name_of(node.this.expressions[0]), **self.common())
+            case exp.Column():
+                present = Not(Missing(name_of(node.this)))
+                return CountRows(**{**self.common(), "where": And((self.where, present))})
+            case _:
+                raise refusal(node.this)
+
+    def quantile(self, node: exp.Expr) -> Question:
+        """Read median(x), quantile_cont(x, 0.9), and percentile_cont(0.9) within group (order by x)."""
+        at: list[exp.Expr] = [exp.Literal.number("0.5")]
+        match node:
+            case exp.Median():
+                only(node, "this")
+                of = node.this
+            case exp.PercentileCont():
+                only(node, "this", "expression")
+                of, several = node.this, node.expression
+                if isinstance(several, exp.Array):
+                    only(several, "expressions")
+                    at = several.expressions
+                else:
+                    at = [several]
+            case _:
+                only(node, "this", "expression")
+                of, at = _within_group(node)
+        if self.by:
+            raise BadQuestionError("a quantile cannot be grouped; ask once for each group, with a where of its own")
+        fractions = [_fraction(self.reader.value(each)) for each in at]
+        asked = quantiles(self.rows.table, self.reader.value(of), fractions, self.where, max_rows=self.max_rows)
+        return replace(asked, alias=self.rows.alias)
+
+    def top(self, keys: list[str], questions: dict[str, Question]) -> Selection:
+        """Read select column ... group by column order by count(*) desc limit k."""
+        order, limit = self.tree.args.get("order"), self.tree.args.get("limit")
+        column = self.group[0] if len(self.group) == 1 else None
+        ordered = order.expressions[0] if order is not None and len(order.expressions) == 1 else None
+        if (
+            order is None
+            or limit is None
+            or ordered is None
+            or not isinstance(column, exp.Column)
+            or questions
+            or not keys
+        ):
+            raise refusal(order or limit)
+        only(order, "expressions")
+        only(ordered, "this", "desc", "nulls_first")
+        only(limit, "expression")
+        if not is_count(ordered.this) or not ordered.args.get("desc"):
+            raise refusal(order)
+        k = _fraction(self.reader.value(limit.expression))
+        common = {**self.common(), "by": ()}
+        return Selection(
+            questions={keys[0]: TopCategories(column=name_of(column), k=whole("limit", k), **common)}, keys=()
+        )
+
+    def grouping(self, node: exp.Expr) -> By:
+        """Return what GROUP BY names: a column, the year of one, or bins(column, edge, edge, ...)."""
+        match node:
+            case exp.Column():
+                return By(column=name_of(node))
+            case exp.Year() | exp.Extract():
+                year = self.reader.value(node)
+                if isinstance(year, Year):
+                    return By(column=year)
+            case exp.Anonymous() if str(node.this).casefold() == "bins" and len(node.expressions) > 1:
+                only(node, "this", "expressions")
+                column, *edges = (self.reader.value(each) for each in node.expressions)
+                if isinstance(column, Name):
+                    return By(column=column, edges=tuple(edge for edge in edges if isinstance(edge, Literal)))
+            case _:
+                pass
+        raise BadQuestionError(
+            "groups are made by columns; write group by column, year(day), or bins(column, 0, 18, 65, 120)"
+        )
+
+    def common(self) -> dict[str, Any]:
+        return {
+            "table": self.rows.table,
+            "alias": self.rows.alias,
+            "where": self.where,
+            "by": self.by,
+            "max_rows": self.max_rows,
+            "max_groups": self.max_groups,
+        }
+
+
+_MOMENTS: dict[type[exp.Expr], tuple[str, Moment]] = {
+    exp.Avg: ("avg", Moment.MEAN),
+    exp.VariancePop: ("var_pop", Moment.VARIANCE),
+    exp.CovarPop: ("covar_pop", Moment.COVARIANCE),
+    exp.Corr: ("corr", Moment.CORRELATION),
+}
+_OF_TWO = {Moment.COVARIANCE, Moment.CORRELATION}
+
+
+def _given(with_: exp.Expr | None) -> dict[str, Given]:
+    """Return what WITH names: rows of one table or of an earlier name, all columns or some, with a condition."""
+    given: dict[str, Given] = {}
+    if with_ is None:
+        return given
+    only(with_, "expressions")
+    for named in with_.expressions:
+        only(named, "this", "alias")
+        only(named.args["alias"], "this")
+        select = named.this
+        if not isinstance(select, exp.Select):
+            raise refusal(select)
+        only(select, "expressions", "from_", "where")
+        if not all(isinstance(column, exp.Column | exp.Star) for column in select.expressions):
+            raise BadQuestionError(
+                "WITH may only choose rows and columns; write with some as (select * from visits where ...)"
+            )
+        reader = Reader(given)
+        rows = reader.rows(select.args.get("from_"))
+        where = select.args.get("where")
+        condition = And((rows.where, *([reader.where(where)] if where else [])))
+        given[identifier(named.args["alias"].this).casefold()] = Given(rows.table, rows.alias, condition)
+    return given
+
+
+def _unaliased(node: exp.Expr) -> tuple[str | None, exp.Expr]:
+    if not isinstance(node, exp.Alias):
+        return None, node
+    only(node, "this", "alias")
+    return identifier(node.args["alias"]), node.this
+
+
+def _key_name(node: exp.Expr) -> str:
+    return node.name if isinstance(node, exp.Column) else f"{type(node).__name__.lower()}({node.name})"
+
+
+def _fresh(name: str, taken: Container[str]) -> str:
+    names = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
+    return next(candidate for candidate in names if candidate not in taken)
+
+
+def _within_group(node: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
+    inner, order = node.this, node.expression
+    if isinstance(inner, exp.PercentileCont) and isinstance(order, exp.Order) and len(order.expressions) == 1:
+        only(inner, "this")
+        only(order, "expressions")
+        only(order.expressions[0], "this", "nulls_first")
+        return order.expressions[0].this, [inner.this]
+    raise refusal(node)
+
+
+def _fraction(value: Value) -> Fraction:
+    return exact("number", value.value if isinstance(value, Literal) else value)

@@ -1,0 +1,352 @@
+"""Reads conditions and values from SQL text: SQLGlot parses, an allow-list decides, and the text is never used again.
+
+Default deny: a node of the syntax tree that is not named here is refused by its name, and so is a known node with an
+argument that is not named here, for the parser adds and renames arguments from release to release.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from sqlglot import exp
+
+from lapwing.queries.days import FLIPPED, day_of
+from lapwing.queries.sql_nodes import (
+    chain,
+    function_name,
+    identifier,
+    is_count,
+    is_date,
+    literal,
+    name_of,
+    negative,
+    parsed,
+    times,
+    upper_text,
+)
+from lapwing.queries.sql_refusals import only, refusal
+from lapwing.queries.written import (
+    Age,
+    And,
+    Arithmetic,
+    Clip,
+    Compare,
+    Condition,
+    Has,
+    Link,
+    Literal,
+    Missing,
+    Name,
+    Not,
+    OneOf,
+    Or,
+    Prefixed,
+    Truth,
+    Value,
+    Year,
+)
+from lapwing.vocabulary.errors import BadQuestionError
+
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+
+
+def read_condition(text: str) -> Condition:
+    """Return the condition that `text` writes.
+
+    >>> read_condition("sex = 'M' and age between 20 and 30")
+    And(parts=(Compare(operator='=', ...), And(parts=...)))
+    >>> read_condition("1/age > 0.1")
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.BadQuestionError: division is not part of the language; it fails where ...
+    """
+    return Reader({}).condition(parsed(text, exp.Condition))
+
+
+def read_value(text: str) -> Value:
+    """Return the value that `text` writes.
+
+    >>> read_value("2 * cost + 1")
+    Arithmetic(operator='+', left=Arithmetic(...), right=Literal(value=1))
+    """
+    return Reader({}).value(parsed(text, exp.Condition))
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Rows of a table under a name, some of them: what FROM names, or what WITH gave a name to."""
+
+    table: str
+    alias: str
+    where: Condition
+
+
+class Reader:
+    """Reads syntax trees; `given` holds what WITH gave a name to, by its lower-case name."""
+
+    def __init__(self, given: Mapping[str, Given]) -> None:
+        self.given = given
+
+    def condition(self, node: exp.Expr) -> Condition:
+        """Return the condition that a node writes."""
+        match node:
+            case exp.Paren():
+                only(node, "this")
+                return self.condition(node.this)
+            case exp.And() | exp.Or():
+                parts = tuple(self.condition(part) for part in chain(node))
+                return And(parts) if isinstance(node, exp.And) else Or(parts)
+            case exp.Not():
+                only(node, "this")
+                return Not(self.condition(node.this))
+            case exp.Column() | exp.Boolean():
+                return Truth(self.value(node))
+            case exp.Exists():
+                only(node, "this")
+                return self._exists(node.this)
+            case exp.Anonymous() if function_name(node) == "has":
+                return self._has(node)
+            case _ if type(node) in _COMPARISONS:
+                return self._comparison(node)
+            case _:
+                return self._about_value(node)
+
+    def _about_value(self, node: exp.Expr) -> Condition:
+        match node:
+            case exp.Between():
+                only(node, "this", "low", "high")
+                return self.value(node.this).between(self.value(node.args["low"]), self.value(node.args["high"]))
+            case exp.In() if node.args.get("query"):
+                only(node, "this", "query")
+                return self._in_query(node)
+            case exp.In():
+                only(node, "this", "expressions")
+                return OneOf(self.value(node.this), tuple(self.value(each) for each in node.expressions))
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                only(node, "this", "expression")
+                return Missing(self.value(node.this))
+            case exp.StartsWith():
+                only(node, "this", "expression")
+                return Prefixed(self.value(node.this), self.value(node.expression))
+            case _:
+                raise refusal(node)
+
+    def _comparison(self, node: exp.Expr) -> Condition:
+        only(node, "this", "expression")
+        operator, left, right = _COMPARISONS[type(node)], node.this, node.expression
+        if isinstance(right, exp.Subquery):
+            operator, left, right = FLIPPED[operator], right, left
+        if isinstance(left, exp.Subquery):
+            return self._counted(left, operator, right)
+        return Compare(operator, self.value(left), self.value(right))
+
+    def value(self, node: exp.Expr) -> Value:
+        """Return the value that a node writes."""
+        match node:
+            case exp.Paren():
+                only(node, "this")
+                return self.value(node.this)
+            case exp.Column():
+                return name_of(node)
+            case exp.Literal() | exp.Boolean() | exp.Null():
+                return literal(node)
+            case exp.Neg():
+                only(node, "this")
+                return negative(self.value(node.this))
+            case exp.Add() | exp.Sub() | exp.Mul():
+                only(node, "this", "expression")
+                return Arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
+            case exp.Anonymous():
+                return self._call(node)
+            case _:
+                return self._of_days(node)
+
+    def _of_days(self, node: exp.Expr) -> Value:
+        match node:
+            case exp.Cast() if is_date(node):
+                only(node, "this", "to")
+                return Literal(day_of(Literal(node.this.this), "date"))
+            case exp.Interval() if upper_text(node.args.get("unit")).rstrip("S") == "DAY":
+                only(node, "this", "unit")
+                return literal(exp.Literal.number(node.this.this))
+            case exp.DateDiff() if upper_text(node.args.get("unit")) == "DAY":
+                only(node, "this", "expression", "unit", "date_part_boundary")
+                return Arithmetic("-", self.value(node.this), self.value(node.expression))
+            case exp.Year():
+                only(node, "this")
+                return Year(self.value(node.this))
+            case exp.Extract() if upper_text(node.this) == "YEAR":
+                only(node, "this", "expression")
+                return Year(self.value(node.expression))
+            case exp.Least() | exp.Greatest():
+                return self._clip(node)
+            case _:
+                raise refusal(node)
+
+    def _call(self, node: exp.Anonymous) -> Value:
+        only(node, "this", "expressions")
+        arguments = node.expressions
+        match function_name(node), len(arguments):
+            case "age", 1:
+                return Age(self.value(arguments[0]))
+            case "age", 2:
+                return Age(self.value(arguments[0]), self.value(arguments[1]))
+            case "clip", 3:
+                value, low, high = (self.value(argument) for argument in arguments)
+                return Clip(value, low, high)
+            case _:
+                raise refusal(node)
+
+    def _clip(self, node: exp.Expr) -> Value:
+        """Read LEAST(GREATEST(value, low), high), or the two the other way round."""
+        only(node, "this", "expressions", "ignore_nulls")
+        other = exp.Greatest if isinstance(node, exp.Least) else exp.Least
+        inner = node.this
+        if not isinstance(inner, other) or len(node.expressions) != 1 or len(inner.expressions) != 1:
+            raise refusal(node)
+        only(inner, "this", "expressions", "ignore_nulls")
+        bounds = [self.value(inner.expressions[0]), self.value(node.expressions[0])]
+        low, high = bounds if isinstance(node, exp.Least) else bounds[::-1]
+        return Clip(self.value(inner.this), low, high)
+
+    def rows(self, source: exp.Expr | None) -> Given:
+        """Return the rows that a FROM names: a table, or what WITH gave its name to."""
+        if not isinstance(source, exp.From):
+            raise BadQuestionError("a SELECT here needs a FROM; write select ... from a table")
+        only(source, "this")
+        table = source.this
+        if not isinstance(table, exp.Table):
+            raise refusal(table)
+        only(table, "this", "alias")
+        name = identifier(table.this)
+        alias = name
+        if table.args.get("alias"):
+            only(table.args["alias"], "this")
+            alias = identifier(table.args["alias"].this)
+        if name.casefold() not in self.given:
+            return Given(name, alias, And(()))
+        given = self.given[name.casefold()]
+        return Given(given.table, alias, requalified(given.where, given.alias, alias))
+
+    def _inner(self, node: exp.Expr, *allowed: str) -> tuple[exp.Select, Given, Condition]:
+        """Return a SELECT about other rows of the person, the rows it names, and its WHERE."""
+        select = node.this if isinstance(node, exp.Subquery) else node
+        if isinstance(node, exp.Subquery):
+            only(node, "this")
+        if not isinstance(select, exp.Select):
+            raise refusal(select)
+        only(select, "expressions", "from_", "where", *allowed)
+        rows = self.rows(select.args.get("from_"))
+        where = select.args.get("where")
+        return select, rows, And((rows.where, *([self.where(where)] if where else [])))
+
+    def where(self, node: exp.Expr) -> Condition:
+        """Return the condition of a WHERE."""
+        only(node, "this")
+        return self.condition(node.this)
+
+    def _exists(self, node: exp.Expr) -> Condition:
+        select, rows, where = self._inner(node)
+        for column in select.expressions:
+            if not isinstance(column, exp.Literal | exp.Star | exp.Column):
+                raise refusal(column)
+        return Has(rows.table, where, 1, rows.alias, Link.IN_WHERE)
+
+    def _in_query(self, node: exp.In) -> Condition:
+        outer = self.value(node.this)
+        select, rows, where = self._inner(node.args["query"], "group", "having")
+        if (
+            len(select.expressions) != 1
+            or not isinstance(select.expressions[0], exp.Column)
+            or not isinstance(outer, Name)
+        ):
+            raise BadQuestionError(
+                "IN (SELECT ...) is for people only; write person in (select person from visits where ...)"
+            )
+        inner = name_of(select.expressions[0])
+        return Has(rows.table, where, self._having(select, inner), rows.alias, (inner, outer))
+
+    def _having(self, select: exp.Select, key: Name) -> int:
+        group, having = select.args.get("group"), select.args.get("having")
+        if group is None and having is None:
+            return 1
+        if group is None or having is None:
+            raise BadQuestionError(
+                "HAVING is for several rows of a person only; write group by person having count(*) >= 2"
+            )
+        only(group, "expressions")
+        only(having, "this")
+        grouped = [name_of(column) for column in group.expressions if isinstance(column, exp.Column)]
+        test = having.this
+        if len(grouped) != 1 or grouped[0].name != key.name or not isinstance(test, exp.GTE) or not is_count(test.this):
+            raise BadQuestionError(
+                "HAVING is for several rows of a person only; write group by person having count(*) >= 2"
+            )
+        return times(self.value(test.expression))
+
+    def _counted(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
+        """Read (SELECT COUNT(*) FROM ... WHERE same person ...) >= n, and the other comparisons with n."""
+        select, rows, where = self._inner(subquery)
+        if len(select.expressions) != 1 or not is_count(select.expressions[0]):
+            raise BadQuestionError("only a count of rows can be compared; write (select count(*) from ...) >= 2")
+
+        def at_least(n: int) -> Condition:
+            return Has(rows.table, where, n, rows.alias, Link.IN_WHERE) if n > 0 else Truth(Literal(value=True))
+
+        count = times(self.value(limit), least=0)
+        match operator:
+            case ">=":
+                return at_least(count)
+            case ">":
+                return at_least(count + 1)
+            case "<":
+                return Not(at_least(count))
+            case "<=":
+                return Not(at_least(count + 1))
+            case _:
+                exactly = And((at_least(count), Not(at_least(count + 1))))
+                return exactly if operator == "=" else Not(exactly)
+
+    def _has(self, node: exp.Anonymous) -> Condition:
+        only(node, "this", "expressions")
+        arguments = node.expressions
+        if not 1 <= len(arguments) <= 3:  # noqa: PLR2004 - has(table, condition, times)
+            raise BadQuestionError(
+                "has takes a table, a condition and a number of times; write has(visits, kind = 'ER', 2)"
+            )
+        table = arguments[0]
+        name = table.this if isinstance(table, exp.Literal) and table.is_string else identifier(table.this)
+        given = self.given.get(name.casefold(), Given(name, name, And(())))
+        where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
+        count = times(self.value(arguments[2])) if len(arguments) > 2 else 1  # noqa: PLR2004 - see above
+        return Has(given.table, And((requalified(given.where, given.alias, name), where)), count, name)
+
+
+def requalified(condition: Condition, old: str, new: str) -> Condition:
+    """Return a condition in which columns of the row called `old` belong to the row called `new`."""
+    if old == new:
+        return condition
+    changed = _renamed(condition, old, new)
+    if not isinstance(changed, Condition):
+        raise TypeError(changed)
+    return changed
+
+
+def _renamed(noun: object, old: str, new: str) -> object:
+    match noun:
+        case Name(name, table) if table is not None and table.casefold() == old.casefold():
+            return Name(name, new)
+        case Value() | Condition():
+            parts = {field.name: _renamed(getattr(noun, field.name), old, new) for field in fields(noun)}  # type: ignore[arg-type]
+            return type(noun)(**parts)
+        case tuple():
+            return tuple(_renamed(part, old, new) for part in noun)
+        case _:
+            return noun

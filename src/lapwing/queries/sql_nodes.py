@@ -1,0 +1,132 @@
+"""The small pieces of SQL text: parsing it without surprises, names, constants, chains."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from lapwing.queries.column import check_text
+from lapwing.queries.sql_refusals import only, refusal
+from lapwing.queries.written import Literal, Name, Value
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import exact, whole
+
+DIALECT = "duckdb"
+LONGEST_TEXT = 20_000
+MOST_NODES = 5_000
+MOST_DEPTH = 100
+
+
+def parsed(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
+    """Return the syntax tree of one condition or statement, or refuse it; no text makes the parser fail otherwise."""
+    if len(text) > LONGEST_TEXT:
+        raise BadQuestionError(f"the text has {len(text)} characters, more than {LONGEST_TEXT}; ask several questions")
+    check_text("text", text)
+    try:
+        trees = [sqlglot.parse_one(text, read=DIALECT, into=into)] if into else sqlglot.parse(text, read=DIALECT)
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+        trees = []
+    tree = trees[0] if len(trees) == 1 else None
+    if tree is None:
+        what = (
+            "one condition, such as sex = 'M' and age < 30"
+            if into
+            else "one query, such as select count(*) from visits"
+        )
+        raise BadQuestionError(f"this cannot be read as SQL; write {what}")
+    for number, (_, depth) in enumerate(_walk(tree)):
+        if number >= MOST_NODES or depth > MOST_DEPTH:
+            raise BadQuestionError("the text is too large or nested too deeply; ask several questions")
+    return tree
+
+
+def _walk(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:
+    stack = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        yield node, depth
+        # A chain of AND or OR leans to the left as deep as it is long; it is read without recursion.
+        chained = isinstance(node, exp.And | exp.Or)
+        stack += [
+            (child, depth if chained and type(child) is type(node) else depth + 1) for child in node.iter_expressions()
+        ]
+
+
+def name_of(node: exp.Expr) -> Name:
+    """Return a column, perhaps with its table."""
+    if not isinstance(node, exp.Column):
+        raise refusal(node)
+    only(node, "this", "table")
+    table = node.args.get("table")
+    return Name(identifier(node.this), identifier(table) if table else None)
+
+
+def identifier(node: object) -> str:
+    """Return a plain name."""
+    if not isinstance(node, exp.Identifier):
+        raise refusal(node)
+    only(node, "this", "quoted")
+    return str(node.this)
+
+
+def chain(node: exp.Expr) -> list[exp.Expr]:
+    """Return the parts of a chain of AND or of OR, from left to right."""
+    parts, kind = [], type(node)
+    while type(node) is kind:
+        only(node, "this", "expression")
+        parts.append(node.expression)
+        node = node.this
+    return [node, *reversed(parts)]
+
+
+def literal(node: exp.Expr) -> Literal:
+    """Return a constant; numbers are taken exactly."""
+    only(node, "this", "is_string")
+    match node:
+        case exp.Null():
+            return Literal(None)
+        case exp.Boolean():
+            return Literal(bool(node.this))
+        case _ if node.is_string:
+            return Literal(check_text("text", str(node.this)))
+        case _:
+            number = exact("number", str(node.this))
+            return Literal(int(number) if number.denominator == 1 else number)
+
+
+def negative(value: Value) -> Value:
+    """Return a value with the other sign."""
+    if isinstance(value, Literal) and isinstance(value.value, int | Fraction) and not isinstance(value.value, bool):
+        return Literal(-value.value)
+    return -value
+
+
+def times(value: Value, least: int = 1) -> int:
+    """Return a constant as a number of times."""
+    return whole("times", value.value if isinstance(value, Literal) else value, least=least, most=2**20)
+
+
+def function_name(node: exp.Anonymous) -> str:
+    """Return the name of a function that the parser does not know."""
+    return str(node.this).casefold()
+
+
+def is_count(node: exp.Expr) -> bool:
+    """Say whether a node is COUNT(*)."""
+    if not isinstance(node, exp.Count) or not isinstance(node.this, exp.Star):
+        return False
+    only(node, "this", "big_int")
+    only(node.this)
+    return True
+
+
+def is_date(node: exp.Cast) -> bool:
+    """Say whether a node is a day, written DATE '2025-01-31'."""
+    return isinstance(node.this, exp.Literal) and node.this.is_string and node.to.is_type("date")
+
+
+def upper_text(node: object) -> str:
+    """Return the word of a node in capitals, or nothing."""
+    return str(node.this).upper() if isinstance(node, exp.Expr) else ""

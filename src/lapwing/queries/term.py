@@ -1,0 +1,151 @@
+"""What is added up: whole-number expressions over one row, with the range each can take.
+
+A column is clipped to its bounds and put on a grid, and from there on everything is exact arithmetic on whole numbers.
+The range of every term, and of every step on the way to it, is known from the declared bounds and fits 64 bits: no
+engine can overflow, round or raise, whatever the row holds. A term of a row is missing where one of its columns is.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lapwing.queries.canonical import spelling
+from lapwing.queries.column import MOST_GRID
+from lapwing.queries.predicate import Unit
+from lapwing.vocabulary.errors import BadQuestionError
+
+MOST_TERM = 2**62
+"""No term exceeds this in magnitude, so that sums of two and products with a sign stay within 64 bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnGrid:
+    """The column's value, clipped to `low`..`high` and rounded to the grid: floor(value * 2^bits + 1/2).
+
+    The bounds are in steps of the grid, 2^-bits.
+    """
+
+    column: str
+    bits: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elapsed:
+    """The days or completed years from one day to another, clipped to `low`..`high`.
+
+    A day is a column of this row, or a fixed one as days since 1970-01-01.
+    """
+
+    until: str | int
+    since: str | int
+    unit: Unit
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same number for every row."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plus:
+    """The sum of two terms."""
+
+    left: "Term"
+    right: "Term"
+
+    def __post_init__(self) -> None:
+        check_fits(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The product of two terms."""
+
+    left: "Term"
+    right: "Term"
+
+    def __post_init__(self) -> None:
+        check_fits(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """A term on a grid that is coarser by a power of two: floor(term / 2^bits + 1/2)."""
+
+    term: "Term"
+    bits: int
+
+    def __post_init__(self) -> None:
+        low, high = bounds(self.term)
+        if max(abs(low), abs(high)) > MOST_GRID:
+            raise BadQuestionError(
+                f"the expression could reach {max(abs(low), abs(high)):.2e} grid steps, more than 2^52; clip its "
+                "columns to tighter bounds or declare a coarser step"
+            )
+
+
+Term: TypeAlias = OnGrid | Elapsed | Constant | Plus | Times | Rounded
+
+
+def bounds(term: Term) -> tuple[int, int]:
+    """Return the least and the greatest value that the term can take.
+
+    >>> age = OnGrid(column="age", bits=0, low=0, high=120)
+    >>> bounds(Plus(age, Times(Constant(-2), age)))
+    (-240, 120)
+    """
+    match term:
+        case OnGrid(low=low, high=high) | Elapsed(low=low, high=high):
+            return low, high
+        case Constant(value):
+            return value, value
+        case Plus(left, right):
+            (a, b), (c, d) = bounds(left), bounds(right)
+            return a + c, b + d
+        case Times(left, right):
+            corners = [x * y for x in bounds(left) for y in bounds(right)]
+            return min(corners), max(corners)
+        case Rounded(inner, bits):
+            low, high = bounds(inner)
+            half = 2**bits // 2
+            return (low + half) >> bits, (high + half) >> bits
+
+
+def check_fits(term: Term) -> None:
+    """Refuse a term that could leave 62 bits."""
+    low, high = bounds(term)
+    if max(abs(low), abs(high)) > MOST_TERM:
+        raise BadQuestionError(
+            f"the expression could reach {max(abs(low), abs(high)):.2e} grid steps, more than 2^62 = {MOST_TERM:.2e}; "
+            "clip its columns to tighter bounds or declare a coarser step"
+        )
+
+
+def columns(term: Term) -> frozenset[str]:
+    """Return the columns of this row that the term needs."""
+    match term:
+        case OnGrid(column=column):
+            return frozenset({column})
+        case Elapsed(until=until, since=since):
+            return frozenset(end for end in (until, since) if isinstance(end, str))
+        case Constant():
+            return frozenset()
+        case Plus(left, right) | Times(left, right):
+            return columns(left) | columns(right)
+        case Rounded(inner, _):
+            return columns(inner)
+
+
+def plus(left: Term, right: Term) -> Term:
+    """Return the canonical sum: the same for `left + right` and `right + left`."""
+    return Plus(*sorted((left, right), key=spelling))
+
+
+def times(left: Term, right: Term) -> Term:
+    """Return the canonical product."""
+    return Times(*sorted((left, right), key=spelling))

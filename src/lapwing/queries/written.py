@@ -1,0 +1,293 @@
+"""What an analyst writes, before any name is looked up: the Python spelling, which the SQL spelling is read into.
+
+    col("age").between(20, 30) & (col("sex") == "M") & ~has("visits", where=col("kind") == "ER", at_least=2)
+
+    age between 20 and 30 and sex = 'M' and not has(visits, kind = 'ER', 2)
+
+Nothing here means anything yet: `binding` gives it a meaning in a catalogue, or refuses it.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import Enum
+from fractions import Fraction
+from typing import NoReturn, TypeAlias
+
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import exact
+
+Constant: TypeAlias = str | int | Fraction | bool | date | None
+Given: TypeAlias = "Value | str | float | Constant"
+"""What may stand beside a column in Python: another value, or a constant."""
+
+
+class Value:
+    """Something with a value in each row: a column, a constant, or arithmetic on them."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> "Compare":  # type: ignore[override]
+        return Compare("=", self, value(other))
+
+    def __ne__(self, other: object) -> "Compare":  # type: ignore[override]
+        return Compare("<>", self, value(other))
+
+    def __lt__(self, other: Given) -> "Compare":
+        return Compare("<", self, value(other))
+
+    def __le__(self, other: Given) -> "Compare":
+        return Compare("<=", self, value(other))
+
+    def __gt__(self, other: Given) -> "Compare":
+        return Compare(">", self, value(other))
+
+    def __ge__(self, other: Given) -> "Compare":
+        return Compare(">=", self, value(other))
+
+    def __add__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("+", self, value(other))
+
+    def __radd__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("+", value(other), self)
+
+    def __sub__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("-", self, value(other))
+
+    def __rsub__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("-", value(other), self)
+
+    def __mul__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("*", self, value(other))
+
+    def __rmul__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("*", value(other), self)
+
+    def __neg__(self) -> "Arithmetic":
+        return Arithmetic("-", Literal(0), self)
+
+    def __bool__(self) -> NoReturn:
+        _no_truth()
+
+    def between(self, low: Given, high: Given) -> "Condition":
+        """Say that the value is from `low` to `high`, both included."""
+        return And((Compare(">=", self, value(low)), Compare("<=", self, value(high))))
+
+    def is_in(self, values: "tuple[Given, ...] | list[Given]") -> "Condition":
+        """Say that the value is one of `values`."""
+        return OneOf(self, tuple(value(each) for each in values))
+
+    def is_null(self) -> "Condition":
+        """Say that the value is missing."""
+        return Missing(self)
+
+    def starts_with(self, prefix: str) -> "Condition":
+        """Say that the text starts with `prefix`, letter for letter."""
+        return Prefixed(self, value(prefix))
+
+    def clip(self, low: Given, high: Given) -> "Clip":
+        """Return the value moved into `low`..`high`: the bounds that a sum or a mean then uses."""
+        return Clip(self, value(low), value(high))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Name(Value):
+    """A column by its name, perhaps with the name of its table."""
+
+    name: str
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal(Value):
+    """A constant."""
+
+    value: Constant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arithmetic(Value):
+    """A sum, a difference or a product."""
+
+    operator: str
+    left: Value
+    right: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clip(Value):
+    """A value moved into bounds."""
+
+    value: Value
+    low: Value
+    high: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Age(Value):
+    """Completed years from `born` to `at`, or to the population's "now" where it is not given."""
+
+    born: Value
+    at: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Year(Value):
+    """The calendar year of a day."""
+
+    day: Value
+
+
+class Condition:
+    """Something that is true or not in each row, or unknown where a value is missing."""
+
+    __slots__ = ()
+
+    def __and__(self, other: "Condition") -> "Condition":
+        return And((self, condition(other)))
+
+    def __or__(self, other: "Condition") -> "Condition":
+        return Or((self, condition(other)))
+
+    def __invert__(self) -> "Condition":
+        return Not(self)
+
+    def __bool__(self) -> NoReturn:
+        _no_truth()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth(Condition):
+    """A truth value of its own: a column, or TRUE and FALSE."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compare(Condition):
+    """One of = <> < <= > >= between two values."""
+
+    operator: str
+    left: Value
+    right: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneOf(Condition):
+    """The value is one of several."""
+
+    value: Value
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Missing(Condition):
+    """The value is missing."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefixed(Condition):
+    """The text starts with another."""
+
+    value: Value
+    prefix: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class And(Condition):
+    """All parts are true."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Or(Condition):
+    """At least one part is true."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Not(Condition):
+    """The part is false; where it is unknown, so is this."""
+
+    part: Condition
+
+
+class Link(Enum):
+    """How a condition says that rows of another table are those of the same person."""
+
+    IMPLIED = "implied"
+    """It need not say it: `has(visits, ...)`."""
+
+    IN_WHERE = "in where"
+    """One of the parts of its where says it: `v.person = p.person and ...`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Has(Condition):
+    """The same person has at least `at_least` rows in `table` for which `where` is true.
+
+    `alias` is what `where` calls the row; `link` says how the two rows are tied, or names the two columns that do it.
+    """
+
+    table: str
+    where: Condition
+    at_least: int = 1
+    alias: str | None = None
+    link: Link | tuple[Name, Name] = Link.IMPLIED
+
+
+EVERYONE = And(())
+
+
+def col(name: str) -> Name:
+    """Return a column by its name; "visits.day" names the table too.
+
+    >>> col("visits.day")
+    Name(name='day', table='visits')
+    """
+    table, _, column = name.rpartition(".")
+    return Name(column, table or None)
+
+
+def age(born: "str | Value", at: "str | Value | date | None" = None) -> Age:
+    """Return the completed years from the day `born` to the day `at`, both columns by name; "now" where not given."""
+    when = col(at) if isinstance(at, str) else None if at is None else value(at)
+    return Age(col(born) if isinstance(born, str) else born, when)
+
+
+def value(given: object) -> Value:
+    """Return what was given as a value; numbers are taken exactly."""
+    match given:
+        case Value():
+            return given
+        case datetime():
+            raise BadQuestionError("days have no hours here; write datetime.date(2025, 1, 31)")
+        case str() | bool() | int() | date() | None:
+            return Literal(given)
+        case _:
+            number = exact("value", given)
+            return Literal(int(number) if number.denominator == 1 else number)
+
+
+def condition(given: object) -> Condition:
+    """Return what was given as a condition; a column by itself must be true."""
+    match given:
+        case Condition():
+            return given
+        case Value():
+            return Truth(given)
+        case _:
+            raise BadQuestionError(
+                f"a {type(given).__name__} is no condition; write it as SQL text or with col(...), &, | and ~"
+            )
+
+
+def _no_truth() -> NoReturn:
+    raise BadQuestionError(
+        "a condition has no truth value before it meets a row; join conditions with & | ~ instead of and, or, not, "
+        "and write col(...).between(low, high) instead of low <= col(...) <= high"
+    )

@@ -1,0 +1,273 @@
+"""The oracle: an engine on plain Python rows, written for reading and sharing no code with the emitter.
+
+Rows are dicts. None is NULL; floats may be NaN or infinite; a day may be the strings "infinity" and "-infinity".
+"""
+
+import math
+from collections import defaultdict
+from datetime import date
+
+from lapwing.engines.engine import check_keyed, check_number, check_vector
+from lapwing.queries.aggregate import (
+    BinnedKey,
+    ClippedTotals,
+    DeclaredKey,
+    DistinctCells,
+    Furthest,
+    GridKey,
+    Once,
+    OpenKey,
+    PickedRows,
+)
+from lapwing.queries.column import Date, Real
+from lapwing.queries.picking import rank, text_number
+from lapwing.queries.predicate import (
+    Every,
+    Gap,
+    Has,
+    InSpans,
+    InTexts,
+    IsMissing,
+    IsPresent,
+    Lacks,
+    NotInTexts,
+    Some,
+    StartsOtherwise,
+    StartsWith,
+    Unit,
+)
+from lapwing.queries.spans import day_number, double_rank
+from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Rounded, Times, bounds
+from lapwing.vocabulary.sensitive import Sensitive
+
+
+class RowsInMemory:
+    """An engine on `tables`: a list of dicts for each table name."""
+
+    examples = 40  # it is quick
+
+    def __init__(self, population, tables=None):
+        self.population, self.tables = population, tables or {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def load(self, tables):
+        self.tables = tables
+        return self
+
+    def number(self, aggregate):
+        check_number(aggregate)
+        (number,) = self.numbers(aggregate)
+        return Sensitive(number)
+
+    def vector(self, aggregate):
+        check_vector(aggregate)
+        return Sensitive(self.numbers(aggregate))
+
+    def keyed(self, aggregate):
+        check_keyed(aggregate)
+        return Sensitive(self.cells(aggregate))
+
+    def cancel(self):
+        """Nothing runs for long here."""
+
+    def close(self):
+        """There is nothing to let go of."""
+
+    def numbers(self, aggregate):
+        cells = self.cells(aggregate)
+        return tuple(n for cell in aggregate.cells for n in cells.get(cell, (0,) * aggregate.terms))
+
+    def cells(self, aggregate):
+        people = defaultdict(list)
+        table = self.population.table(aggregate.table)
+        for row in self.tables[table.name]:
+            person = row[self.population.person_key(table)]
+            if person is not None and self.true(aggregate.where, [(table, row)]):
+                people[person].append(row)
+        totals = defaultdict(lambda: [0] * aggregate.terms)
+        for person, rows in people.items():
+            for cell, numbers in self.parts(aggregate, table, person, rows).items():
+                totals[cell] = [a + b for a, b in zip(totals[cell], numbers, strict=True)]
+        if isinstance(aggregate.bounding, DistinctCells):
+            return {(): (len(totals),)}
+        return {cell: tuple(numbers) for cell, numbers in totals.items()}
+
+    def parts(self, aggregate, table, person, rows):
+        """What one person adds to each cell."""
+        bounding = aggregate.bounding
+        if isinstance(bounding, Furthest):
+            return {(max(self.passed(bounding, table, row) for row in rows),): [1]}
+        terms = {ClippedTotals: lambda: (bounding.term,), PickedRows: lambda: bounding.terms}.get(
+            type(bounding), tuple
+        )()
+        known = []
+        for row in rows:
+            cell = tuple(self.label(key, table, row) for key in aggregate.keys)
+            values = tuple(self.value(term, table, row) for term in terms)
+            if "nowhere" not in cell and None not in values:
+                known.append((cell, values, None if table.row_key is None else row[table.row_key]))
+        if isinstance(bounding, PickedRows):
+            known = self.picked(aggregate, person, known, by_key=table.row_key is not None)
+        cells = defaultdict(list)
+        for cell, values, _ in known:
+            cells[cell].append(values)
+        limit = bounding.max_cells
+        if limit is not None:
+            keys = aggregate.keys
+            order = sorted(
+                cells, key=lambda cell: (rank(aggregate.salt, numbers(person, keys, cell)), ordered(keys, cell))
+            )
+            cells = {cell: cells[cell] for cell in order[:limit]}
+        match bounding:
+            case Once() | DistinctCells():
+                return {key: [1] for key in cells}
+            case ClippedTotals(low=low, high=high):
+                return {cell: [min(max(sum(v for (v,) in rows), low), high)] for cell, rows in cells.items()}
+            case PickedRows():
+                return {cell: [sum(column) for column in zip(*rows, strict=True)] for cell, rows in cells.items()}
+
+    def picked(self, aggregate, person, known, *, by_key):
+        bounding, seen, told = aggregate.bounding, defaultdict(int), []
+        for row in known:
+            cell, values, key = row
+            seen[cell, values] += 1
+            one = (-1 if key is None else number(key)) if by_key else seen[cell, values]
+            apart = [*numbers(person, aggregate.keys, cell), *values, one]
+            told.append(((rank(aggregate.salt, apart), ordered(aggregate.keys, cell), values, one), row))
+        groups = defaultdict(list)
+        for _, row in sorted(told, key=lambda entry: entry[0]):
+            groups[None if bounding.max_cells is None else row[0]].append(row)
+        return [row for group in groups.values() for row in group[: bounding.max_rows]]
+
+    def passed(self, bounding, table, row):
+        for i, step in enumerate(bounding.steps):
+            if not self.true(step, [(table, row)]):
+                return i
+        return len(bounding.steps)
+
+    def label(self, key, table, row):
+        match key:
+            case GridKey(term=term, width=width):
+                value = self.value(term, table, row)
+                return "nowhere" if value is None else (value - bounds(term)[0]) // width
+            case BinnedKey(column=column, bins=bins):
+                value = read(table, column, row)
+                if value is None:
+                    return None if key.missing else "nowhere"
+                return next((b for b in bins if b[0] <= value <= b[1]), "nowhere")
+            case DeclaredKey(column=column, values=values):
+                value = read(table, column, row, ranked=False)
+                if value is None:
+                    return None if key.missing else "nowhere"
+                return value if value in values else "nowhere"
+            case OpenKey(column=column):
+                value = read(table, column, row, ranked=False)
+                return "nowhere" if value is None and not key.missing else value
+
+    def value(self, term, table, row):
+        match term:
+            case Constant(value):
+                return value
+            case OnGrid(column=column, bits=bits, low=low, high=high):
+                value = read(table, column, row, ranked=False)
+                if value is None:
+                    return None
+                step = 2.0**-bits
+                return math.floor(min(max(value, low * step), high * step) * 2.0**bits + 0.5)
+            case Elapsed(until=until, since=since, unit=unit, low=low, high=high):
+                ends = [end if isinstance(end, int) else read(table, end, row) for end in (until, since)]
+                return None if None in ends else min(max(elapsed(*ends, unit), low), high)
+            case Rounded(inner, bits):
+                value = self.value(inner, table, row)
+                return None if value is None else (value + 2**bits // 2) // 2**bits
+            case Plus(left, right) | Times(left, right):
+                a, b = self.value(left, table, row), self.value(right, table, row)
+                if a is None or b is None:
+                    return None
+                return a + b if isinstance(term, Plus) else a * b
+
+    def true(self, predicate, rows):
+        """Whether a predicate is true of the innermost of `rows`, (table, row) pairs of one person."""
+        table, row = rows[-1]
+        match predicate:
+            case Every(parts):
+                return all(self.true(part, rows) for part in parts)
+            case Some(parts):
+                return any(self.true(part, rows) for part in parts)
+            case Has(table=name, where=where, at_least=at_least) | Lacks(table=name, where=where, at_least=at_least):
+                person, other = row[self.population.person_key(table)], self.population.table(name)
+                same = [r for r in self.tables[name] if r[self.population.person_key(other)] == person]
+                enough = sum(self.true(where, [*rows, (other, r)]) for r in same) >= at_least
+                return enough if isinstance(predicate, Has) else not enough
+            case Gap(until=until, since=since, unit=unit, spans=spans):
+                ends = [read(rows[-1 - ref.up][0], ref.column, rows[-1 - ref.up][1]) for ref in (until, since)]
+                return None not in ends and any(a <= elapsed(*ends, unit) <= b for a, b in spans)
+        value = read(table, predicate.column, row)
+        match predicate:
+            case IsMissing():
+                return value is None
+            case _ if value is None:
+                return False
+            case IsPresent():
+                return True
+            case InSpans(spans=spans):
+                return any(a <= value <= b for a, b in spans)
+            case InTexts(texts=texts):
+                return value in texts
+            case NotInTexts(texts=texts):
+                return value not in texts
+            case StartsWith(prefix=prefix):
+                return value.startswith(prefix)
+            case StartsOtherwise(prefix=prefix):
+                return not value.startswith(prefix)
+
+
+def read(table, column, row, *, ranked=True):
+    """A cell as the algebra sees it: doubles by rank if `ranked`, days by number, None where it is missing."""
+    value, kind = row[column], table.column(column).type
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(kind, Date):
+        return day_number(value) if isinstance(value, date) else None
+    if isinstance(kind, Real):
+        return double_rank(float(value)) if ranked else float(value)
+    return value
+
+
+def elapsed(until, since, unit):
+    if unit is Unit.DAYS:
+        return until - since
+    a, b = (date.fromordinal(n + date(1970, 1, 1).toordinal()) for n in (until, since))
+    return a.year - b.year - ((a.month, a.day) < (b.month, b.day))
+
+
+def numbers(person, keys, cell):
+    """What ranks a person's cell."""
+    parts = [-1 if part is None else place(key, part) for key, part in zip(keys, cell, strict=True)]
+    return [number(part) for part in (person, *parts)]
+
+
+def number(part):
+    return text_number(part) if isinstance(part, str) else int(part)
+
+
+def ordered(keys, cell):
+    parts = [(part is not None, place(key, part)) for key, part in zip(keys, cell, strict=True)]
+    return tuple((there, part.encode() if isinstance(part, str) else part or 0) for there, part in parts)
+
+
+def place(key, part):
+    """How an engine holds a part of a key: bins by their number, grid cells by their distance from the first."""
+    match key:
+        case _ if part is None:
+            return part
+        case BinnedKey(bins=bins):
+            return bins.index(part)
+        case GridKey(width=width):
+            return part * width
+    return part

@@ -1,0 +1,278 @@
+"""DuckDB: where tables come from, what is refused, that it is locked, that it always fails alike and can be stopped."""
+
+import threading
+import time
+import traceback
+from datetime import date
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lapwing.engines.duckdb import DuckDB
+from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.queries import asking as ask
+from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.planning import plan
+from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+COLUMNS = (
+    Column(name="age", type=Integer(low=0, high=120), nullable=True),
+    Column(name="bmi", type=Real(low=10, high=60), nullable=True),
+    Column(name="sex", type=Category(values=("F", "M"))),
+    Column(name="city", type=Text(), nullable=True),
+    Column(name="born", type=Date(), nullable=True),
+    Column(name="smoker", type=Boolean(), nullable=True),
+)
+DATA = {
+    "pid": [1, 2, 3, 4],
+    "age": [10, 40, None, 70],
+    "bmi": [20.5, None, 31.25, 1e9],
+    "sex": ["F", "M", "F", "F"],
+    "city": ["a", "b", None, "é"],
+    "born": [date(2014, 1, 1), date(1984, 1, 1), None, date(1954, 1, 1)],
+    "smoker": [False, True, None, True],
+}
+QUESTIONS = {
+    "age >= 18": 2,
+    "bmi > 21": 2,
+    "sex = 'F'": 3,
+    "city = 'é'": 1,
+    "born < '2000-01-01'": 2,
+    "smoker": 2,
+    "city is null": 1,
+}
+
+
+def patients(columns=COLUMNS, **options):
+    table = Table(name="patients", columns=columns, **options)
+    return Population(name="clinic", unit=PrivacyUnit(person_key="pid"), tables=(table,))
+
+
+def arrow(**changes):
+    return pa.table({**DATA, **changes})
+
+
+def as_parquet(folder):
+    pq.write_table(arrow(), folder / "it's.parquet")
+    return folder / "it's.parquet"
+
+
+def as_csv(folder):
+    arrow().to_pandas().to_csv(folder / "patients.csv", index=False)
+    return str(folder / "patients.csv")
+
+
+def as_duckdb(folder):
+    with duckdb.connect(str(folder / "clinic.duckdb")) as connection:
+        connection.register("incoming", arrow())
+        connection.execute("create table people as from incoming").fetchall()
+    return DuckDBTable(path=folder / "clinic.duckdb", table="people")
+
+
+SOURCES = {
+    "Parquet": as_parquet,
+    "CSV": as_csv,
+    "DuckDB file": as_duckdb,
+    "Arrow": lambda _: arrow(),
+    "Polars": lambda _: pl.from_arrow(arrow()),
+    "pandas": lambda _: pd.DataFrame(DATA).astype({"age": "Int64", "smoker": "boolean"}),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_tables_come_from_files_and_data_frames(source, tmp_path) -> None:
+    population = patients()
+    with DuckDB(population, {"patients": SOURCES[source](tmp_path)}) as engine:
+        for where, counted in QUESTIONS.items():
+            aggregate = plan(ask.count("patients", where), population).aggregate
+            assert engine.number(aggregate).open_for_release() == counted, where
+
+
+def test_a_data_frame_is_copied_when_it_is_registered() -> None:
+    frame, population = pd.DataFrame({"pid": [1, 2, 3]}), patients(columns=())
+    with DuckDB(population, {"patients": frame}) as engine:
+        frame.loc[:, "pid"] = 7
+        assert engine.number(plan(ask.count("patients"), population).aggregate).open_for_release() == 3
+
+
+@pytest.mark.parametrize(
+    ("column", "stored", "declared"),
+    [
+        ("age", pa.array([1.0, 2.0]), Integer()),
+        ("age", pa.array([1, 2], pa.uint64()), Integer()),
+        ("age", pa.array(["1", "2"]), Integer()),
+        ("bmi", pa.array(["1.5", "x"]), Real(low=0, high=1)),
+        ("sex", pa.array([1, 2]), Category(values=("F", "M"))),
+        ("sex", pa.array(["1", "2"]), Category(values=(1, 2))),
+        ("city", pa.array([1, 2]), Text()),
+        ("born", pa.array(["2020-01-01", "x"]), Date()),
+        ("smoker", pa.array([0, 1]), Boolean()),
+    ],
+    ids=[
+        "float",
+        "unsigned",
+        "text",
+        "text for a number",
+        "number for text",
+        "text for int",
+        "int",
+        "text day",
+        "int truth",
+    ],
+)
+def test_a_column_of_another_type_is_refused_at_registration(column, stored, declared) -> None:
+    population = patients(columns=(Column(name=column, type=declared),))
+    with pytest.raises(RegistrationError, match=f"holds '{column}' as .*declared as {type(declared).__name__}"):
+        DuckDB(population, {"patients": pa.table({"pid": [1, 2], column: stored})})
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind"), [([1.0, 2.0], KeyType.INTEGER), ([1.5, 2.0], KeyType.TEXT)], ids=["int", "text"]
+)
+def test_float_person_keys_are_refused(keys, kind) -> None:
+    with pytest.raises(RegistrationError, match="person key 'pid' as DOUBLE, which cannot tell people apart"):
+        DuckDB(patients(columns=(), key_type=kind), {"patients": pa.table({"pid": keys})})
+
+
+def test_a_type_that_is_no_key_type_is_refused_in_the_catalogue() -> None:
+    with pytest.raises(ParameterError, match="a float cannot tell people apart"):
+        Table(name="t", columns=(), key_type=float)
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(RegistrationError, match="has no column 'age'; it has pid"):
+        DuckDB(patients(columns=COLUMNS[:1]), {"patients": pa.table({"pid": [1]})})
+    with pytest.raises(RegistrationError, match="has no source"):
+        DuckDB(patients(), {})
+    with pytest.raises(RegistrationError, match=r"give a .parquet or a .csv file"):
+        DuckDB(patients(), {"patients": "patients.xlsx"})
+
+
+def test_a_bad_cell_of_a_csv_is_met_at_registration(tmp_path) -> None:
+    (tmp_path / "bad.csv").write_text("pid,age\n1,10\n2,ten\n", encoding="utf-8")
+    with pytest.raises(RegistrationError, match="cannot be read"):
+        DuckDB(patients(columns=COLUMNS[:1]), {"patients": tmp_path / "bad.csv"})
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        "select * from read_csv('{folder}/other.csv')",
+        "select content from read_text('{folder}/other.csv')",
+        "select * from glob('{folder}/*')",
+        "copy (select 1) to '{folder}/out.csv'",
+        "attach '{folder}/new.duckdb' as x",
+        "install httpfs",
+        "load httpfs",
+        "set threads = 1",
+        "set enable_external_access = true",
+        "set allowed_paths = ['{folder}/other.csv']",
+        "select * from outsider",
+    ],
+)
+def test_the_database_is_locked_once_the_tables_are_registered(probe, tmp_path) -> None:
+    (tmp_path / "other.csv").write_text("a\n1\n", encoding="utf-8")
+    outsider = pa.table({"a": [1]})  # replacement scans would find it by its name
+    with DuckDB(patients(), {"patients": as_parquet(tmp_path)}) as engine:
+        assert engine.number(plan(ask.count("patients"), patients()).aggregate).open_for_release() == 4
+        with pytest.raises(duckdb.Error):
+            engine._connection.execute(probe.format(folder=tmp_path)).fetchall()
+    assert outsider.num_rows == 1
+
+
+def test_every_failure_looks_the_same_and_only_the_custodian_learns_why(tmp_path) -> None:
+    reasons, population = [], patients(columns=COLUMNS[:1])
+    path = tmp_path / "patients.parquet"
+    pq.write_table(arrow(), path)
+    with DuckDB(population, {"patients": path}, on_failure=reasons.append) as engine:
+        path.write_bytes(b"secret-ssn-123")
+        with pytest.raises(EngineError) as first:
+            engine.number(plan(ask.count("patients"), population).aggregate)
+        path.unlink()
+        with pytest.raises(EngineError) as second:
+            engine.number(plan(ask.count("patients", "age > 3"), population).aggregate)
+    assert str(first.value) == str(second.value) == "the question could not be answered; the custodian can find out why"
+    assert first.value.__cause__ is None
+    assert first.value.__context__ is None
+    assert "patients.parquet" not in "".join(traceback.format_exception(second.value))
+    assert len(reasons) == 2
+
+
+def test_a_custodian_who_fails_does_not_change_the_failure(tmp_path) -> None:
+    def fail(reason) -> None:
+        raise reason
+
+    path = tmp_path / "patients.parquet"
+    pq.write_table(arrow(), path)
+    with DuckDB(patients(), {"patients": path}, on_failure=fail) as engine:
+        path.unlink()
+        with pytest.raises(EngineError):
+            engine.number(plan(ask.count("patients"), patients()).aggregate)
+
+
+def test_a_closed_engine_fails_like_any_other() -> None:
+    population = patients(columns=())
+    engine = DuckDB(population, {"patients": pa.table({"pid": [1]})})
+    engine.close()
+    with pytest.raises(EngineError):
+        engine.number(plan(ask.count("patients"), population).aggregate)
+
+
+def test_a_question_can_be_cancelled_from_another_thread() -> None:
+    reasons, columns = [], (Column(name="x", type=Integer(low=0, high=2**40)),)
+    population = patients(columns=columns, rows=Rows.MANY_A_PERSON)
+    rows = 300_000
+    table = pa.table({"pid": list(range(rows)), "x": list(range(rows))})
+    with DuckDB(population, {"patients": table}, threads=1, on_failure=reasons.append) as engine:
+        aggregate = plan(ask.variance("patients", "clip(x, 0, 1000)", max_rows=3), population).aggregate
+        stop = threading.Event()
+
+        def cancel_again_and_again() -> None:
+            while not stop.is_set():
+                engine.cancel()
+                time.sleep(0.001)
+
+        canceller = threading.Thread(target=cancel_again_and_again)
+        canceller.start()
+        with pytest.raises(EngineError):
+            engine.vector(aggregate)
+        stop.set()
+        canceller.join()
+        assert isinstance(reasons[0], duckdb.InterruptException)
+        assert engine.vector(aggregate).open_for_release()[0] > 0
+
+
+def test_threads_do_not_change_the_numbers() -> None:
+    columns = (Column(name="kind", type=Integer(low=0, high=9)), Column(name="cost", type=Real(low=-100, high=1000)))
+    population = patients(columns=columns, rows=Rows.MANY_A_PERSON, max_rows=2)
+    rows = range(250_000)
+    people, kinds, costs = (
+        [i * 7919 % 40_000 for i in rows],
+        [i % 10 for i in rows],
+        [i * 0.37 % 1300 - 150 for i in rows],
+    )
+    table = pa.table({"pid": people, "kind": kinds, "cost": costs})
+    asked = [
+        ask.total("patients", "cost", by="kind", max_groups=2),
+        ask.mean("patients", "cost"),
+        ask.median("patients", "cost"),
+    ]
+
+    def answers(threads):
+        with DuckDB(population, {"patients": table}, threads=threads) as engine:
+            return [engine.vector(plan(question, population).aggregate).open_for_release() for question in asked]
+
+    assert answers(1) == answers(2)
+
+
+def test_a_person_table_with_a_person_twice_is_still_bounded() -> None:
+    population = patients(columns=COLUMNS[:1])
+    with DuckDB(population, {"patients": pa.table({"pid": [1, 1, 2, None], "age": [90, 90, 10, 10]})}) as engine:
+        assert engine.number(plan(ask.count("patients"), population).aggregate).open_for_release() == 2
+        assert engine.vector(plan(ask.total("patients", "age"), population).aggregate).open_for_release() == (130,)

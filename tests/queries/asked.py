@@ -1,0 +1,214 @@
+"""Questions of every kind about the clinic, made by Hypothesis."""
+
+from datetime import date
+
+from hypothesis import strategies as st
+
+from engines.clinic import HOSTILE, NASTY_INTEGERS, clinic
+from lapwing.queries import asking as ask
+from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.queries.written import (
+    Age,
+    And,
+    Arithmetic,
+    Compare,
+    Literal,
+    Missing,
+    Name,
+    Not,
+    OneOf,
+    Or,
+    Prefixed,
+    Truth,
+    Year,
+)
+
+COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+DAYS = st.dates(date(1999, 12, 1), date(2021, 12, 31)) | st.sampled_from([date.min, date.max])
+NUMBERS = st.integers(-3, 130) | st.sampled_from([*NASTY_INTEGERS, 2**70, -(2**70)])
+POPULATION = clinic()
+
+
+def constants(kind):
+    match kind:
+        case Integer():
+            return NUMBERS | st.fractions(0, 100, max_denominator=4)
+        case Real():
+            return NUMBERS | st.fractions(-60, 1100, max_denominator=128) | st.fractions(-60, 60, max_denominator=10)
+        case Category(values=values):
+            return st.sampled_from(values)
+        case Text():
+            return st.sampled_from(HOSTILE)
+        case Date():
+            return DAYS
+        case Boolean():
+            return st.booleans()
+
+
+def literals(kind):
+    return constants(kind).map(
+        lambda value: Literal(int(value) if isinstance(value, int) and not isinstance(value, bool) else value)
+    )
+
+
+def is_ordered(kind):
+    return isinstance(kind, Integer | Real | Date) or (isinstance(kind, Category) and isinstance(kind.values[0], int))
+
+
+def atoms(table):
+    """Conditions about one column."""
+
+    def about(column):
+        name, kind = Name(column.name), column.type
+        options = [
+            st.just(Missing(name)),
+            st.lists(literals(kind), min_size=1, max_size=3).map(lambda values: OneOf(name, tuple(values))),
+            st.builds(lambda o, v: Compare(o, name, v), st.sampled_from(["=", "<>"]), literals(kind)),
+        ]
+        if is_ordered(kind):
+            options.append(st.builds(lambda o, v: Compare(o, name, v), COMPARISONS, literals(kind)))
+            options.append(st.builds(name.between, literals(kind), literals(kind)))
+        if isinstance(kind, Text):
+            options.append(st.sampled_from(HOSTILE).map(lambda text: Prefixed(name, Literal(text))))
+        if isinstance(kind, Boolean):
+            options.append(st.just(Truth(name)))
+        if isinstance(kind, Date):
+            years = st.integers(-1, 120).map(Literal)
+            options.append(st.builds(lambda o, y: Compare(o, Age(name), y), COMPARISONS, years))
+            options.append(
+                st.builds(lambda o, y: Compare(o, Year(name), Literal(y)), COMPARISONS, st.integers(1999, 2022))
+            )
+        return st.one_of(options)
+
+    return st.sampled_from(table.columns).flatmap(about)
+
+
+def gaps(table, outer):
+    """Conditions about two days, of one row or of two rows of the same person."""
+    mine = [Name(c.name, table.name) for c in table.columns if isinstance(c.type, Date)]
+    others = mine + [Name(c.name, outer.name) for c in (outer.columns if outer else ()) if isinstance(c.type, Date)]
+    if not mine or len(others) < 2:
+        return st.nothing()
+    pair = st.tuples(st.sampled_from(mine), st.sampled_from(others)).filter(
+        lambda p: (p[0].name, p[0].table) != (p[1].name, p[1].table)
+    )
+    days = st.integers(-400, 400).map(Literal)
+    within = st.builds(lambda p, o, n: Compare(o, Arithmetic("-", p[0], p[1]), n), pair, COMPARISONS, days)
+    later = st.builds(lambda p, o, n: Compare(o, p[0], Arithmetic("+", p[1], n)), pair, COMPARISONS, days)
+    aged = st.builds(
+        lambda p, o, n: Compare(o, Age(p[0], p[1]), n), pair, COMPARISONS, st.integers(-2, 25).map(Literal)
+    )
+    return within | later | aged
+
+
+def conditions(table, outer=None, depth=2):
+    """Conditions about rows of a table; `outer` is the table around it, when it is inside another condition."""
+    base = atoms(table) | gaps(table, outer)
+    if depth > 0:
+        inner = [t for t in POPULATION.tables if outer is None or t.name != outer.name]
+        inner = [t for t in inner if t.name != table.name]
+        for other in inner:
+            where = conditions(other, table, depth - 1)
+            base |= st.builds(lambda w, n, o=other: ask.has(o.name, w, at_least=n), where, st.integers(1, 3))
+    return st.recursive(
+        base,
+        lambda part: (
+            st.lists(part, min_size=1, max_size=3).map(lambda parts: And(tuple(parts)))
+            | st.lists(part, min_size=1, max_size=3).map(lambda parts: Or(tuple(parts)))
+            | part.map(Not)
+        ),
+        max_leaves=4,
+    )
+
+
+PATIENTS, VISITS, CODES = POPULATION.tables
+_GROUPS = {
+    "patients": [
+        "sex",
+        "ward",
+        "age",
+        "smoker",
+        ask.bins("bmi", [10, 20, "27.25", 60]),
+        ask.bins("age", [0, 18, 65, 120]),
+        ask.by_year("born"),
+    ],
+    "visits": [
+        "kind",
+        ask.bins("nights", [0, 1, 7, 30]),
+        ask.bins("day", [date(2018, 1, 1), date(2020, 6, 1), date(2022, 1, 1)]),
+    ],
+}
+_VALUES = {
+    "patients": ["age", "bmi", "2 * age - bmi", "age(born)", "clip(bmi, -1000, 1000)", "clip(age, 18, 65)"],
+    "visits": ["nights", "cost", "nights * cost", "clip(cost, 0, 99)", "cost - 3", 'clip("left" - day, 0, 30)'],
+}
+
+
+def _where(table):
+    return st.none() | conditions(table)
+
+
+def _by(name, most=2):
+    return st.lists(st.sampled_from(_GROUPS[name]), max_size=most, unique_by=id)
+
+
+def _row_questions(name):
+    table = POPULATION.table(name)
+    value = st.sampled_from(_VALUES[name])
+    limits = {"max_rows": st.integers(1, 3), "max_groups": st.integers(1, 3)}
+    common = {"table": st.just(name), "where": _where(table)}
+    grouped = {"by": _by(name), **limits}
+    return st.one_of(
+        st.builds(ask.count_rows, **common, **grouped),
+        st.builds(ask.total, **common, **grouped, of=value),
+        st.builds(ask.mean, **common, **grouped, of=value),
+        st.builds(ask.variance, **common, **grouped, of=value),
+        st.builds(ask.covariance, **common, **grouped, of=value, and_=value),
+        st.builds(ask.correlation, **common, **grouped, of=value, and_=value),
+        st.builds(
+            ask.quantiles,
+            **common,
+            of=value,
+            at=st.just(["0.1", "0.5"]),
+            max_rows=limits["max_rows"],
+            cells=st.sampled_from([2, 7, 50]),
+        ),
+    )
+
+
+def _people_questions(name):
+    table = POPULATION.table(name)
+    common = {"table": st.just(name), "where": _where(table)}
+    few = st.integers(1, 3)
+    columns = {"patients": ["sex", "ward", "city", "age"], "visits": ["kind", "note"]}[name]
+    categories = {"patients": ["sex", "ward"], "visits": ["kind"]}[name]
+    return st.one_of(
+        st.builds(ask.count, **common, by=_by(name), max_groups=few),
+        st.builds(ask.count, **common, by=st.sampled_from(columns), max_groups=few),
+        st.builds(ask.count_distinct, **common, column=st.sampled_from(columns), max_groups=few),
+        st.builds(ask.top, **common, column=st.sampled_from(categories), k=st.just(1)),
+        st.builds(ask.funnel, **common, steps=st.lists(conditions(table, depth=1), min_size=1, max_size=3)),
+        st.builds(ask.at_least, **common, people=st.just(3)),
+    )
+
+
+KINDS = {
+    "people, patients": _people_questions("patients"),
+    "people, visits": _people_questions("visits"),
+    "people, codes": st.builds(
+        ask.count,
+        table=st.just("codes"),
+        where=_where(CODES),
+        by=st.sampled_from([(), "code"]),
+        max_groups=st.integers(1, 2),
+    ),
+    "rows, codes": st.builds(
+        lambda put, where, rows: put("codes", "clip(code, 0, 100)", where, max_rows=rows),
+        st.sampled_from([ask.mean, ask.total, ask.median]),
+        _where(CODES),
+        st.integers(1, 3),
+    ),
+    "rows, patients": _row_questions("patients"),
+    "rows, visits": _row_questions("visits"),
+}
+QUESTIONS = st.one_of(*KINDS.values())

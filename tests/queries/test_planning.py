@@ -1,0 +1,255 @@
+"""What a plan bounds, how sensitive it is, what it is called, and what is refused before anything is charged."""
+
+import dataclasses
+from datetime import date
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+
+from engines.clinic import clinic
+from lapwing.queries import asking as ask
+from lapwing.queries.aggregate import ClippedTotals, Once, PickedRows
+from lapwing.queries.catalogue import Population, Rows, Table
+from lapwing.queries.column import Column, Date, Integer, Real
+from lapwing.queries.explain import explain
+from lapwing.queries.plan import Family
+from lapwing.queries.planning import plan
+from lapwing.queries.written import age
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from queries.asked import QUESTIONS
+
+CLINIC, REPLACED = clinic(), clinic(adjacency=Adjacency.REPLACE)
+HOUSEHOLDS = clinic(groups_of=3)
+
+SENSITIVITIES = {
+    # question: (L1, L2 squared) if one person is added, (L1, L2 squared) if one replaces another
+    "people": (ask.count("patients", "has(visits, kind = 'ER', 2)"), (1, 1), (1, 1)),
+    "people by sex": (ask.count("patients", by="sex"), (1, 1), (2, 2)),
+    "people by kind of visit": (ask.count("visits", by="kind", max_groups=2), (2, 2), (3, 3)),
+    "people by ward and sex": (ask.count("patients", by=["ward", "sex"]), (1, 1), (2, 2)),
+    "people by city": (ask.count("patients", by="city"), (1, 1), (2, 2)),
+    "rows": (ask.count_rows("visits", max_rows=5), (5, 25), (5, 25)),
+    "rows by kind": (ask.count_rows("visits", by="kind", max_rows=5, max_groups=2), (10, 50), (15, 75)),
+    "total": (ask.total("visits", "nights", max_rows=2), (60, 3600), (60, 3600)),
+    "signed total": (ask.total("visits", "cost", max_rows=1), (1000, 1_000_000), (1050, 1050**2)),
+    "signed total by kind": (
+        ask.total("visits", "cost", by="kind", max_rows=1, max_groups=3),
+        (3000, 3_000_000),
+        (3150, 3 * 1050**2),
+    ),
+    "negative total": (ask.total("visits", "-nights", max_rows=2), (60, 3600), (60, 3600)),
+    "mean": (ask.mean("visits", "nights", max_rows=2), (60, 3600), (120, 7200)),
+    "variance": (ask.variance("patients", "age"), (14400, 14400**2), (28800, 2 * 14400**2)),
+    "covariance": (ask.covariance("visits", "nights", "nights", max_rows=1), (900, 810_000), (1800, 1_620_000)),
+    "median": (ask.median("visits", "nights", max_rows=4), (4, 16), (8, 32)),
+    "funnel": (ask.funnel("patients", ["smoker", "age > 3"]), (1, 1), (2, 2)),
+    "distinct": (ask.count_distinct("visits", "note", max_groups=3), (3, 9), (3, 9)),
+    "distinct of two": (ask.count_distinct("visits", "kind", max_groups=100), (3, 9), (3, 9)),
+    "at least": (ask.at_least(200, "patients", "smoker"), (1, 1), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", SENSITIVITIES)
+def test_sensitivities_worked_out_by_hand(name) -> None:
+    question, added, replaced = SENSITIVITIES[name]
+    for population, expected in ((CLINIC, added), (REPLACED, replaced)):
+        found = plan(question, population).sensitivity
+        assert (found.l1, found.l2_squared) == expected
+
+
+@settings(max_examples=60)
+@given(QUESTIONS)
+def test_a_group_of_three_moves_three_times_as_far(question) -> None:
+    one, three = plan(question, CLINIC).sensitivity, plan(question, HOUSEHOLDS).sensitivity
+    assert (three.l1, three.l2_squared, three.linf) == (3 * one.l1, 9 * one.l2_squared, 3 * one.linf)
+
+
+@pytest.mark.parametrize(
+    ("question", "monotone"),
+    [
+        (ask.count("patients"), True),
+        (ask.at_least(3, "patients"), True),
+        (ask.total("visits", "nights"), True),
+        (ask.total("visits", "cost"), False),
+        (ask.total("visits", "-nights"), False),
+        (ask.mean("visits", "cost"), True),
+    ],
+    ids=["people", "at least", "total", "signed total", "negative total", "mean"],
+)
+def test_only_what_never_falls_when_someone_comes_is_monotone(question, monotone) -> None:
+    assert plan(question, CLINIC).monotone is monotone
+    assert plan(question, REPLACED).monotone is False
+
+
+def test_a_plan_names_its_family_and_its_events() -> None:
+    assert plan(ask.count("patients"), CLINIC).family is Family.NOISE
+    assert plan(ask.count("patients", by="city"), CLINIC).family is Family.THRESHOLD
+    assert plan(ask.median("patients", "age"), CLINIC).family is Family.SELECTION
+    assert plan(ask.top("patients", "sex", 1), CLINIC).family is Family.SELECTION
+    assert plan(ask.at_least(3, "patients"), CLINIC).family is Family.SPARSE_VECTOR
+    grouped = plan(ask.count("patients", by="sex"), REPLACED)
+    assert grouped.laplace(Fraction(4)) == DiscreteLaplaceNoise(l1_sensitivity=2, scale=Fraction(4))
+    assert grouped.gaussian(Fraction(4)) == DiscreteGaussianNoise(
+        l2_sensitivity_squared=2, sigma_squared=Fraction(4), dimension=4
+    )
+
+
+def test_quantile_scores_move_by_the_larger_share_of_a_persons_rows() -> None:
+    asked = plan(ask.quantiles("visits", "nights", ["0.1", "0.5"], max_rows=3), CLINIC).meaning
+    assert asked.score_sensitivity(3) == {Fraction(1, 10): 27, Fraction(1, 2): 3}
+
+
+def test_rows_of_one_person_are_picked_for_means_and_clipped_for_totals() -> None:
+    assert isinstance(plan(ask.mean("visits", "nights"), CLINIC).aggregate.bounding, PickedRows)
+    assert isinstance(plan(ask.total("visits", "nights"), CLINIC).aggregate.bounding, ClippedTotals)
+    assert plan(ask.top("patients", "sex", 2), CLINIC).aggregate.bounding == Once(max_cells=None)
+
+
+def test_the_canonical_form_is_told_apart_by_all_that_matters() -> None:
+    base = ask.total("visits", "nights", "kind = 'ER'", max_rows=2)
+    others = [
+        ask.total("visits", "nights", "kind = 'ER'", max_rows=3),
+        ask.total("visits", "clip(nights, 0, 29)", "kind = 'ER'", max_rows=2),
+        ask.total("visits", "nights", "kind = 'other'", max_rows=2),
+        ask.total("visits", "nights", "kind = 'ER'", by="kind", max_groups=1, max_rows=2),
+        ask.mean("visits", "nights", "kind = 'ER'", max_rows=2),
+    ]
+    digests = {plan(question, CLINIC).digest for question in [base, *others]}
+    digests |= {plan(base, population).digest for population in (REPLACED, HOUSEHOLDS, clinic(salt=1))}
+    assert len(digests) == 9
+    assert plan(ask.total("visits", "nights", "'ER' = kind", max_rows=2), CLINIC).digest == plan(base, CLINIC).digest
+
+
+def test_names_of_steps_are_no_part_of_a_funnel() -> None:
+    one, other = (plan(ask.funnel("patients", [step, "smoker"]), CLINIC) for step in ("age > 17", "18 <= age"))
+    assert one.digest == other.digest
+    assert plan(ask.funnel("patients", ["smoker", "age > 17"]), CLINIC).digest != one.digest
+
+
+def test_the_canonical_form_never_changes() -> None:
+    # Answers are kept under it: a change here makes every stored answer a stranger.
+    asked = ask.count("patients", "sex = 'M' and age between 20 and 30")
+    assert plan(asked, CLINIC).canonical == (
+        '["clinic",["PrivacyUnit","pid","add-remove",1],["People"],["Aggregate","patients",["Every",[["InSpans","age",'
+        '["Line",-9223372036854775808,9223372036854775807],[[20,30]]],["InTexts","sex",["M"]]]],[],["Once",1],0]]'
+    )
+
+
+REFUSED = [
+    (lambda: ask.total("visits", "note"), "holds no numbers to add up"),
+    (lambda: ask.total("codes", "code", max_rows=1), "no declared bounds"),
+    (lambda: ask.total("codes", "clip(code, 0, 10)"), "max_rows=3"),
+    (lambda: ask.count("visits", by="kind"), "max_groups=2"),
+    (lambda: ask.total("visits", "clip(cost, 10, 0)"), "the wrong way round"),
+    (lambda: ask.total("visits", "clip(cost, 0, 'x')"), "bounds and factors are numbers"),
+    (lambda: ask.total("codes", "clip(code, 0, 1e30)", max_rows=1), "too wide"),
+    (lambda: ask.total("visits", "cost * cost * cost * cost * cost * cost * cost"), r"more than 2\^62"),
+    (lambda: ask.mean("visits", "cost * cost * cost * cost * cost * cost"), r"more than 2\^52"),
+    (
+        lambda: ask.correlation(
+            "visits", "nights", "cost", by=ask.bins("nights", range(31)), max_rows=2**20, max_groups=30
+        ),
+        "steps of the coarsest grid",
+    ),
+    (lambda: ask.total("visits", "nights * 0.1"), "scale the answer"),
+    (lambda: ask.mean("visits", "clip(nights, 3, 3)"), "always 3"),
+    (lambda: ask.mean("visits", "nights", by="note", max_groups=1), "count people by it first"),
+    (lambda: ask.median("visits", "nights") and ask.top("visits", "note", 1), "declares no categories"),
+    (lambda: ask.top("visits", "kind", 4), "k = 4 is out of range"),
+    (lambda: ask.count("patients", by=["age", "age", "age"]), "more than 100000"),
+    (lambda: ask.count("patients", by="bmi"), r"bins\('bmi'"),
+    (lambda: ask.count("patients", by=ask.bins("bmi", [3, 1])), "must rise"),
+    (lambda: ask.count("patients", by=ask.bins("bmi", [3])), "must rise"),
+    (lambda: ask.count("patients", by=ask.bins("sex", [1, 2])), "no order to make bins of"),
+    (lambda: ask.count("patients", by=ask.bins("age", ["1.2", "1.5", 3])), "holds no value"),
+    (lambda: ask.count("visits", by=ask.by_year("left"), max_groups=1), "declares no first and last day"),
+    (lambda: ask.count("patients", by=ask.by_year("age")), "only a column of days has years"),
+    (lambda: ask.funnel("patients", []), "a funnel without steps"),
+    (lambda: ask.quantiles("visits", "nights", ["1.5"]), "strictly between 0 and 1"),
+    (lambda: ask.quantiles("visits", "nights", "0.5", cells=10**7), "out of range"),
+    (lambda: ask.count("nowhere"), "it has codes, patients, visits"),
+    (lambda: ask.count("patients", "nights > 3"), "visits has it"),
+    (lambda: ask.count("patients", 3), "is no condition"),
+    (lambda: ask.count("visits", max_groups=0, by="kind"), "max_groups = 0"),
+    (lambda: ask.count_rows("visits", max_rows=-1), "max_rows = -1"),
+    (lambda: ask.count_rows("visits", max_rows=0), "max_rows = 0"),
+    (lambda: ask.count("patients", ask.has("visits", at_least=0)), "at_least = 0"),
+    (lambda: ask.total("visits", "age(day, nights)"), "from one day to another"),
+    (lambda: ask.total("visits", '"left" - day'), "no declared first and last day"),
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    REFUSED,
+    ids=[f"{i} {reason}" for i, (_, reason) in enumerate(REFUSED)],
+)
+def test_what_has_no_bounded_meaning_is_refused(asked, reason) -> None:
+    with pytest.raises(BadQuestionError, match=reason):
+        plan(asked(), CLINIC)
+
+
+def test_ages_need_a_now() -> None:
+    born = Table(name="p", columns=(Column(name="born", type=Date()),))
+    population = Population(name="x", unit=PrivacyUnit(person_key="pid"), tables=(born,))
+    for question in (ask.count("p", "age(born) > 3"), ask.mean("p", "clip(age(born), 0, 100)")):
+        with pytest.raises(BadQuestionError, match='declares no "now"'):
+            plan(question, population)
+    assert plan(ask.mean("p", age("born", date(2020, 1, 1)).clip(0, 100)), population)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ask.total("t", "y", max_rows=100),
+        ask.mean("t", "y"),
+        ask.variance("t", "x"),
+        ask.covariance("t", "x", "y"),
+        ask.correlation("t", "x", "y"),
+        ask.total("t", "x * clip(y, 0, 1000000000)"),
+    ],
+    ids=["total", "mean", "variance", "covariance", "correlation", "product"],
+)
+def test_wide_values_are_put_on_coarser_grids(question) -> None:
+    columns = (Column(name="x", type=Real(low=0, high=1)), Column(name="y", type=Integer(low=0, high=10**12)))
+    population = Population(name="p", unit=PrivacyUnit(person_key="pid"), tables=(Table(name="t", columns=columns),))
+    assert 2**20 < plan(question, population).sensitivity.l1 <= 2**28
+
+
+def test_values_that_fit_keep_their_grid() -> None:
+    assert plan(ask.variance("patients", "bmi"), CLINIC).meaning.scales[0].step == Fraction(1, 64)
+    assert plan(ask.total("patients", "bmi"), CLINIC).meaning.step == Fraction(1, 64)
+
+
+def test_plans_do_not_depend_on_the_rows_a_table_may_have() -> None:
+    many = dataclasses.replace(CLINIC.table("patients"), rows=Rows.MANY_A_PERSON)
+    population = dataclasses.replace(CLINIC, tables=(many, *CLINIC.tables[1:]))
+    assert plan(ask.count("patients"), population).aggregate == plan(ask.count("patients"), CLINIC).aggregate
+
+
+def test_a_plan_is_explained_in_plain_english() -> None:
+    asked = ask.mean(
+        "visits", "cost", "day >= '2020-01-01' and not has(codes, code = 7)", by="kind", max_rows=3, max_groups=2
+    )
+    assert explain(plan(asked, CLINIC)) == EXPLAINED
+
+
+EXPLAINED = """\
+Asked: the mean, and with it the number of rows, in visits where day is at least 2020-01-01 and the person has no row \
+in codes where (code is 7), grouped by the 3 declared values of kind.
+Bounded: at most 3 rows of a person count in each of at most 2 groups; a public rule picks which.
+One person moves it by at most 6300 in all (L1), 3150 in one number, and 19845000 in the sum of squares (L2 squared): \
+at most 3 rows count for a person in each of at most 2 cells, and a row adds at most 1050 grid steps; one person is \
+added or removed.
+It is released with whole-number noise on every number: discrete Laplace or Gaussian."""
+
+
+@settings(max_examples=60)
+@given(QUESTIONS)
+def test_every_plan_can_be_explained(question) -> None:
+    for population in (CLINIC, REPLACED, HOUSEHOLDS):
+        assert len(explain(plan(question, population)).splitlines()) == 4

@@ -1,0 +1,185 @@
+"""Conditions keep SQL's meaning on their way into canonical form, and equal ones become one."""
+
+from datetime import date
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engines.clinic import rows_of_anyone
+from engines.rows_in_memory import RowsInMemory
+from lapwing.queries import asking as ask
+from lapwing.queries.binding import bind
+from lapwing.queries.canonical import spelling
+from lapwing.queries.planning import plan
+from lapwing.queries.predicate import ALWAYS, NEVER, Every, InSpans, IsMissing, IsPresent, Some, every, some
+from lapwing.queries.scope import Scope
+from lapwing.queries.spans import INTEGERS
+from lapwing.queries.sql_conditions import read_condition
+from lapwing.queries.written import And, Not, Or
+from queries.asked import PATIENTS, POPULATION, VISITS, conditions
+from queries.kleene import Kleene
+
+SLOW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def bound(condition, table=PATIENTS):
+    written = read_condition(condition) if isinstance(condition, str) else condition
+    return bind(written, Scope(POPULATION, table, table.name))
+
+
+@pytest.mark.parametrize("table", [PATIENTS, VISITS], ids=lambda t: t.name)
+def test_a_predicate_is_true_exactly_where_sql_finds_the_condition_true(table) -> None:
+    @SLOW
+    @given(rows_of_anyone(POPULATION), conditions(table))
+    def holds(tables, condition) -> None:
+        oracle, standard, predicate = (
+            RowsInMemory(POPULATION, tables),
+            Kleene(POPULATION, tables),
+            bound(condition, table),
+        )
+        for row in tables[table.name]:
+            assert oracle.true(predicate, [(table, row)]) is (standard.truth(condition, [(table, row)]) is True)
+
+    holds()
+
+
+@SLOW
+@given(st.lists(conditions(PATIENTS, depth=1), max_size=5), st.randoms(use_true_random=False))
+def test_the_order_of_parts_does_not_matter(parts, random) -> None:
+    shuffled = random.sample(parts, len(parts))
+    for kind in (And, Or):
+        assert bound(kind(tuple(parts))) == bound(kind(tuple(shuffled)))
+        assert bound(Not(kind(tuple(parts)))) == bound(Not(kind(tuple(shuffled))))
+
+
+@SLOW
+@given(conditions(PATIENTS), conditions(PATIENTS))
+def test_the_canonical_form_knows_the_laws_of_logic(a, b) -> None:
+    assert bound(Not(Not(a))) == bound(a)
+    assert bound(And((a, a))) == bound(Or((a, a))) == bound(a)
+    assert bound(And((a, And((b,))))) == bound(And((b, a)))
+    assert bound(Not(And((a, b)))) == bound(Or((Not(a), Not(b))))
+    assert bound(Not(Or((a, b)))) == bound(And((Not(a), Not(b))))
+
+
+@SLOW
+@given(conditions(PATIENTS))
+def test_canonical_forms_stay_as_they_are(condition) -> None:
+    predicate = bound(condition)
+    match predicate:
+        case Every(parts):
+            assert every(parts) == predicate
+        case Some(parts):
+            assert some(parts) == predicate
+        case _:
+            assert every([predicate]) == some([predicate]) == predicate
+
+
+@SLOW
+@given(conditions(PATIENTS), conditions(PATIENTS))
+def test_equal_predicates_have_equal_spellings_and_others_have_others(a, b) -> None:
+    assert (spelling(bound(a)) == spelling(bound(b))) is (bound(a) == bound(b))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("age between 20 and 30", "age >= 20 and age <= 30"),
+        ("age between 20 and 30", "30 >= age and 19 < age"),
+        ("age in (1, 2, 3)", "age between 1 and 3"),
+        ("age = 1 or age = 3", "age in (3, 1)"),
+        ("not age < 18", "age >= 18"),
+        ("age > 17.5", "age >= 18"),
+        ("age <> 5", "age < 5 or age > 5"),
+        ("age is not null", "age < 1180591620717411303424"),
+        ("sex = 'F' or sex = 'M'", "sex in ('M', 'F', 'M')"),
+        ("sex <> 'F'", "not (sex = 'F')"),
+        ("smoker", "smoker = true"),
+        ("not smoker", "smoker = false"),
+        ("born < date '2000-01-01'", "born <= '1999-12-31'"),
+        ("year(born) = 2000", "born between '2000-01-01' and '2000-12-31'"),
+        ("age(born) >= 24", "born <= '2000-03-01'"),
+        ("age(born) between 0 and 23", "born > '2000-03-01' and born <= '2024-03-01'"),
+        ("born + 10 < '2000-01-11'", "born < '2000-01-01'"),
+        ("date '2000-01-11' - born > 10", "born < '2000-01-01'"),
+        ("has(visits, day > patients.born)", "has(visits, not (visits.day - patients.born <= 0))"),
+        (
+            "has(visits, date_diff('day', patients.born, day) = 3)",
+            "has(visits, day = patients.born + interval '3 days')",
+        ),
+        ("has(visits)", "exists (select * from visits where visits.pid = patients.pid)"),
+        ("has(visits, kind = 'ER')", "pid in (select pid from visits where kind = 'ER')"),
+        (
+            "has(visits, kind = 'ER', 2)",
+            "pid in (select pid from visits where kind = 'ER' group by pid having count(*) >= 2)",
+        ),
+        (
+            "has(visits, kind = 'ER', 2)",
+            "(select count(*) from visits v where v.pid = patients.pid and v.kind = 'ER') > 1",
+        ),
+        ("not has(visits, true, 2)", "2 > (select count(*) from visits v where patients.pid = v.pid)"),
+        ("has(codes)", "pid in (select patient from codes)"),
+        ("age < 5 and age > 7", "false"),
+        ("age is null and age > 7", "age in (1) and age in (2)"),
+        ("age is null or age is not null", "true"),
+        ("city = 'a' and starts_with(city, '')", "city = 'a' and city is not null"),
+        ('"age" > 3', "AGE > 3"),
+        ("bmi = 27.3", "bmi in (273e-1)"),
+    ],
+)
+def test_two_spellings_of_one_condition_are_one_predicate(one, other) -> None:
+    assert bound(one) == bound(other)
+    assert plan(ask.count("patients", one), POPULATION).digest == plan(ask.count("patients", other), POPULATION).digest
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("not (age < 5 and age > 7)", "true"),
+        ("age < 5", "age <= 5"),
+        ("bmi < 5", "bmi <= 5"),
+        ("sex = 'F'", "sex <> 'M'"),
+        ("has(visits)", "has(codes)"),
+        ("has(visits)", "has(visits, true, 2)"),
+        ("has(visits, day > patients.born)", "has(visits, day < patients.born)"),
+    ],
+)
+def test_different_conditions_stay_different(one, other) -> None:
+    assert bound(one) != bound(other)
+
+
+def test_python_and_sql_spell_the_same() -> None:
+    col = ask.col
+    pairs = [
+        (col("age").between(20, 30) & (col("sex") == "M"), "sex = 'M' and age between 20 and 30"),
+        (~col("city").starts_with("a") | col("smoker").is_null(), "smoker is null or not starts_with(city, 'a')"),
+        (col("born") < date(2000, 1, 1), "born < date '2000-01-01'"),
+        (col("bmi") > 27.5, "bmi > 27.5"),
+        (col("sex").is_in(["F", "M"]), "sex in ('F', 'M')"),
+        (ask.has("visits", col("kind") != "ER", at_least=2), "has(visits, kind <> 'ER', 2)"),
+        (ask.has("visits", col("visits.day") - col("patients.born") <= 30), "has(visits, day <= patients.born + 30)"),
+    ]
+    for python, sql in pairs:
+        assert bound(python) == bound(sql)
+
+
+def test_folding_to_never_does_not_swallow_missing_values() -> None:
+    # NOT (age < 5 AND age > 7) is unknown where age is missing, although the inner condition is never true.
+    assert bound("not (age < 5 and age > 7)") == IsPresent(column="age")
+    assert bound("age < 5 and age > 7") == NEVER
+
+
+def test_atoms_about_one_column_are_merged() -> None:
+    low, high = (InSpans(column="x", line=INTEGERS, spans=((a, b),)) for a, b in ((0, 5), (3, 9)))
+    assert every([low, high]) == InSpans(column="x", line=INTEGERS, spans=((3, 5),))
+    assert some([low, high]) == InSpans(column="x", line=INTEGERS, spans=((0, 9),))
+    assert every([low, IsMissing(column="x")]) == NEVER
+    assert some([IsPresent(column="x"), IsMissing(column="x")]) == ALWAYS
+
+
+def test_conditions_have_no_truth_value_in_python() -> None:
+    with pytest.raises(ask.BadQuestionError, match="between"):
+        _ = 18 <= ask.col("age") <= 30
+    with pytest.raises(ask.BadQuestionError, match=r"join conditions with & \| ~"):
+        _ = (ask.col("age") > 3) and ask.col("smoker")

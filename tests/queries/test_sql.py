@@ -1,0 +1,394 @@
+"""SQL becomes the same plans as Python, or is refused by name with what to write instead. No text gets any further."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engines.clinic import clinic
+from lapwing.queries import asking as ask
+from lapwing.queries.planning import plan
+from lapwing.queries.sql import read_sql
+from lapwing.queries.sql_conditions import read_condition
+from lapwing.queries.sql_nodes import LONGEST_TEXT
+from lapwing.vocabulary.errors import BadQuestionError
+
+CLINIC = clinic()
+
+SAME = {
+    "select count(*) from patients": ask.count("patients"),
+    "select count(distinct pid) from patients p where p.age > 3": ask.count("patients", "age > 3"),
+    "select count(*) from visits where kind = 'ER'": ask.count_rows("visits", "kind = 'ER'"),
+    "select count(distinct pid) from visits": ask.count("visits"),
+    "select count(cost) from visits": ask.count_rows("visits", "cost is not null"),
+    "select sex, count(*) from patients group by sex": ask.count("patients", by="sex"),
+    "select count(*) n, sex s from patients group by sex": ask.count("patients", by="sex"),
+    "SELECT SUM(nights) AS total FROM visits AS v WHERE v.nights > 1": ask.total("visits", "nights", "nights > 1"),
+    "select sum(2 * nights + 1) from visits": ask.total("visits", "1 + nights * 2"),
+    "select sum(clip(cost, 0, 10)) from visits": ask.total("visits", "clip(cost, 0, 10)"),
+    "select sum(least(greatest(cost, 0), 10)) from visits": ask.total("visits", "clip(cost, 0, 10)"),
+    "select sum(greatest(least(cost, 10), 0)) from visits": ask.total("visits", "clip(cost, 0, 10)"),
+    "select avg(age) from patients": ask.mean("patients", "age"),
+    "select avg(age(born)) from patients": ask.mean("patients", "age(born)"),
+    "select var_pop(bmi) from patients": ask.variance("patients", "bmi"),
+    "select covar_pop(bmi, age) from patients": ask.covariance("patients", "bmi", "age"),
+    "select corr(bmi, age) from patients": ask.correlation("patients", "bmi", "age"),
+    "select median(age) from patients": ask.median("patients", "age"),
+    "select quantile_cont(age, 0.9) from patients": ask.quantiles("patients", "age", "0.9"),
+    "select quantile_cont(age, [0.9, 0.1]) from patients": ask.quantiles("patients", "age", ["0.1", "0.9"]),
+    "select percentile_cont(0.25) within group (order by age) from patients": ask.quantiles("patients", "age", "0.25"),
+    "select count(distinct ward) from patients": ask.count_distinct("patients", "ward"),
+    "select year(born), count(*) from patients group by year(born)": ask.count("patients", by=ask.by_year("born")),
+    "select bins(age, 0, 18, 120), count(*) from patients group by bins(age, 0, 18, 120)": ask.count(
+        "patients", by=ask.bins("age", [0, 18, 120])
+    ),
+    "select sex from patients group by sex order by count(*) desc limit 2": ask.top("patients", "sex", 2),
+    "with old as (select * from patients where age > 65) select count(*) from old where sex = 'F'": ask.count(
+        "patients", "age > 65 and sex = 'F'"
+    ),
+    "with a as (select pid, age from patients p where p.age > 65), b as (select * from a x where x.age < 90) "
+    "select avg(y.age) from b y": ask.mean("patients", "age", "age > 65 and age < 90"),
+    "with er as (select pid from visits v where v.kind = 'ER') select count(*) from patients "
+    "where pid in (select pid from er)": ask.count("patients", "has(visits, kind = 'ER')"),
+    "select count(*) from patients p where exists "
+    "(select 1 from visits v where v.pid = p.pid and v.day > p.born)": ask.count(
+        "patients", "has(visits, visits.day > patients.born)"
+    ),
+    "select count(*) from patients p where p.pid not in (select v.pid from visits v)": ask.count(
+        "patients", "not has(visits)"
+    ),
+    "select count(*) from visits where pid in (select pid from patients where sex = 'F')": ask.count_rows(
+        "visits", "has(patients, sex = 'F')"
+    ),
+    "select count(*) from patients /* hi */ where age = 3 -- bye": ask.count("patients", "age = 3"),
+    "select count(*) from patients;": ask.count("patients"),
+}
+
+
+@pytest.mark.parametrize("text", SAME)
+def test_sql_and_python_make_the_same_plan(text) -> None:
+    (question,) = read_sql(text).questions.values()
+    assert plan(question, CLINIC).canonical == plan(SAME[text], CLINIC).canonical
+
+
+def test_a_select_asks_one_question_for_each_statistic() -> None:
+    asked = read_sql("select sex as s, count(*), avg(age) as a, avg(bmi), avg(bmi) from patients group by sex")
+    assert list(asked.questions) == ["count", "a", "avg", "avg_2"]
+    assert asked.keys == ("s",)
+
+
+def test_bounds_come_beside_the_text() -> None:
+    (question,) = read_sql(
+        "select kind, sum(nights) from visits group by kind", max_rows=5, max_groups=2
+    ).questions.values()
+    same = ask.total("visits", "nights", by="kind", max_rows=5, max_groups=2)
+    assert plan(question, CLINIC).canonical == plan(same, CLINIC).canonical
+
+
+WHERE = "select count(*) from patients where "
+HOSTILE = [
+    "",
+    ";",
+    "(",
+    "select",
+    "select 1",
+    "select * from patients",
+    "select pid from patients group by pid",
+    "select pid, count(*) from patients group by pid",
+    "select age from patients",
+    "select count(*) from patients; drop table patients",
+    "select count(*) from patients; select 1",
+    "drop table patients",
+    "insert into patients values (1)",
+    "update patients set age = 1",
+    "create table x as select 1",
+    "copy patients to 'x'",
+    "attach 'x' as y",
+    "pragma database_list",
+    "explain select count(*) from patients",
+    "set threads = 1",
+    "install httpfs",
+    "call pragma_version()",
+    "from patients",
+    "describe patients",
+    "summarize patients",
+    "select count(*) from read_csv('x.csv')",
+    "select count(*) from 'x.parquet'",
+    "select count(*) from patients, visits",
+    "select count(*) from patients join visits using (pid)",
+    "select count(*) from patients natural join visits",
+    "select count(*) from patients cross join visits",
+    "select count(*) from patients left join visits on patients.pid = visits.pid",
+    "select count(*) from (select * from patients)",
+    "select count(*) from other.patients",
+    "select count(*) from patients as p(a, b)",
+    "select count(*) from nowhere",
+    "select count(*) from patients tablesample 10%",
+    "select count(*) from patients using sample 10",
+    "select count(*) from patients union select count(*) from visits",
+    "select count(*) from patients intersect select 1",
+    "select count(*) from patients except select 1",
+    "select count(*) from patients having count(*) > 5",
+    "select count(*) from patients limit 1",
+    "select count(*) from patients order by 1",
+    "select sex, count(*) from patients group by sex order by count(*) desc limit 1",
+    "select sex from patients group by sex order by count(*) limit 1",
+    "select sex from patients group by sex order by sex desc limit 1",
+    "select count(*) from patients offset 1",
+    "select count(*) from patients qualify true",
+    "select distinct count(*) from patients",
+    "select count(*) over () from patients",
+    "select count(*) filter (where age = 1) from patients",
+    "select sum(distinct age) from patients",
+    "select max(age) from patients",
+    "select min(age) from patients",
+    "select stddev(age) from patients",
+    "select variance(age) from patients",
+    "select covar_samp(age, bmi) from patients",
+    "select any_value(age) from patients",
+    "select first(age) from patients",
+    "select list(age) from patients",
+    "select string_agg(city, ',') from patients",
+    "select sum(age / 2) from patients",
+    "select sum(age % 2) from patients",
+    "select sum(age // 2) from patients",
+    "select sum(sqrt(age)) from patients",
+    "select sum(case when age > 3 then 1 else 0 end) from patients",
+    "select sum(coalesce(age, 0)) from patients",
+    "select sum(cast(age as int)) from patients",
+    "select sum(age::double) from patients",
+    "select sum(age * 0.1) from patients",
+    "select sum(city) from patients",
+    "select sum(code) from codes",
+    "select avg(*) from patients",
+    "select count(distinct sex, age) from patients",
+    "select count(*) + 1 from patients",
+    "select count(*) / count(*) from patients",
+    "select avg(avg(age)) from patients",
+    "select sex, count(*) from patients group by 1",
+    "select sex, count(*) from patients group by all",
+    "select sex, count(*) from patients group by rollup(sex)",
+    "select sex, count(*) from patients group by cube(sex)",
+    "select sex, count(*) from patients group by grouping sets ((sex), ())",
+    "select bmi, count(*) from patients group by bmi",
+    "select born, count(*) from patients group by born",
+    "select age + 1, count(*) from patients group by age + 1",
+    "select median(age) from patients group by sex",
+    "select count(*) into x from patients",
+    "select count(*) from patients for update",
+    "select count(*) from patients at (version => 1)",
+    "with recursive x as (select 1) select count(*) from x",
+    "with x as (select count(*) from patients) select count(*) from x",
+    "with x as (select age + 1 as a from patients) select avg(a) from x",
+    "with x(a) as (select age from patients) select avg(a) from x",
+    "with x as (select * from patients limit 3) select count(*) from x",
+    "with x as materialized (select * from patients) select count(*) from x",
+    "select count(*) from patients where pid = 7",
+    "select count(*) from patients where pid in (1, 2)",
+    "select count(*) from patients where 1/(age - 37) > 0",
+    "select count(*) from patients where cast(city as int) = 1",
+    "select count(*) from patients where try_cast(city as int) = 1",
+    "select count(*) from patients where age = (select max(age) from patients)",
+    "select count(*) from patients where age > all (select 1)",
+    "select count(*) from patients where age = any (select age from visits)",
+    "select count(*) from patients where random() < 0.5",
+    "select count(*) from patients where getenv('HOME') = 'x'",
+    "select count(*) from patients where error('x') = 1",
+    "select count(*) from patients where sleep_ms(1000) = 1",
+    "select count(*) from patients where nextval('s') = 1",
+    "select count(*) from patients where now() > born",
+    "select count(*) from patients where current_date > born",
+    "select count(*) from patients where city like 'a%'",
+    "select count(*) from patients where city ilike 'a%'",
+    "select count(*) from patients where city ~ '(a+)+$'",
+    "select count(*) from patients where regexp_matches(city, 'a')",
+    "select count(*) from patients where city similar to 'a'",
+    "select count(*) from patients where city glob 'a*'",
+    "select count(*) from patients where city || 'x' = 'ax'",
+    "select count(*) from patients where lower(city) = 'a'",
+    "select count(*) from patients where city = 'a' collate nocase",
+    "select count(*) from patients where city < 'b'",
+    "select count(*) from patients where sex < 'M'",
+    "select count(*) from patients where sex = 'X'",
+    "select count(*) from patients where ward = 99",
+    "select count(*) from patients where age = '5'",
+    "select count(*) from patients where city = 5",
+    "select count(*) from patients where smoker = 1",
+    "select count(*) from patients where born = 5",
+    "select count(*) from patients where born = 'yesterday'",
+    "select count(*) from patients where born = '2020-02-30'",
+    "select count(*) from patients where born > age",
+    "select count(*) from patients where age = bmi",
+    "select count(*) from patients where age + 1 = 3",
+    "select count(*) from patients where age",
+    "select count(*) from patients where 1",
+    "select count(*) from patients where 'a' = 'a'",
+    "select count(*) from patients where age = null",
+    "select count(*) from patients where age in (1, null)",
+    "select count(*) from patients where age in ()",
+    "select count(*) from patients where smoker is true",
+    "select count(*) from patients where age is distinct from 3",
+    "select count(*) from patients where (age, sex) = (1, 'F')",
+    "select count(*) from patients where age = $1",
+    "select count(*) from patients where age = ?",
+    "select count(*) from patients where age = 1e400",
+    "select count(*) from patients where age = 0x1F",
+    "select count(*) from patients where columns(*) > 3",
+    "select count(*) from patients where unknown = 3",
+    "select count(*) from patients where v.age = 3",
+    "select count(*) from patients where nights = 3",
+    "select count(*) from patients where exists (select 1 from visits)",
+    "select count(*) from patients where exists (select 1 from visits v where v.pid = v.pid)",
+    "select count(*) from patients where exists (select 1 from visits v where v.day = patients.born)",
+    "select count(*) from patients where exists (select 1 from visits v where v.pid = patients.age)",
+    "select count(*) from patients where exists (select 1 from visits v where v.pid = patients.pid or true)",
+    "select count(*) from patients where exists (select 1 from visits v where v.pid = patients.pid limit 1)",
+    "select count(*) from patients where exists (select count(*) from visits v where v.pid = patients.pid)",
+    "select count(*) from patients p where exists (select 1 from visits v where v.pid = p.pid and p.age = 3)",
+    "select count(*) from patients where age in (select nights from visits)",
+    "select count(*) from patients where pid in (select nights from visits)",
+    "select count(*) from patients where pid in (select pid from visits group by pid having sum(nights) > 2)",
+    "select count(*) from patients where (select sum(nights) from visits v where v.pid = patients.pid) > 2",
+    "select count(*) from patients where has()",
+    "select count(*) from patients where has(visits, kind = 'ER', 0)",
+    "select count(*) from patients where has(visits, kind = 'ER', age)",
+    "select count(*) from patients where has(nowhere)",
+    "select count(*) from patients where age(city) > 3",
+    "select count(*) from patients where age(born, 3) > 3",
+    "select count(*) from patients where age(born) > 'x'",
+    "select count(*) from patients where born - left > 3",
+    WHERE + "(" * 900 + "age = 1" + ")" * 900,
+    WHERE + "not " * 900 + "smoker",
+    WHERE + " or ".join(["age = 1"] * 20_000),
+    WHERE + "age in (" + ", ".join(map(str, range(10_000))) + ")",
+    "select count(*) from patients where city = '\ud800'",
+    "select count(*) from patients where city = 'a\x00b'",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=[f"{i} {t[:60]!a}" for i, t in enumerate(HOSTILE)])
+def test_what_is_not_in_the_language_is_refused_with_what_to_write_instead(text) -> None:
+    def asked() -> None:
+        for question in read_sql(text).questions.values():
+            plan(question, CLINIC)
+
+    with pytest.raises(BadQuestionError) as refused:
+        asked()
+    what, _, instead = str(refused.value).partition(";")
+    assert len(what) > 10
+    assert len(instead) > 5
+
+
+def test_a_refusal_names_what_it_refuses() -> None:
+    for text, named in {
+        "1/age > 1": "division",
+        "city like 'a%'": "LIKE",
+        "median(age) > 3": "median",
+        "frobnicate(age) > 3": "frobnicate",
+        "cast(age as text) = '3'": "cast",
+    }.items():
+        with pytest.raises(BadQuestionError, match=named):
+            read_condition(text)
+
+
+def test_long_chains_are_read_and_long_texts_refused() -> None:
+    assert len(read_condition(" and ".join(["age = 1"] * 500)).parts) == 500
+    with pytest.raises(BadQuestionError, match="ask several questions"):
+        read_condition("age = 1 and " * LONGEST_TEXT)
+
+
+PIECES = st.sampled_from(
+    [
+        "select",
+        "count(*)",
+        "sum(age)",
+        "from",
+        "patients",
+        "where",
+        "age",
+        "and",
+        "or",
+        "not",
+        "(",
+        ")",
+        ",",
+        "=",
+        "<",
+        ">",
+        "in",
+        "(",
+        "1",
+        "2",
+        "'a'",
+        "null",
+        "is",
+        "between",
+        "exists",
+        "visits",
+        "v.pid",
+        "=",
+        "patients.pid",
+        "group",
+        "by",
+        "sex",
+        "having",
+        "limit",
+        "union",
+        "with",
+        "x",
+        "as",
+        "case",
+        "when",
+        "then",
+        "end",
+        "::",
+        "+",
+        "-",
+        "*",
+        "/",
+        "'",
+        '"',
+        ";",
+        "--",
+        "/*",
+        "$1",
+        "?",
+        "@",
+        "has(",
+        "age(",
+        "born",
+        ")",
+        "date",
+        "'2020-01-01'",
+        "interval",
+        "3",
+        "day",
+        "[",
+        "]",
+        "{",
+        "}",
+        "|",
+        "&",
+        "^",
+        "~",
+        "%",
+        "\\",
+        "over",
+        "window",
+        "🐦",
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=25))
+def test_whatever_is_written_is_read_or_refused(pieces) -> None:
+    text = " ".join(pieces)
+    for read in (read_sql, read_condition, lambda t: ask.total("patients", t)):
+        try:
+            asked = read(text)
+        except BadQuestionError:
+            continue
+        for question in getattr(asked, "questions", {}).values():
+            try:
+                plan(question, CLINIC)
+            except BadQuestionError:
+                continue
