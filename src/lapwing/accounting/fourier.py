@@ -182,7 +182,8 @@ def _above(placed: Sequence[tuple[Lattice, int]], top: float, slope: float, enou
     least = 1.0
     for _ in range(_MOST_SLOPES):
         exponent = sum(times * lattice.cumulant(slope) for lattice, times in placed) - slope * top
-        least = min(least, math.exp(min(0.0, exponent)))
+        error = 16 * UNIT * (sum(times * (1 + slope * lattice.reach) for lattice, times in placed) + slope * abs(top))
+        least = min(least, math.exp(min(0.0, exponent + error)))
         if least <= enough:
             break
         slope /= 2**0.25
