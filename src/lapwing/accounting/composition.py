@@ -149,7 +149,7 @@ class _Releases:
 
     def _solved(self, rule: Rule, epsilon: float) -> float:
         if self.epsilon(rule, _SMALLEST_DELTA) <= epsilon:
-            return 0.0 if rule is Rule.BASIC else _SMALLEST_DELTA
+            return 0.0 if rule is Rule.BASIC and None not in map(self._stated, self.uses) else _SMALLEST_DELTA
         low, high = math.log(_SMALLEST_DELTA), 0.0
         while high - low > 1e-9:  # noqa: PLR2004 - nine digits of delta
             middle = (low + high) / 2
