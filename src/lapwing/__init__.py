@@ -7,6 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lapwing.accounting.composition import compose
+    from lapwing.accounting.filters.charge import OneShot, Reservation
+    from lapwing.accounting.filters.opening import open_account
+    from lapwing.accounting.pricing import price
+    from lapwing.answers.answer import Answer
+    from lapwing.answers.preview import Preview
+    from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
     from lapwing.mechanisms.above_threshold import AboveThreshold
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.exponential import ExponentialMechanism
@@ -17,12 +24,14 @@ if TYPE_CHECKING:
     from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
     from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
     from lapwing.mechanisms.randomized_response import RandomizedResponse
+    from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
     from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
     from lapwing.mechanisms.sparse_vector.advice import advise
     from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
     from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
     from lapwing.mechanisms.sparse_vector.movement import Movement
     from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
+    from lapwing.mechanisms.stable_keys import StableKeys
     from lapwing.queries.asking import (
         at_least,
         bins,
@@ -44,8 +53,11 @@ if TYPE_CHECKING:
     from lapwing.queries.catalogue import KeyType, Population, Rows, Table
     from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
     from lapwing.queries.written import age, col
+    from lapwing.session import Session
+    from lapwing.streams import QuestionStream, StreamAnswer, Verdict
     from lapwing.vocabulary.adjacency import Adjacency
     from lapwing.vocabulary.errors import LapwingError
+    from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
     from lapwing.vocabulary.privacy_unit import PrivacyUnit
     from lapwing.vocabulary.sensitive import Sensitive
 
@@ -53,13 +65,17 @@ _HOME = {
     "AboveThreshold": "lapwing.mechanisms.above_threshold",
     "AdaptiveSparse": "lapwing.mechanisms.sparse_vector.adaptive",
     "Adjacency": "lapwing.vocabulary.adjacency",
+    "Answer": "lapwing.answers.answer",
+    "ApproximateDP": "lapwing.vocabulary.guarantee",
     "Boolean": "lapwing.queries.column",
     "Category": "lapwing.queries.column",
     "Column": "lapwing.queries.column",
+    "ConcentratedDP": "lapwing.vocabulary.guarantee",
     "CorrelationScreen": "lapwing.mechanisms.sparse_vector.correlation",
     "Date": "lapwing.queries.column",
     "DiscreteGaussianMechanism": "lapwing.mechanisms.discrete_gaussian",
     "ExponentialMechanism": "lapwing.mechanisms.exponential",
+    "GaussianDP": "lapwing.vocabulary.guarantee",
     "GaussianMechanism": "lapwing.mechanisms.gaussian",
     "GaussianSparse": "lapwing.mechanisms.sparse_vector.gaussian",
     "GeometricMechanism": "lapwing.mechanisms.geometric",
@@ -69,17 +85,28 @@ _HOME = {
     "LapwingError": "lapwing.vocabulary.errors",
     "Movement": "lapwing.mechanisms.sparse_vector.movement",
     "NoisyMaxWithGap": "lapwing.mechanisms.noisy_max",
+    "OneShot": "lapwing.accounting.filters.charge",
     "PermuteAndFlip": "lapwing.mechanisms.permute_and_flip",
     "Population": "lapwing.queries.catalogue",
+    "Preview": "lapwing.answers.preview",
     "PrivacyUnit": "lapwing.vocabulary.privacy_unit",
+    "PureDP": "lapwing.vocabulary.guarantee",
+    "QuantileChoice": "lapwing.mechanisms.ranked_choice",
+    "QuestionStream": "lapwing.streams",
     "RandomizedResponse": "lapwing.mechanisms.randomized_response",
     "Real": "lapwing.queries.column",
+    "Reservation": "lapwing.accounting.filters.charge",
     "Rows": "lapwing.queries.catalogue",
     "Sensitive": "lapwing.vocabulary.sensitive",
+    "Session": "lapwing.session",
     "SparseVector": "lapwing.mechanisms.sparse_vector.pure",
+    "StableKeys": "lapwing.mechanisms.stable_keys",
+    "StreamAnswer": "lapwing.streams",
     "StreamNoise": "lapwing.mechanisms.sparse_vector.pure",
     "Table": "lapwing.queries.catalogue",
     "Text": "lapwing.queries.column",
+    "TopChoice": "lapwing.mechanisms.ranked_choice",
+    "Verdict": "lapwing.streams",
     "YesTells": "lapwing.mechanisms.sparse_vector.pure",
     "advise": "lapwing.mechanisms.sparse_vector.advice",
     "age": "lapwing.queries.written",
@@ -87,34 +114,44 @@ _HOME = {
     "bins": "lapwing.queries.asking",
     "by_year": "lapwing.queries.asking",
     "col": "lapwing.queries.written",
+    "compose": "lapwing.accounting.composition",
     "correlation": "lapwing.queries.asking",
     "count": "lapwing.queries.asking",
     "count_distinct": "lapwing.queries.asking",
     "count_rows": "lapwing.queries.asking",
     "covariance": "lapwing.queries.asking",
+    "create": "lapwing.app.front",
     "funnel": "lapwing.queries.asking",
     "gaussian_histogram": "lapwing.mechanisms.histogram",
     "geometric_histogram": "lapwing.mechanisms.histogram",
     "has": "lapwing.queries.asking",
     "mean": "lapwing.queries.asking",
     "median": "lapwing.queries.asking",
+    "open": "lapwing.app.front",
+    "open_account": "lapwing.accounting.filters.opening",
+    "price": "lapwing.accounting.pricing",
     "quantiles": "lapwing.queries.asking",
     "top": "lapwing.queries.asking",
     "total": "lapwing.queries.asking",
     "variance": "lapwing.queries.asking",
+    "workspace": "lapwing.app.front",
 }
 
 __all__ = [
     "AboveThreshold",
     "AdaptiveSparse",
     "Adjacency",
+    "Answer",
+    "ApproximateDP",
     "Boolean",
     "Category",
     "Column",
+    "ConcentratedDP",
     "CorrelationScreen",
     "Date",
     "DiscreteGaussianMechanism",
     "ExponentialMechanism",
+    "GaussianDP",
     "GaussianMechanism",
     "GaussianSparse",
     "GeometricMechanism",
@@ -124,17 +161,28 @@ __all__ = [
     "LapwingError",
     "Movement",
     "NoisyMaxWithGap",
+    "OneShot",
     "PermuteAndFlip",
     "Population",
+    "Preview",
     "PrivacyUnit",
+    "PureDP",
+    "QuantileChoice",
+    "QuestionStream",
     "RandomizedResponse",
     "Real",
+    "Reservation",
     "Rows",
     "Sensitive",
+    "Session",
     "SparseVector",
+    "StableKeys",
+    "StreamAnswer",
     "StreamNoise",
     "Table",
     "Text",
+    "TopChoice",
+    "Verdict",
     "YesTells",
     "advise",
     "age",
@@ -142,21 +190,27 @@ __all__ = [
     "bins",
     "by_year",
     "col",
+    "compose",
     "correlation",
     "count",
     "count_distinct",
     "count_rows",
     "covariance",
+    "create",
     "funnel",
     "gaussian_histogram",
     "geometric_histogram",
     "has",
     "mean",
     "median",
+    "open",
+    "open_account",
+    "price",
     "quantiles",
     "top",
     "total",
     "variance",
+    "workspace",
 ]
 
 

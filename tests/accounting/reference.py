@@ -5,7 +5,6 @@ bracket the truth (every loss rounded down, every loss rounded up).
 """
 
 import math
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -157,7 +156,3 @@ def laplace_cdf(epsilon):
     """The law of the loss of Laplace noise under P."""
     e = float(epsilon)
     return lambda x: 1.0 if x >= e else 0.0 if x < -e else 0.5 * math.exp((x - e) / 2)
-
-
-def fraction(value):
-    return Fraction(value) if not isinstance(value, str) else Fraction(value)

@@ -24,7 +24,7 @@ from lapwing.accounting.tilting import Tilts
 def on_line(factors, delta):
     tilts = Tilts(factors)
     target = tilts.for_delta(delta)
-    return _spectrum(factors, tilts, target).epsilon(delta, target.epsilon)
+    return _spectrum(factors, target).epsilon(delta, target.epsilon)
 
 
 def on_grid(factors, delta):

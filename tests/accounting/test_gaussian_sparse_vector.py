@@ -1,6 +1,7 @@
 """The bound on the Renyi divergence of a Gaussian sparse vector, against divergences computed from scratch."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -179,3 +180,20 @@ def test_hopelessly_little_noise_has_a_finite_price_that_joins_the_exact_one() -
 def test_an_order_that_is_none_is_refused(alpha) -> None:
     with pytest.raises(ParameterError, match="alpha"):
         renyi_bound(event(), alpha)
+
+
+@pytest.mark.parametrize("questions", [1, 10, 10**6, 10**9])
+@pytest.mark.parametrize("yeses", [1, 3, 50])
+def test_the_bound_by_counting_is_above_the_exact_sum_and_close_to_it(questions, yeses) -> None:
+    most = min(yeses, questions)
+    bound = gaussian_sparse_vector._counting_bound(601.0, questions, most)
+    # e^601 as a fraction just below it: each term is then an exact integer multiple, and the logarithm is of an integer
+    power = Fraction(601) / Fraction(math.log(2)) * (1 - Fraction(1, 10**14))
+    total = sum(math.comb(questions, i) << math.floor(i * power) for i in range(most + 1))
+    assert bound >= math.log(total)
+    assert bound <= math.log(total) + most + 60
+
+
+def test_more_questions_than_can_be_priced_are_refused() -> None:
+    with pytest.raises(ParameterError, match="at most 1000000000 questions"):
+        renyi_bound(event(questions=10**9 + 1), 2)

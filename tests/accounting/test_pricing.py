@@ -1,6 +1,8 @@
 """The price list as a whole: what is refused, what is exact, and in which order the rules stand."""
 
+import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import get_args
 
 import pytest
@@ -18,6 +20,7 @@ from lapwing.vocabulary.event import (
     DiscreteLaplaceNoise,
     ExponentialSelection,
     GaussianNoise,
+    GaussianSparseVector,
     InParallel,
     LaplaceNoise,
     PoissonSampled,
@@ -33,31 +36,31 @@ LAPLACE = LaplaceNoise(l1_sensitivity=ONE, scale=Fraction(10))
 GAUSSIAN = GaussianNoise(l2_sensitivity_squared=ONE, sigma_squared=Fraction(50))
 
 REFUSED = {
-    "no scale": LaplaceNoise(l1_sensitivity=ONE, scale=Fraction(0)),
-    "a negative scale": LaplaceNoise(l1_sensitivity=ONE, scale=Fraction(-1)),
-    "no sensitivity": DiscreteLaplaceNoise(l1_sensitivity=0, scale=ONE),
-    "half a step": DiscreteLaplaceNoise(l1_sensitivity=HALF, scale=ONE),
-    "no variance": GaussianNoise(l2_sensitivity_squared=ONE, sigma_squared=Fraction(0)),
-    "no dimension": DiscreteGaussianNoise(l2_sensitivity_squared=1, sigma_squared=ONE, dimension=0),
-    "no epsilon": PureRelease(epsilon=Fraction(0)),
-    "not a number": PureRelease(epsilon=float("nan")),
-    "a delta of one": ApproximateRelease(epsilon=ONE, delta=ONE),
-    "a negative selection": ExponentialSelection(epsilon=-ONE),
-    "one category": RandomizedResponse(epsilon=ONE, categories=1),
-    "nothing composed": Composed(parts=()),
-    "nothing in parallel": InParallel(parts=()),
-    "never repeated": Repeated(part=LAPLACE, times=0),
-    "a rate above one": PoissonSampled(part=LAPLACE, rate=Fraction(3, 2)),
-    "an empty sample": PoissonSampled(part=LAPLACE, rate=Fraction(0)),
-    "more sampled than there are": SampledWithoutReplacement(part=LAPLACE, sample_size=11, population_size=10),
-    "a bad part": Repeated(part=PureRelease(epsilon=Fraction(0)), times=2),
+    "no scale": lambda: LaplaceNoise(l1_sensitivity=ONE, scale=Fraction(0)),
+    "a negative scale": lambda: LaplaceNoise(l1_sensitivity=ONE, scale=Fraction(-1)),
+    "no sensitivity": lambda: DiscreteLaplaceNoise(l1_sensitivity=0, scale=ONE),
+    "half a step": lambda: DiscreteLaplaceNoise(l1_sensitivity=HALF, scale=ONE),
+    "no variance": lambda: GaussianNoise(l2_sensitivity_squared=ONE, sigma_squared=Fraction(0)),
+    "no dimension": lambda: DiscreteGaussianNoise(l2_sensitivity_squared=1, sigma_squared=ONE, dimension=0),
+    "no epsilon": lambda: PureRelease(epsilon=Fraction(0)),
+    "not a number": lambda: PureRelease(epsilon=float("nan")),
+    "a delta of one": lambda: ApproximateRelease(epsilon=ONE, delta=ONE),
+    "a negative selection": lambda: ExponentialSelection(epsilon=-ONE),
+    "one category": lambda: RandomizedResponse(epsilon=ONE, categories=1),
+    "nothing composed": lambda: Composed(parts=()),
+    "nothing in parallel": lambda: InParallel(parts=()),
+    "never repeated": lambda: Repeated(part=LAPLACE, times=0),
+    "a rate above one": lambda: PoissonSampled(part=LAPLACE, rate=Fraction(3, 2)),
+    "an empty sample": lambda: PoissonSampled(part=LAPLACE, rate=Fraction(0)),
+    "more sampled than there are": lambda: SampledWithoutReplacement(part=LAPLACE, sample_size=11, population_size=10),
+    "a bad part": lambda: Repeated(part=PureRelease(epsilon=Fraction(0)), times=2),
 }
 
 
-@pytest.mark.parametrize("event", REFUSED.values(), ids=REFUSED)
-def test_nonsense_is_refused_before_it_is_priced(event) -> None:
+@pytest.mark.parametrize("nonsense", REFUSED.values(), ids=REFUSED)
+def test_nonsense_is_refused_before_it_is_priced(nonsense) -> None:
     with pytest.raises(ParameterError) as refusal:
-        price(event)
+        nonsense()
     assert refusal.value.remedy
 
 
@@ -73,9 +76,82 @@ def test_an_order_that_is_none_is_refused(alpha) -> None:
         price(LAPLACE).renyi(alpha)
 
 
+STREAM = GaussianSparseVector(
+    sensitivity=ONE,
+    threshold_sigma_squared=Fraction(100),
+    query_sigma_squared=Fraction(400),
+    questions=1000,
+    yeses=1,
+    monotone=False,
+)
+
+
 def test_every_kind_of_event_has_a_line_in_the_price_list() -> None:
-    priced = {type(event) for event in [LAPLACE, GAUSSIAN, *REFUSED.values()]}
-    assert set(get_args(events.Event)) - priced == {events.GaussianSparseVector}
+    samples = [
+        STREAM,
+        LAPLACE,
+        GAUSSIAN,
+        DiscreteLaplaceNoise(l1_sensitivity=1, scale=ONE),
+        DiscreteGaussianNoise(l2_sensitivity_squared=1, sigma_squared=ONE),
+        PureRelease(epsilon=ONE),
+        ApproximateRelease(epsilon=ONE, delta=Fraction(1, 10**9)),
+        ExponentialSelection(epsilon=ONE),
+        RandomizedResponse(epsilon=ONE),
+        Composed(parts=(LAPLACE,)),
+        InParallel(parts=(LAPLACE,)),
+        Repeated(part=LAPLACE, times=2),
+        PoissonSampled(part=LAPLACE, rate=HALF),
+        SampledWithoutReplacement(part=LAPLACE, sample_size=1, population_size=2),
+    ]
+    assert all(0 < price(event).epsilon(1e-6) < math.inf for event in samples)
+    assert set(get_args(events.Event)) - {type(event) for event in samples} == set()
+
+
+def test_a_gaussian_sparse_vector_is_priced_by_its_divergences() -> None:
+    loss = price(STREAM)
+    assert loss.pure_epsilon is None
+    assert loss.rho is None
+    assert loss.epsilon(1e-6) == pytest.approx(0.7685, abs=1e-3)
+    (pair,) = loss.pairs()
+    for level in (0.0, 0.2, 0.5, 1.0):
+        assert loss.delta(level) <= pair.delta(level) * (1 + 1e-9)
+        assert pair.delta(level) <= loss.delta(level) * 1.1
+    with_noise = price(Composed(parts=(STREAM, GAUSSIAN)))
+    assert loss.epsilon(1e-6) < with_noise.epsilon(1e-6) < loss.epsilon(1e-6) + price(GAUSSIAN).epsilon(1e-6)
+
+
+EXTREMES = {
+    "tiny": Repeated(part=PureRelease(epsilon=Fraction(1, 10**12)), times=7),
+    "huge": Composed(parts=(PureRelease(epsilon=Fraction(1000)), LaplaceNoise(l1_sensitivity=ONE, scale=ONE / 900))),
+    "often": Repeated(part=ExponentialSelection(epsilon=Fraction(1, 10**6)), times=10**9),
+    "far": Repeated(part=DiscreteGaussianNoise(l2_sensitivity_squared=10**8, sigma_squared=ONE), times=3),
+    "wide": Repeated(part=DiscreteLaplaceNoise(l1_sensitivity=10**6, scale=Fraction(10**5)), times=10**6),
+    "rare": Repeated(part=PoissonSampled(part=GAUSSIAN, rate=Fraction(1, 10**6)), times=7),
+    "loud": Repeated(
+        part=PoissonSampled(part=GaussianNoise(l2_sensitivity_squared=Fraction(2500), sigma_squared=ONE), rate=HALF),
+        times=7,
+    ),
+}
+
+
+@pytest.mark.parametrize("event", EXTREMES.values(), ids=EXTREMES)
+def test_extreme_parameters_give_a_falling_profile_and_no_warning(event) -> None:
+    loss = price(event)
+    deltas = [loss.delta(level) for level in (0.0, 1e-7, 1.0, 50.0, 1e9)]
+    assert all(0 <= delta <= 1 for delta in deltas)
+    assert all(left >= right * (1 - 1e-6) for left, right in pairwise(deltas))
+    epsilons = [loss.epsilon(delta) for delta in (0.3, 1e-6, 1e-40)]
+    assert all(left <= right * (1 + 1e-6) + 1e-9 for left, right in pairwise(epsilons))
+
+
+def test_losses_beyond_the_largest_exponent_are_not_cut_off() -> None:
+    """Seven coin flips decide how often she is in the sample; each time she is costs about 1250.
+
+    So P(loss > 5000) is about P(5 or more) + P(4)/2 = 0.36, and P(7) alone is 1/128.
+    """
+    loss = price(EXTREMES["loud"])
+    assert 5000 < loss.epsilon(0.3) < 5100
+    assert loss.epsilon(1e-3) > 8600
 
 
 def test_exact_numbers_stay_exact() -> None:

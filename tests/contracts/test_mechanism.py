@@ -199,14 +199,46 @@ def test_a_refusal_of_a_value_leaks_nothing(case_and_mechanism) -> None:
     assert secret not in repr(vars(refusal.value))
 
 
+class OwnArray(np.ndarray):
+    """What a data frame might hand over."""
+
+
+SUBCLASSES = {
+    "masked": lambda values: np.ma.masked_array(values, mask=[True] * len(values)),
+    "masked nowhere": np.ma.masked_array,
+    "matrix": lambda values: np.array(values).view(np.matrix),
+    "records": lambda values: np.array(values).view(np.recarray),
+    "own": lambda values: np.array(values).view(OwnArray),
+    "no dimension": lambda values: np.array(values[0]).view(OwnArray),
+}
+
+
+@pytest.mark.parametrize("subclass", SUBCLASSES)
+def test_an_array_that_does_its_own_arithmetic_is_refused_by_its_type(case, subclass) -> None:
+    """A masked array adds no noise to what it masks: the values below would go out as they are."""
+    mechanism = case.build(**case.fixed, **case.ways[0])
+    vector = SUBCLASSES[subclass](np.atleast_1d(np.array(case.value, np.float64)).astype(np.int64))
+    for value in (vector, Sensitive(vector)):
+        with pytest.raises(ParameterError, match=r"type\(value\) = .* hand in a plain numpy\.ndarray"):
+            mechanism.release(value)
+
+
+def test_a_count_of_values_is_checked_however_the_noise_is_said(case) -> None:
+    if "values" in case.margin and "bins" not in case.fixed:
+        for way in case.ways:
+            with pytest.raises(ParameterError, match="values = 'abc' is no number"):
+                case.build(**case.fixed, **way, values="abc")
+
+
 def test_every_mechanism_is_here() -> None:
     """A new mechanism file is held to the contract, or says here that it is none."""
     from pathlib import Path  # noqa: PLC0415
 
     import lapwing.mechanisms  # noqa: PLC0415 - only to find its files
 
-    support = {"calibration", "margins", "mechanism", "noisy_sums", "scores", "tails"}
-    sparse = {"above_threshold"}
+    support = {"calibration", "margins", "mechanism", "noisy_sums", "scores", "sums_of_noise", "tails"}
+    # these have contracts of their own: streams, keys that only the data knows, choices among the cells of one count
+    sparse = {"above_threshold", "stable_keys", "ranked_choice"}
     files = {path.stem for path in Path(lapwing.mechanisms.__file__).parent.glob("[!_]*.py")}
     covered = {case.build.__module__.rpartition(".")[2] for case in CASES.values()}
     assert {f for f in files - support - sparse - covered if not f.startswith("sparse_vector")} == set()

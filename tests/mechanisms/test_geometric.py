@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise
 from mechanisms import laws_by_hand as by_hand
 from statistical.goodness import fits, integer_p_value
@@ -53,3 +54,30 @@ def test_a_wanted_accuracy_costs_the_smallest_epsilon_of_six_digits(within, conf
         law = by_hand.discrete_laplace(2 / epsilon, 1500)
         assert ((1 - by_hand.tail(law, within)) ** values >= by_hand.number(confidence)) is enough
     assert mechanism.margin(confidence, values=values) == within
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity", "said"),
+    [
+        (50, 1, "epsilon = 50 is too large for sensitivity 1; stay at or below 20"),
+        (61, 3, "epsilon = 61 is too large for sensitivity 3; stay at or below 60"),
+        ("1e-12", 1, "epsilon = '1e-12' is too small for sensitivity 1; stay at or above 1/274877906944"),
+    ],
+    ids=["large", "large for three", "small"],
+)
+def test_an_epsilon_out_of_reach_is_refused_in_its_own_terms(epsilon, sensitivity, said) -> None:
+    with pytest.raises(ParameterError) as refusal:
+        GeometricMechanism(l1_sensitivity=sensitivity, epsilon=epsilon)
+    assert str(refusal.value) == said
+    assert GeometricMechanism(l1_sensitivity=3, epsilon=60).epsilon == 60
+
+
+def test_a_dimension_is_kept_to_where_it_is_said() -> None:
+    pair = GeometricMechanism(l1_sensitivity=1, epsilon=1, dimension=2)
+    assert pair.release([1, 2]).shape == (2,)
+    for wrong in (1, [1], [1, 2, 3]):
+        with pytest.raises(ParameterError, match="does not have the 2 coordinates"):
+            pair.release(wrong)
+    assert isinstance(GeometricMechanism(l1_sensitivity=1, epsilon=1, dimension=1).release(1), int)
+    with pytest.raises(ParameterError, match="dimension = 0 is out of range"):
+        GeometricMechanism(l1_sensitivity=1, epsilon=1, dimension=0)

@@ -9,6 +9,7 @@ from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms import laws_by_hand as by_hand
 
 MOVES = {  # what one person's difference does to three bins
@@ -66,6 +67,17 @@ def test_an_accuracy_is_meant_of_all_bins_at_once() -> None:
         assert mp.mpf("0.9") <= (1 - by_hand.tail(law, 15)) ** 20 < mp.mpf("0.9001")
 
 
-def test_a_gaussian_histogram_has_its_bins() -> None:
-    with pytest.raises(ParameterError, match="does not have the 9 coordinates"):
-        gaussian_histogram(bins=9, adjacency=Adjacency.ADD_REMOVE, rho=1).release([1, 2, 3])
+@pytest.mark.parametrize("counts", [[1, 2, 3], [1] * 10, 5], ids=["few", "many", "one"])
+@pytest.mark.parametrize(("histogram", "cost"), [(geometric_histogram, "epsilon"), (gaussian_histogram, "rho")])
+def test_a_histogram_has_its_bins(histogram, cost, counts) -> None:
+    mechanism = histogram(bins=9, adjacency=Adjacency.ADD_REMOVE, **{cost: 1})
+    for value in (counts, Sensitive(counts)):
+        with pytest.raises(ParameterError, match="does not have the 9 coordinates"):
+            mechanism.release(value)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", None, 1], ids=repr)
+@pytest.mark.parametrize(("histogram", "cost"), [(geometric_histogram, "epsilon"), (gaussian_histogram, "rho")])
+def test_what_is_no_adjacency_is_refused(histogram, cost, adjacency) -> None:
+    with pytest.raises(ParameterError, match=r"is no adjacency; write Adjacency\.ADD_REMOVE or Adjacency\.REPLACE"):
+        histogram(bins=9, adjacency=adjacency, **{cost: 1})

@@ -119,6 +119,58 @@ def test_sums_saturate(left, right) -> None:
     assert total.tolist() == [min(max(x + right, -(2**63)), 2**63 - 1) for x in left]
 
 
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
+def test_integers_are_read_in_either_byte_order(kind, order) -> None:
+    ends = np.iinfo(kind)
+    array = np.array([ends.min, 1, ends.max], np.dtype(kind).newbyteorder(order))
+    exact = [ends.min, 1, ends.max]
+    assert integers(array).tolist() == [min(x, 2**63 - 1) for x in exact]
+    assert add_noise(array, Scripted(0, 0, 3)).tolist()[2] == min(ends.max + 3, 2**63 - 1)
+    for step in (Fraction(1, 4), Fraction(1), Fraction(2), Fraction(1024), *(Fraction(2) ** k for k in range(60, 68))):
+        assert Grid(step).steps(array).tolist() == [Grid(step).steps(x) for x in exact]
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
+def test_floats_are_read_in_either_byte_order(kind, order) -> None:
+    array = np.array([1.5, -0.25, math.nan], np.dtype(kind).newbyteorder(order))
+    assert Grid("1/4").steps(array).tolist() == [6, -1, 0]
+
+
+@given(values=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=6), exponent=st.integers(-70, 70))
+def test_a_vector_of_integers_goes_to_the_grid_as_its_numbers_do(values, exponent) -> None:
+    grid = Grid(Fraction(2) ** exponent)
+    one_by_one = [grid.steps(value) for value in values]
+    assert grid.steps(np.array(values, np.int64)).tolist() == grid.steps(values).tolist() == one_by_one
+
+
+@pytest.mark.parametrize("value", [5, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("noise", [7, -7])
+def test_an_array_of_no_dimension_is_a_number_whatever_the_noise(value, noise) -> None:
+    assert add_noise(np.array(value), Scripted(noise)) == value + noise
+    assert add_noise(Sensitive(np.array(value)), Scripted(noise), 1) == value + noise
+    assert type(Grid("1/4").add_noise(np.array(float(value)), Scripted(noise), 1)) is float
+    assert saturating_sum(np.array(value), np.array(noise)) == min(max(value + noise, -(2**63)), 2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    "value", [np.array("5"), np.array(5, object), np.array(1j), np.array(0.5, np.longdouble)], ids=repr
+)
+def test_an_array_of_no_dimension_is_refused_by_its_type(value) -> None:
+    for convert in (integers, Grid("1/4").steps):
+        with pytest.raises(ParameterError, match=r"holds something that is no (integer|number)"):
+            convert(value)
+
+
+@pytest.mark.parametrize(
+    "value", [[1, 2.5], (1, 2.5), np.array([1, 2.5]), [1, "2"]], ids=["list", "tuple", "array", "text"]
+)
+def test_who_brings_real_values_is_told_where_they_belong(value) -> None:
+    with pytest.raises(ParameterError, match="holds something that is no integer; use LaplaceMechanism or Gauss"):
+        add_noise(Sensitive(value), Scripted(0, 0))
+
+
 def test_a_release_leaves_the_callers_vector_alone() -> None:
     vector = np.arange(4)
     add_noise(vector, Scripted(1, 1, 1, 1))

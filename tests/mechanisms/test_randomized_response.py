@@ -131,3 +131,9 @@ def test_estimates_need_a_count_for_every_category(counts) -> None:
 def test_an_epsilon_that_promises_nothing_is_refused() -> None:
     with pytest.raises(ParameterError, match="epsilon = 41 promises nothing"):
         RandomizedResponse(epsilon=41)
+
+
+@pytest.mark.parametrize("counts", ["ab", ["a", "b"], None, [1, [2]], [1, 2, 3]], ids=repr)
+def test_what_counts_no_answers_is_refused(counts) -> None:
+    with pytest.raises(ParameterError, match="is no count of every category"):
+        RandomizedResponse(epsilon=1).estimate(counts)

@@ -6,11 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.mechanisms.exponential import ExponentialMechanism
+from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.mechanisms.scores import ScoreLattice
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.sensitive import Sensitive
+from mechanisms import choices_by_hand
 
 LATTICE = ScoreLattice(candidates=3, epsilon=Fraction(1), multiplier=7, floor=5, unit_bits=40)
 
@@ -50,7 +52,7 @@ def test_rounding_real_scores_is_paid_for(selector) -> None:
 
 def test_only_whole_scores_need_no_grid() -> None:
     whole = PermuteAndFlip(sensitivity=1, candidates=2, epsilon=1)
-    with pytest.raises(ParameterError, match="hand in an integer or a vector of integers"):
+    with pytest.raises(ParameterError, match="hand in an integer for every candidate, or give a grid"):
         whole.release(Sensitive(np.array([0.5, 1.0])))
     with pytest.raises(ParameterError, match=r"sensitivity = 0\.5 is not a whole number"):
         PermuteAndFlip(sensitivity=0.5, candidates=2, epsilon=1)
@@ -80,5 +82,59 @@ def test_an_epsilon_beyond_the_lattice_is_refused(epsilon) -> None:
 
 @pytest.mark.parametrize("scores", [[1, 2], [[1, 2, 3]], 5, [1, 2, 3, 4]], ids=["few", "nested", "one", "many"])
 def test_the_number_of_scores_is_that_of_the_candidates(scores) -> None:
-    with pytest.raises(ParameterError, match=r"type\(value\)|does not have the 3 coordinates"):
+    with pytest.raises(
+        ParameterError, match=r"holds something that is no integer|one score for each of the candidates"
+    ):
         LATTICE.offsets(scores)
+
+
+@pytest.mark.parametrize("given", [True, "add-remove", 1], ids=repr)
+def test_what_is_no_adjacency_is_refused_as_such(given) -> None:
+    with pytest.raises(ParameterError, match=r"is no adjacency; write Adjacency\.ADD_REMOVE, or leave it out"):
+        PermuteAndFlip(sensitivity=1, candidates=2, epsilon=1, monotone_under=given)
+
+
+SELECTORS = [PermuteAndFlip, ExponentialMechanism, NoisyMaxWithGap]
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_margins_cover_what_the_grid_rounds_away(selector) -> None:
+    """The scores 0.5 and 1.49 are 0.99 apart, and both are read as 1: either wins about half the time."""
+    mechanism = selector(sensitivity=1, candidates=2, epsilon=20, grid=1, monotone_under=Adjacency.ADD_REMOVE)
+    assert mechanism.margin("0.99") >= 1
+    assert mechanism.confidence("0.99") <= 0.5
+    assert mechanism.confidence(mechanism.margin("0.99")) >= 0.99 - 1e-9
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_margins_with_a_grid_hold_for_scores_between_its_points(selector) -> None:
+    """The chance of a choice below the margin is computed from the offsets, for all scores on a much finer grid."""
+    mechanism = selector(sensitivity="1/2", candidates=2, epsilon=4, grid="1/2")
+    choose = (
+        choices_by_hand.exponential_weights if selector is ExponentialMechanism else choices_by_hand.permute_and_flip
+    )
+    lattice = _lattice_of(mechanism)
+    for best in np.linspace(0, 0.5, 9):
+        for behind in np.linspace(0, 3, 25):
+            chances = choose([int(o) for o in lattice.offsets([best, best - behind])], 2**lattice.unit_bits)
+            assert mechanism.confidence(behind * (1 - 1e-9) - 1e-9) <= chances[0]
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_an_accuracy_leaves_room_for_the_grid(selector) -> None:
+    wanted = {"sensitivity": 1, "candidates": 2, "confidence": "0.99", "grid": 1}
+    assert 2.9 < selector(**wanted, within=3).margin("0.99") <= 3
+    for within in ("0.5", 1):
+        with pytest.raises(ParameterError, match="is not above the step of the grid"):
+            selector(**wanted, within=within)
+
+
+def test_the_lemma_leaves_room_for_the_grid() -> None:
+    whole, rounded = (ExponentialMechanism(sensitivity=1, candidates=9, epsilon=1, grid=grid) for grid in (None, 1))
+    assert rounded.utility(3) == pytest.approx(whole.utility(3) + 1)
+
+
+def _lattice_of(mechanism):
+    if isinstance(mechanism, NoisyMaxWithGap):
+        return mechanism._selector.lattice
+    return mechanism.lattice if isinstance(mechanism, PermuteAndFlip) else mechanism._lattice

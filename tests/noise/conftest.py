@@ -1,3 +1,4 @@
+import ctypes
 import os
 import pickle
 import sys
@@ -9,13 +10,13 @@ import pytest
 
 @pytest.fixture
 def in_a_fork():
-    """Run a function in a forked child and return what it returned there."""
+    """Run a function in a forked child and return what it returned there; `fork` is how to make the child."""
 
-    def run(function):
+    def run(function, fork=os.fork):
         reader, writer = os.pipe()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of forks beside threads
-            child = os.fork()
+            child = fork()
         if child == 0:
             try:
                 os.write(writer, pickle.dumps(function()))
@@ -49,3 +50,9 @@ def in_threads():
         return answers
 
     return run
+
+
+@pytest.fixture
+def unseen_fork():
+    """A fork by the C library, as an extension module would make it: none of Python's hooks is called."""
+    return ctypes.CDLL(None).fork

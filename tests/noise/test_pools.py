@@ -150,3 +150,20 @@ def test_a_law_whose_pool_was_let_go_finds_another() -> None:
     laws._shared_pool.cache_clear()
     assert law._pool_reference() is None
     assert isinstance(law.draw(), int)
+
+
+def test_a_fork_that_python_does_not_see_shares_no_draws(in_a_fork, unseen_fork) -> None:
+    LARGE.draw()
+    LARGE.draw_many(5)
+
+    def stream():
+        return [LARGE.draw() for _ in range(20)] + LARGE.draw_many(20).tolist() + LARGE.draw_many(3000)[:20].tolist()
+
+    streams = [in_a_fork(stream, unseen_fork), in_a_fork(stream, unseen_fork), stream()]
+    values = [value for each in streams for value in each]
+    assert len(set(values)) == len(values)
+
+
+def test_vectors_alone_are_not_shared_either(in_a_fork, unseen_fork) -> None:
+    LARGE.draw_many(5)
+    assert not set(in_a_fork(lambda: LARGE.draw_many(50).tolist(), unseen_fork)) & set(LARGE.draw_many(50).tolist())

@@ -94,3 +94,11 @@ def test_without_openssl_the_operating_system_gives_the_bytes() -> None:
 
 def test_a_fork_is_possible_here() -> None:
     assert hasattr(os, "fork")  # else the tests above would have tested nothing
+
+
+def test_a_fork_that_python_does_not_see_shares_no_bytes(in_a_fork, unseen_fork) -> None:
+    SYSTEM.take(8)
+    assert in_a_fork(lambda: SYSTEM.take(32), unseen_fork) != SYSTEM.take(32)
+    source = SystemRandomness(Counting())
+    source.take(8)
+    assert in_a_fork(lambda: (source.take(0), source._block)[1], unseen_fork) != source._block

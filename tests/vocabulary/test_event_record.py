@@ -11,23 +11,31 @@ from lapwing.vocabulary import event as events
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event_record import _KINDS, from_record, to_record
 
-numbers = st.fractions(min_value=-(10**20), max_value=10**20)
-wholes = st.integers(min_value=-(10**30), max_value=10**30)
+numbers = st.fractions(min_value=Fraction(1, 10**20), max_value=10**20)
+wholes = st.integers(min_value=2, max_value=10**30)
+rates = st.fractions(min_value=Fraction(1, 10**6), max_value=1)
+chances = st.fractions(min_value=Fraction(1, 10**20), max_value=Fraction(99, 100))
 LEAVES = [kind for kind in get_args(events.Event) if not {"part", "parts"} & {f.name for f in fields(kind)}]
 BY_TYPE = {Fraction: numbers, int: wholes, bool: st.booleans()}
 
 
 def leaf(kind):
-    return st.builds(kind, **{field.name: BY_TYPE[field.type] for field in fields(kind)})
+    return st.builds(kind, **{f.name: chances if f.name == "delta" else BY_TYPE[f.type] for f in fields(kind)})
 
 
 def inside(parts):
     return st.one_of(
-        st.builds(events.Composed, parts=st.lists(parts, max_size=3).map(tuple)),
-        st.builds(events.InParallel, parts=st.lists(parts, max_size=3).map(tuple)),
+        st.builds(events.Composed, parts=st.lists(parts, min_size=1, max_size=3).map(tuple)),
+        st.builds(events.InParallel, parts=st.lists(parts, min_size=1, max_size=3).map(tuple)),
         st.builds(events.Repeated, part=parts, times=wholes),
-        st.builds(events.PoissonSampled, part=parts, rate=numbers),
-        st.builds(events.SampledWithoutReplacement, part=parts, sample_size=wholes, population_size=wholes),
+        st.builds(events.PoissonSampled, part=parts, rate=rates),
+        st.builds(
+            lambda part, sizes: events.SampledWithoutReplacement(
+                part=part, sample_size=min(sizes), population_size=max(sizes)
+            ),
+            parts,
+            st.tuples(wholes, wholes),
+        ),
     )
 
 
@@ -46,6 +54,12 @@ def test_an_event_survives_json(event) -> None:
 @given(any_event)
 def test_one_event_has_one_record(event) -> None:
     assert to_record(from_record(to_record(event))) == to_record(event)
+
+
+@pytest.mark.parametrize("epsilon", ["0/1", "-1/2"])
+def test_a_record_of_what_cannot_happen_is_refused(epsilon) -> None:
+    with pytest.raises(ParameterError, match="epsilon"):
+        from_record({"kind": "pure-release", "epsilon": epsilon})
 
 
 def test_a_field_with_a_default_may_be_missing_from_an_old_record() -> None:

@@ -21,7 +21,8 @@ from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Gaussian
 PRECISION = 1e-6
 """How close to the least noise a search comes, as a share of it."""
 
-_WIDEST = 2.0**60
+_MOST_DOUBLINGS = 60
+_MOST_USES = 2**60
 
 
 def share_of(budget: Guarantee, loss: PricedLoss) -> float:
@@ -74,36 +75,40 @@ def least_scale(
         share = share_of(budget, price(Repeated(part=event_at(Fraction(scale)), times=times)))
         return math.log(share) if share > 0 else -math.inf
 
-    high = start = float(positive("near", near))
-    above = excess(high)
-    while above > 0:
-        high, above = 2 * high, excess(2 * high)
-        if high > _WIDEST * start:
-            raise ParameterError(
-                "budget", budget, reason="is met by no amount of this noise", remedy="use another kind of budget"
-            )
-    low, below = high / 2, excess(high / 2)
-    while below <= 0:
-        high, above, low, below = low, below, low / 2, excess(low / 2)
-        if low < start / _WIDEST:
-            return Fraction(high)
-    return Fraction(_least(excess, low, below, high, above))
+    low = high = float(positive("near", near))
+    below = above = excess(high)
+    for _ in range(_MOST_DOUBLINGS):
+        if above <= 0 < below:
+            return Fraction(_least(excess, low, below, high, above))
+        if above > 0:
+            low, below, high = high, above, 2 * high
+            above = excess(high)
+        else:
+            high, above, low = low, below, low / 2
+            below = excess(low)
+    if below <= 0:
+        return Fraction(high)
+    raise ParameterError(
+        "budget", budget, reason="is met by no amount of this noise", remedy="use another kind of budget"
+    )
 
 
 def _least(excess: Callable[[float], float], low: float, below: float, high: float, above: float) -> float:
-    """Return the end `high` of a bracket that shrinks around the root, by the Illinois rule on logarithms."""
-    while high - low > PRECISION * high:
-        if math.isfinite(above) and math.isfinite(below):
-            slope = below / (below - above)
-            middle = low * (high / low) ** min(max(slope, 0.01), 0.99)
-        else:
-            middle = math.sqrt(low * high)
-        middle = min(max(middle, low * (1 + PRECISION / 4)), high * (1 - PRECISION / 4))
+    """Return the upper end of a bracket that shrinks around the root, by the Illinois rule on logarithms.
+
+    The steps aim a hair above the root: an end that is met by less than `PRECISION` is good enough.
+    """
+    reached, moved_high = above, None
+    while high - low > PRECISION * high and reached < -PRECISION:
+        share = (below + PRECISION / 2) / (below - above) if math.isfinite(below - above) else 0.5
+        middle = low * (high / low) ** min(max(share, 0.001), 0.999)
         found = excess(middle)
         if found <= 0:
-            high, above, below = middle, found, below / 2
+            below = below / 2 if moved_high is True else below
+            high, above, reached, moved_high = middle, found, found, True
         else:
-            low, below, above = middle, found, above / 2
+            above = above / 2 if moved_high is False else above
+            low, below, moved_high = middle, found, False
     return high
 
 
@@ -129,7 +134,7 @@ def most_uses(event: Event, budget: Guarantee) -> int:
     enough = 1
     while fits(2 * enough):
         enough *= 2
-        if enough > _WIDEST:
+        if enough > _MOST_USES:
             return enough
     too_many = 2 * enough
     while too_many - enough > 1:

@@ -36,7 +36,7 @@ def advanced_epsilon(*, epsilon: float, times: int, delta: float, delta_each: fl
 def corollary_epsilon_each(*, epsilon: float, times: int, delta: float) -> float:
     """Return epsilon / sqrt(8 k ln(1/delta)), what Corollary 5 of document 000 lets each of k pure releases spend.
 
-    It is safe for epsilon < 1, and wasteful: below 8 ln(1/delta) releases, epsilon / k is more.
+    It is safe for epsilon < 1 and delta < 0.88, and wasteful: below 8 ln(1/delta) releases, epsilon / k is more.
 
     Examples
     --------
@@ -46,4 +46,9 @@ def corollary_epsilon_each(*, epsilon: float, times: int, delta: float) -> float
     e, k = float(positive("epsilon", epsilon)), whole("times", times)
     if e >= 1:
         raise ParameterError("epsilon", epsilon, reason="is not below 1", remedy="ask calibration for the best split")
+    if probability("delta", delta) > _LARGEST_DELTA:
+        raise ParameterError("delta", delta, reason="is so large that the corollary fails", remedy="stay below 0.88")
     return e / math.sqrt(-8 * k * math.log(float(probability("delta", delta)))) * (1 - ROUND_OFF)
+
+
+_LARGEST_DELTA = 0.88

@@ -149,7 +149,7 @@ class _Releases:
 
     def _solved(self, rule: Rule, epsilon: float) -> float:
         if self.epsilon(rule, _SMALLEST_DELTA) <= epsilon:
-            return 0.0 if rule is Rule.BASIC else _SMALLEST_DELTA
+            return 0.0 if rule is Rule.BASIC and None not in map(self._stated, self.uses) else _SMALLEST_DELTA
         low, high = math.log(_SMALLEST_DELTA), 0.0
         while high - low > 1e-9:  # noqa: PLR2004 - nine digits of delta
             middle = (low + high) / 2
@@ -162,7 +162,7 @@ class _Releases:
     def _basic(self, delta: float) -> float:
         """Add up epsilons: what has none is taken at an equal share of the delta that the others leave."""
         stated = [(self._stated(event), times) for event, times in self.uses.items()]
-        left = delta - sum(each[1] * times for each, times in stated if each is not None)
+        left = Fraction(delta) - sum(each[1] * times for each, times in stated if each is not None)
         sharing = sum(times for each, times in stated if each is None)
         if left < 0 or (sharing and left <= 0):
             return math.inf

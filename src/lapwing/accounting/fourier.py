@@ -26,7 +26,7 @@ TOLERANCE = 4e-6
 """The share of epsilon that the grid may cost."""
 
 _FEWEST_POINTS = 1 << 12
-_MOST_POINTS = 1 << 22
+_MOST_POINTS = 1 << 20
 _LOG_LOST = -16.0
 """log of the share of delta that may be lost above a window, and in the tails of the single laws."""
 
@@ -34,6 +34,11 @@ _LOG_ALIASED = -9.0
 """log of the tilted mass that may lie below a window; it comes back at the top, where it weighs little."""
 
 _DEAD = 2.0**-80
+_CLOSE = 0.9
+_LEAST_DELTA = 1e-40
+_TINIEST = 1e-290
+"""Masses below this are counted as lost: tilting them could overflow."""
+_MOST_SLOPES = 16
 
 _LOG_LOST_OF_PAIR = -40.0
 _POINTS_OF_PAIR = 1 << 14
@@ -57,14 +62,33 @@ class Grid:
 def epsilon_on_grid(factors: Sequence[Factor], tilts: Tilts, delta: float) -> float:
     """Return an epsilon >= 0 for which the composition is (epsilon, delta)-indistinguishable in this order."""
     target = tilts.for_delta(delta)
-    while (found := convolve(factors, plan(factors, tilts, target)).epsilon(delta)) is None:
+    found = _epsilon(factors, tilts, target, delta)
+    if _CLOSE * target.epsilon < found < math.inf:
+        return found
+    # a heavy tail: the tilt that is best for the bound is too steep for the answer, so take the one best for that
+    return min(found, _epsilon(factors, tilts, tilts.for_epsilon(found, target.log_delta), delta))
+
+
+def _epsilon(factors: Sequence[Factor], tilts: Tilts, target: Target, delta: float) -> float:
+    while True:
+        grid = plan(factors, tilts, target)
+        found = convolve(factors, grid).epsilon(delta)
+        if found is not None:
+            return found
+        if target.index == 0:
+            return max(grid.low, 0.0)  # the profile is below delta there already
         target = replace(target, index=max(0, target.index - 8))  # the answer lies below the window: tilt less
-    return found
 
 
 def delta_on_grid(factors: Sequence[Factor], tilts: Tilts, epsilon: float) -> float:
-    """Return a delta for which the composition is (epsilon, delta)-indistinguishable in this order."""
+    """Return a delta for which the composition is (epsilon, delta)-indistinguishable in this order.
+
+    Where it would be far below 1e-40 that is what is said: a profile falls, and nobody will miss the difference.
+    """
+    epsilon = min(epsilon, tilts.for_delta(_LEAST_DELTA).epsilon)
     grid = plan(factors, tilts, tilts.for_epsilon(epsilon))
+    if grid.low - epsilon > grid.high - grid.low:
+        return 1.0  # nearly all of the mass lies far above
     low = min(grid.low, epsilon)
     return convolve(factors, replace(grid, low=low, high=max(grid.high, low + grid.step))).delta(epsilon)
 
@@ -98,7 +122,8 @@ def plan(factors: Sequence[Factor], tilts: Tilts, target: Target) -> Grid:
     lowest = sum(span[0] * times for span, (_, times) in zip(spans, factors, strict=True))
     highest = sum(span[1] * times for span, (_, times) in zip(spans, factors, strict=True))
     low = max(tilts.lowest(target, _LOG_ALIASED), lowest)
-    high = max(min(tilts.highest(log_lost), highest), low)
+    high = min(tilts.highest(log_lost), highest)
+    high = max(min(high + max(0.0, low + target.period - high), highest), low)
     scale = max(target.epsilon, (high - low) / 16)
     finest = max(high - low, *(top - bottom for bottom, top in spans)) / _MOST_POINTS
     step = max(_step(factors, target.slope, scale, high - low), finest)
@@ -133,24 +158,36 @@ def convolve(factors: Sequence[Factor], grid: Grid) -> Window:
     points = next_fast_len(math.ceil((grid.high - grid.low) / grid.step) + 2, real=True)
     spectrum: NDArray[Any] = np.ones(points // 2 + 1, np.complex128)
     for cumulant, (lattice, times) in zip(cumulants, placed, strict=True):
-        tilted = lattice.masses * np.exp(grid.slope * lattice.losses - cumulant)
+        exponents = np.minimum(grid.slope * lattice.losses - cumulant, 700.0)
+        tilted = np.where(lattice.masses > _TINIEST, lattice.masses, 0.0) * np.exp(exponents)
         spectrum *= _power(rfft(_fold(tilted, points)), times)
     round_off = (uses + len(placed) + 2) * (8 * math.log2(points) + 8) * UNIT
     tilted = np.maximum(np.roll(irfft(spectrum, points), -(first % points)), 0.0) + round_off
     losses = start + grid.step * np.arange(first, first + points, dtype=np.float64)
     masses = tilted * np.exp(np.minimum(total - grid.slope * losses, 700.0))
     masses *= 1 + 16 * UNIT * (uses + grid.slope * (reach + abs(start))) + ROUND_OFF  # from taking off the tilt
-    infinite = -math.expm1(sum(times * math.log1p(-lattice.infinite_mass) for lattice, times in placed))
+    infinite = uses * points * _TINIEST - math.expm1(
+        sum(times * math.log1p(-lattice.infinite_mass) for lattice, times in placed)
+    )
     margin = sum(times * lattice.margin for lattice, times in placed)
-    return Window(losses, masses, infinite + _above(placed, float(losses[-1]), grid.steeper), margin)
+    return Window(
+        losses, masses, infinite + _above(placed, float(losses[-1]), grid.steeper, 10 * uses * grid.tail), margin
+    )
 
 
-def _above(placed: Sequence[tuple[Lattice, int]], top: float, slope: float) -> float:
-    """Return a bound of the mass above the window, by Chernoff's inequality."""
+def _above(placed: Sequence[tuple[Lattice, int]], top: float, slope: float, enough: float) -> float:
+    """Return a bound of the mass above the window (Chernoff), trying gentler slopes until it is enough."""
     if sum(times * lattice.highest for lattice, times in placed) <= top:
         return 0.0
-    exponent = sum(times * lattice.cumulant(slope) for lattice, times in placed) - slope * top
-    return math.exp(min(0.0, exponent))
+    least = 1.0
+    for _ in range(_MOST_SLOPES):
+        exponent = sum(times * lattice.cumulant(slope) for lattice, times in placed) - slope * top
+        error = 16 * UNIT * (sum(times * (1 + slope * lattice.reach) for lattice, times in placed) + slope * abs(top))
+        least = min(least, math.exp(min(0.0, exponent + error)))
+        if least <= enough:
+            break
+        slope /= 2**0.25
+    return least
 
 
 def _fold(masses: Floats, points: int) -> Floats:

@@ -7,6 +7,7 @@ below its chord plus a bound on its curvature, and this is what enters. Numbers 
 Unit: the deviation of the query noise, so that `width` below is how far one person moves a comparison, in deviations.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,15 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, log_ndtr, logsumexp
 
+from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVector
 
 Floats = NDArray[np.float64]
 
+MOST_QUESTIONS = 10**9
+"""More are not priced: by then a person would have had to ask one question a second for thirty years."""
+
 _LOWEST = -9.0  # in deviations: below it, a comparison is above with probability 1 - 1e-19
 _FINENESS = 200.0  # grid steps per deviation and per root of alpha
 _LARGEST_EXPONENT = 600.0  # e^600 still squares to a float
-_NUDGE = 1e-13  # far above the rounding error of one step, far below what one step adds
+_NUDGE = 1e-13  # added to the logarithm of every step, for the rounding of its few operations
+_TILT = 1e-14  # and this relative to it, for a logarithm that is itself large: dozens of roundings of 1.1e-16
+_SLACK = 1e-4  # on slopes and curvatures, which only decide how much a cell is raised
 _ONE_BY_ONE = 1024  # so many questions are stepped one at a time, later ones in blocks of 1/256 of those done
 _BLOCK = 256
 _GUESS = 1.1
@@ -57,6 +64,13 @@ def renyi_bound(event: GaussianSparseVector, alpha: float) -> float:
     """
     if not 1 < alpha < np.inf:
         raise ParameterError("alpha", alpha, reason="is no Renyi order", remedy="write a finite number above 1")
+    if event.questions > MOST_QUESTIONS:
+        raise ParameterError(
+            "questions",
+            event.questions,
+            reason="are more than can be priced",
+            remedy=f"open a stream for at most {MOST_QUESTIONS} questions",
+        )
     span = event.sensitivity if event.monotone else 2 * event.sensitivity
     width = _above(float(span**2 / event.query_sigma_squared) ** 0.5)
     threshold_part = _above(alpha * float(event.sensitivity**2 / event.threshold_sigma_squared) / 2)
@@ -81,7 +95,7 @@ def _log_v(width: float, alpha: float, questions: int, yeses: int, with_gap: boo
     log_v, done = np.zeros(yeses + 1), 0
     while done < questions:
         block = 1 if done < _ONE_BY_ONE else min(questions - done, done // _BLOCK)
-        log_v[1:] += _growth_in_block(front, log_v, block)
+        log_v[1:] = (log_v[1:] + _growth_in_block(front, log_v, block)) * (1 + _TILT)
         done += block
     return _above(float(log_v[-1]))
 
@@ -105,10 +119,14 @@ def _growth_in_block(front: "_Front", log_v: Floats, block: int) -> Floats:
 
 
 def _counting_bound(exponent: float, questions: int, yeses: int) -> float:
-    """Return ln of the sum of (questions choose i) e^(i exponent) over i <= yeses: V when yes(x) <= e^exponent."""
+    """Return more than ln of the sum of (questions choose i) e^(i exponent) over i <= yeses: V if yes(x) <= e^exponent.
+
+    (k choose i) is at most k^i/i!, which has no difference of large logarithms in it.
+    """
     i = np.arange(yeses + 1)
-    binomial = gammaln(questions + 1) - gammaln(i + 1) - gammaln(questions - i + 1)
-    return _above(float(logsumexp(binomial + i * exponent)))
+    growing, factorials = i * (math.log(questions) + exponent), gammaln(i + 1)
+    above = growing * (1 + ROUND_OFF) - factorials * (1 - ROUND_OFF)
+    return float(logsumexp(above)) * (1 + ROUND_OFF) + ROUND_OFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +140,7 @@ class _Front:
     def log_growth(self, ratio: Floats) -> Floats:
         """Return ln max(ratio * yes + no): how much V(., j) grows when V(., j-1)/V(., j) is `ratio`, in [0, 1]."""
         corner = np.searchsorted(self.turns, ratio)
-        growth: Floats = np.log(ratio * self.yes[corner] + self.no[corner]) + _NUDGE
+        growth: Floats = np.log(ratio * self.yes[corner] + self.no[corner]) * (1 + _TILT) + _NUDGE
         return growth
 
 
@@ -149,14 +167,15 @@ def _moment(x: Floats, width: float, alpha: float, *, sign: int) -> tuple[Floats
     the logarithm has the slope sign * ((alpha-1) t(x) - alpha t(x - width)), and |t'(x)| is at most 1 and t (t + |x|).
     """
     log_far, log_near = log_ndtr(-sign * (x - width)), log_ndtr(-sign * x)
-    rounding = (np.abs(log_far) + np.abs(log_near)) * alpha * 1e-14
+    rounding = (np.abs(log_far) + np.abs(log_near)) * alpha * ROUND_OFF
     log_moment = alpha * log_far + (1 - alpha) * log_near + rounding
     near, far = _hazard(x, log_near), _hazard(x - width, log_far)
     least, most = _range_per_cell((alpha - 1) * near, -alpha * far, rising=sign == 1)
-    slope, step = np.maximum(np.abs(least), np.abs(most)), x[1] - x[0]
+    slack = _SLACK * alpha * (_larger_end(near) + _larger_end(far))
+    slope, step = np.maximum(np.abs(least), np.abs(most)) + slack, x[1] - x[0]
     bend = alpha * np.maximum(_hazard_slope(x, near), _hazard_slope(x - width, far))
     largest = np.exp(np.maximum(log_moment[:-1], log_moment[1:]) + step * slope / 2)
-    return np.exp(log_moment), step**2 / 8 * largest * (bend + slope**2)
+    return np.exp(log_moment), step**2 / 8 * largest * (bend + slope**2) * (1 + _SLACK)
 
 
 def _hazard(x: Floats, log_tail: Floats) -> Floats:
@@ -164,9 +183,13 @@ def _hazard(x: Floats, log_tail: Floats) -> Floats:
     return hazard
 
 
+def _larger_end(values: Floats) -> Floats:
+    return np.maximum(values[:-1], values[1:])
+
+
 def _hazard_slope(x: Floats, hazard: Floats) -> Floats:
     """Bound |t'| = t |t ± x| on every cell."""
-    most, farthest = np.maximum(hazard[:-1], hazard[1:]), np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
+    most, farthest = _larger_end(hazard), _larger_end(np.abs(x))
     slope: Floats = np.minimum(1.0, most * (most + farthest))
     return slope
 
@@ -184,9 +207,9 @@ def _gap_moment(x: Floats, width: float, alpha: float) -> tuple[Floats, Floats]:
     log_all = alpha * (alpha - 1) * width**2 / 2
     u = x - alpha * width
     nearest = np.where((u[:-1] < 0) & (u[1:] > 0), 0.0, np.minimum(np.abs(u[:-1]), np.abs(u[1:])))
-    farthest = np.maximum(np.abs(u[:-1]), np.abs(u[1:]))
-    bend = np.exp(log_all - nearest**2 / 2) / np.sqrt(2 * np.pi) * farthest
-    moment: Floats = np.exp(log_all + log_ndtr(-u)) * (1 + 1e-13)
+    bend = np.exp(log_all - nearest**2 / 2) / np.sqrt(2 * np.pi) * _larger_end(np.abs(u)) * (1 + _SLACK)
+    log_tail = log_ndtr(-u)
+    moment: Floats = np.exp(log_all + log_tail + (log_all + np.abs(log_tail)) * ROUND_OFF) * (1 + _NUDGE)
     return moment, (x[1] - x[0]) ** 2 / 8 * bend
 
 

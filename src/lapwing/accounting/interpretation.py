@@ -76,8 +76,10 @@ def belief_range(prior: object, epsilon: object) -> tuple[float, float]:
 
     Parameters
     ----------
-    prior : how strongly he believes a statement about the person beforehand
-    epsilon : the epsilon of everything he sees, pure
+    prior : how strongly he believes, beforehand, that the person is in the table; where people are replaced, not added
+        or removed, any statement about her record
+    epsilon : the pure epsilon of everything he sees. Under `ADD_REMOVE` two records that she may have are two steps
+        apart (one removed, one added): for a statement about what her record says, give twice the epsilon
 
     Examples
     --------
@@ -132,17 +134,18 @@ def best_true_positive_rate(loss: Loss, false_positive_rate: object) -> float:
         return min(grown, left, 1.0)
 
     highest = math.inf if loss.pure_epsilon is None else float_above(loss.pure_epsilon)
-    highest = min(highest, loss.epsilon(rate * _NEGLIGIBLE) * (1 + 1e-9) + 1e-9, -math.log(rate))
+    highest = min(highest, loss.epsilon(rate * _NEGLIGIBLE) * (1 + 1e-9) + 1e-9, _HIGHEST)
     levels = [highest * step / _LEVELS for step in range(_LEVELS + 1)]
     best = min(range(_LEVELS + 1), key=lambda step: bound(levels[step]))
     low, high = levels[max(best - 1, 0)], levels[min(best + 1, _LEVELS)]
     for _ in range(_REFINEMENTS):  # every level gives a true bound; a better one gives a tighter bound
         left, right = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, right) if bound(left) <= bound(right) else (left, high)
-    return min(bound(low), bound(high), bound(levels[best])) * (1 + ROUND_OFF)
+    return min(1.0, min(bound(low), bound(high), bound(levels[best])) * (1 + ROUND_OFF))
 
 
 _NEGLIGIBLE = 1e-6
+_HIGHEST = 50.0
 _LEVELS = 48
 _REFINEMENTS = 24
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from lapwing.accounting.concentrated import delta_from_rho, epsilon_from_rho
 from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
@@ -17,15 +18,20 @@ from lapwing.accounting.tilting import Factor
 from lapwing.vocabulary.errors import ParameterError
 
 _ATOMS = 512
+_FEWEST_ATOMS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PricedLoss:
     """The privacy loss of an event between neighbouring tables. It satisfies `lapwing.vocabulary.loss.Loss`.
 
+    Whatever is computed from a released answer afterwards, by whomever, does not change it (post-processing).
+
     Parameters
     ----------
     factors : independent losses that add up, with how often each of them is met; P holds the person, Q does not
+
+    Proof: proofs/dominating_pairs.md
     """
 
     factors: tuple[Factor, ...]
@@ -47,6 +53,11 @@ class PricedLoss:
         return None if law is None else law.mu_squared
 
     @property
+    def is_attained(self) -> bool:
+        """Whether one pair of neighbours really has these losses; else divergences may say less."""
+        return all(law.is_attained for law, _ in self.factors)
+
+    @property
     def orders(self) -> tuple[tuple[Factor, ...], ...]:
         """The factors in both orders of the neighbours: person removed, person added; one if they are the same."""
         other = tuple((law.other_order, times) for law, times in self.factors)
@@ -55,12 +66,15 @@ class PricedLoss:
 
     def delta(self, epsilon: float) -> float:
         """Return a delta for which the event is (epsilon, delta)-differentially private."""
+        if math.isnan(epsilon):
+            raise ParameterError("epsilon", epsilon, reason="is not a number", remedy="write for example 1.0")
         if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
             return 0.0
         exact = composed_delta(self.orders, epsilon)
-        if all(law.is_attained for law, _ in self.factors):
+        if self.is_attained:
             return exact
-        return min(exact, delta_from_renyi(curve(self.renyi), epsilon))
+        by_moments = 1.0 if self.rho is None else delta_from_rho(self.rho, epsilon)
+        return min(exact, by_moments, delta_from_renyi(curve(self.renyi), epsilon))
 
     def epsilon(self, delta: float) -> float:
         """Return an epsilon for which the event is (epsilon, delta)-differentially private."""
@@ -70,9 +84,10 @@ class PricedLoss:
         if delta == 0:
             return pure
         exact = composed_epsilon(self.orders, delta)
-        if not all(law.is_attained for law, _ in self.factors):
-            exact = min(exact, epsilon_from_renyi(curve(self.renyi), delta))
-        return min(exact, pure)
+        if self.is_attained:
+            return min(exact, pure)
+        by_moments = math.inf if self.rho is None else epsilon_from_rho(self.rho, delta)
+        return min(exact, pure, by_moments, epsilon_from_renyi(curve(self.renyi), delta))
 
     def renyi(self, alpha: float) -> float:
         """Return a bound of the Renyi divergence of order `alpha`, in both directions."""
@@ -94,9 +109,6 @@ class PricedLoss:
     def as_one_law(self) -> LossLaw:
         """Return the loss as one law: itself, or the finite pair of the composition."""
         return alone(self.factors) or _envelope_law([self])
-
-
-_FEWEST_ATOMS = 6
 
 
 def one_of(losses: Sequence[PricedLoss]) -> PricedLoss:

@@ -6,8 +6,9 @@ priced as parameters that were fixed before the first answer; parameters that ar
 
 from collections.abc import Iterable
 from fractions import Fraction
-from importlib import import_module
+from functools import partial
 
+from lapwing.accounting.gaussian_sparse_vector import renyi_bound
 from lapwing.accounting.losses import atoms
 from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
 from lapwing.accounting.losses.discrete_gaussian import discrete_gaussian
@@ -37,6 +38,7 @@ from lapwing.vocabulary.event import (
     RandomizedResponse,
     Repeated,
     SampledWithoutReplacement,
+    checked_event,
 )
 from lapwing.vocabulary.exact import positive, probability, whole
 
@@ -66,7 +68,7 @@ def price(event: Event, *, adjacency: Adjacency | None = None) -> PricedLoss:
     >>> price(ExponentialSelection(epsilon=Fraction(1))).rho, float(price(PureRelease(epsilon=Fraction(1))).rho)
     (Fraction(1, 8), 0.4621171572...)
     """
-    required_adjacency(event, adjacency)
+    required_adjacency(checked_event(event), adjacency)
     return _price(event)
 
 
@@ -91,8 +93,7 @@ def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the pr
         case RandomizedResponse(epsilon=epsilon, categories=categories):
             return _once(atoms.k_ary(positive("epsilon", epsilon), whole("categories", categories, least=2)))
         case GaussianSparseVector():
-            bound = import_module("lapwing.accounting.gaussian_sparse_vector").renyi_bound
-            return _once(renyi_curve(lambda alpha: float(bound(event, alpha))))
+            return _once(renyi_curve(partial(renyi_bound, event)))
         case Composed(parts=parts):
             return product((_price(part), 1) for part in _some(parts))
         case Repeated(part=part, times=times):

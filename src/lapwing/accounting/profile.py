@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-_LARGEST = 1e6
+_LARGEST = 1e15
 
 
 def epsilon_at(profile: Callable[[float], float], delta: float) -> float:

@@ -23,6 +23,10 @@ ORDERS: Floats = np.array(
 """Fixed once and for all, so that a stored price can be compared with a new one."""
 
 
+_SMALLEST_DELTA = 1e-300
+"""An exponential that underflows is not taken for zero."""
+
+
 def curve(renyi: Callable[[float], float]) -> Floats:
     """Return the divergences at `ORDERS`."""
     return np.array([renyi(float(alpha)) for alpha in ORDERS])
@@ -44,4 +48,4 @@ def delta_from_renyi(divergences: Floats, epsilon: float, orders: Floats = ORDER
     """Return the best delta at `epsilon` over all orders: the same bound, read the other way."""
     bounds = (orders - 1) * (divergences - epsilon) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
     least = float(np.min(bounds))
-    return min(1.0, math.exp(min(0.0, least)) * (1 + ROUND_OFF * (1 + abs(least))))
+    return min(1.0, max(math.exp(min(0.0, least)) * (1 + ROUND_OFF * (1 + abs(least))), _SMALLEST_DELTA))

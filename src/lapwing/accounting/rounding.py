@@ -11,8 +11,8 @@ UNIT = 2.0**-53
 """The relative error of one rounding to the nearest double."""
 
 ROUND_OFF = 2.0**-42
-"""What NumPy and SciPy are trusted to: 2048 units, where `exp` and `erfcx` miss by a few and `ndtr`, far out in its tail,
-by a few hundred (a test compares them with a computation in fifty digits)."""
+"""What NumPy and SciPy are trusted to: 2048 units, where `exp` and `erfcx` miss by a few and `ndtr`, far out in its
+tail, by a few hundred (a test compares them with a computation in fifty digits)."""
 
 
 def float_above(number: Fraction) -> float:

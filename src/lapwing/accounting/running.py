@@ -103,7 +103,7 @@ class _Book:
             return 0.0
         target = self.tilts.for_delta(delta)
         if self.spectrum is None or abs(target.index - self.planned) >= _STALE:
-            line = Line.through(target, self.tilts, gaussian=self.gaussian, tolerance=TOLERANCE)
+            line = Line.through(target, gaussian=self.gaussian, tolerance=TOLERANCE)
             self.planned, self.spectrum = target.index, Spectrum(line)
             self.transforms.clear()
             for law, times in self.met.items():

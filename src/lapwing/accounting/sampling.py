@@ -14,10 +14,10 @@ from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event, InParallel, PoissonSampled, Repeated, SampledWithoutReplacement
 from lapwing.vocabulary.exact import positive
-from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
+from lapwing.vocabulary.guarantee import ApproximateDP, Guarantee, PureDP
 
 
-def amplified(guarantee: PureDP | ApproximateDP, rate: Fraction) -> PureDP | ApproximateDP:
+def amplified(guarantee: Guarantee, rate: Fraction) -> PureDP | ApproximateDP:
     """Return what a guarantee becomes on a sample of `rate` of the people, rounded up.
 
     It holds for Poisson sampling when a person is added or removed, and for sampling without replacement when one is
@@ -38,6 +38,10 @@ def amplified(guarantee: PureDP | ApproximateDP, rate: Fraction) -> PureDP | App
             return PureDP(epsilon=amplified_epsilon(epsilon, share))
         case ApproximateDP(epsilon=epsilon, delta=delta):
             return ApproximateDP(epsilon=amplified_epsilon(epsilon, share), delta=share * delta)
+        case _:
+            raise ParameterError(
+                "guarantee", guarantee, reason="is not amplified by sampling", remedy="price the sampled event instead"
+            )
 
 
 def required_adjacency(event: Event, population: Adjacency | None = None) -> Adjacency | None:

@@ -24,14 +24,14 @@ from lapwing.accounting.dominating_pair import Floats
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.rounding import UNIT
-from lapwing.accounting.tilting import Factor, Target, Tilts
+from lapwing.accounting.tilting import Factor, Target
 
 _LOG_SHARE = -14.0
-"""log of the share of delta that the copies and the frequencies left out may each cost."""
+"""log of the share of delta that the frequencies left out may cost."""
 
 _MOST_FREQUENCIES = 1 << 16
 _PRECISION = 1e-8
-_LARGEST = 1e6
+_LARGEST = 1e15
 _SMALLEST = 1e-300
 
 
@@ -53,12 +53,12 @@ class Line:
     smoothing: float
 
     @classmethod
-    def through(cls, target: Target, tilts: Tilts, *, gaussian: float, tolerance: float) -> "Line":
+    def through(cls, target: Target, *, gaussian: float, tolerance: float) -> "Line":
         """Return a line that is good for `target` when Gaussian releases of mu^2 = `gaussian` are there already.
 
         A Gaussian of mu^2 costs about (slope + 1) mu^2 / 2 of epsilon: `tolerance` is the share it may cost.
         """
-        slope, period = target.slope, tilts.period(target, _LOG_SHARE)
+        slope, period = target.slope, target.period
         needed = 2 * tolerance * max(target.epsilon, 1 / slope) / (slope + 1)
         smoothing = 0.0 if gaussian > needed else needed
         highest = 2 * slope

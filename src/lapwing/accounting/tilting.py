@@ -16,23 +16,34 @@ from lapwing.accounting.losses.law import LossLaw
 Factor: TypeAlias = tuple[LossLaw, int]
 """A law and how often it is met."""
 
-SLOPES = np.geomspace(2.0**-6, 2.0**24, 121)
+SLOPES = np.geomspace(2.0**-10, 2.0**24, 137)
 GAINS = SLOPES * np.log(SLOPES) - (SLOPES + 1) * np.log1p(SLOPES)
 """log of the largest e^(-slope y) (1 - e^-y): by so much a profile lies below e^(cumulant - slope epsilon)."""
 
 _STEEPEST = len(SLOPES) - 9
 """The last slope that is used: a bound for what lies above needs a steeper one."""
 
+_GENTLER = 12
 _LEAST_LOG_DELTA = -690.0
+_LOG_SHARE = -14.0
+"""log of the share of delta that the copies may cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """About where a profile is wanted, (epsilon, e^log_delta), and which of the slopes is best there."""
+    """About where a profile is wanted, and how to look at it.
+
+    Parameters
+    ----------
+    index : which of the slopes to tilt by
+    epsilon, log_delta : about where the profile is wanted
+    period : how far apart copies of the tilted profile have to be, so that they weigh next to nothing there
+    """
 
     index: int
     epsilon: float
     log_delta: float
+    period: float
 
     @property
     def slope(self) -> float:
@@ -55,14 +66,31 @@ class Tilts:
     def for_delta(self, delta: float) -> Target:
         """Return the target at `delta`; its epsilon is the bound of Canonne, Kamath and Steinke 2020."""
         bounds = (self.cumulants + GAINS - math.log(delta)) / SLOPES
-        best = min(int(np.argmin(bounds)), _STEEPEST)
-        return Target(best, max(float(bounds[best]), 0.0), math.log(delta))
+        best = int(np.argmin(bounds))
+        return self._target(best, max(float(bounds[best]), 0.0), math.log(delta))
 
-    def for_epsilon(self, epsilon: float) -> Target:
-        """Return the target at `epsilon`; its delta is the same bound, read the other way."""
+    def for_epsilon(self, epsilon: float, log_delta: float | None = None) -> Target:
+        """Return the target at `epsilon`; its delta is the same bound, read the other way, unless it is known."""
         bounds = self.cumulants + GAINS - SLOPES * epsilon
-        best = min(int(np.argmin(bounds)), _STEEPEST)
-        return Target(best, epsilon, min(0.0, max(float(bounds[best]), _LEAST_LOG_DELTA)))
+        best = int(np.argmin(bounds))
+        return self._target(best, epsilon, min(0.0, float(bounds[best])) if log_delta is None else log_delta)
+
+    def _target(self, best: int, epsilon: float, log_delta: float) -> Target:
+        """Return the target with the slope near the best one that has the shortest period.
+
+        A copy one period below weighs at most e^(-slope period). One above weighs e^(slope period) times the profile
+        there, which any steeper slope bounds. Where the tail is heavy, a gentler slope than the best is much shorter.
+        """
+        log_delta = max(log_delta, _LEAST_LOG_DELTA)
+        wanted = log_delta + _LOG_SHARE
+        last = min(best, _STEEPEST)
+        slopes = SLOPES[max(0, last - _GENTLER) : last + 1, None]
+        bounds = self.cumulants + GAINS - SLOPES * epsilon - wanted
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above = np.where(slopes < SLOPES, bounds / (SLOPES - slopes), math.inf).min(axis=1)
+        periods = np.maximum(-wanted / slopes[:, 0], above)
+        chosen = int(np.argmin(periods))
+        return Target(last + 1 - len(slopes) + chosen, epsilon, log_delta, float(periods[chosen]))
 
     def highest(self, log_mass: float) -> float:
         """Return a loss above which at most e^log_mass lies (Chernoff)."""
@@ -74,11 +102,3 @@ class Tilts:
         gentler = slice(0, target.index)
         bounds = (reached - self.cumulants[gentler] + log_mass) / (target.slope - SLOPES[gentler])
         return float(np.max(bounds, initial=(reached + log_mass) / target.slope))
-
-    def period(self, target: Target, log_share: float) -> float:
-        """Return a period whose copies of the profile, tilted, weigh at most e^log_share of what is wanted."""
-        wanted = target.log_delta + log_share
-        steeper = slice(target.index + 1, None)
-        above = self.cumulants[steeper] + GAINS[steeper] - SLOPES[steeper] * target.epsilon - wanted
-        upper = float(np.min(above / (SLOPES[steeper] - target.slope)))
-        return max(-wanted / target.slope, upper)

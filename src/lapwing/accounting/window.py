@@ -57,9 +57,9 @@ class Window:
             return None
         share = max(0.0, float((delta - profile[cell]) / discounted[cell]))
         epsilon = float(losses[cell]) + (math.log1p(-share) if share < 1 else -math.inf)
-        epsilon = max(0.0, epsilon + self.margin)
+        epsilon, nudge = max(0.0, epsilon + self.margin), 1e-12
         while self.delta(epsilon) > delta:  # the last digits
-            epsilon = epsilon * (1 + 1e-10) + 1e-16
+            epsilon, nudge = epsilon * (1 + nudge) + 1e-16, 4 * nudge
         return epsilon
 
 

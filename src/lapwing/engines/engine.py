@@ -131,8 +131,7 @@ def unless_it_fails(work: Callable[[], T], on_failure: Callable[[Exception], Non
     try:
         return work()
     except Exception as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
-        reason = failure
-    with suppress(Exception):
-        on_failure(reason)
-    # Outside the except block, so that the reason is no context of this error and shows in no traceback.
+        with suppress(Exception):
+            on_failure(failure)
+    # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
     raise EngineError

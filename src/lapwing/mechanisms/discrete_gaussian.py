@@ -74,6 +74,7 @@ class DiscreteGaussianMechanism:
     ) -> None:
         square = squared_l2_sensitivity(l2_sensitivity, l2_sensitivity_squared)
         move, size = whole("l2_sensitivity_squared", square), whole("dimension", dimension)
+        many = whole("values", values)
         given = {"sigma_squared": sigma_squared, "rho": rho, "epsilon": epsilon, "delta": delta}
         given |= {"within": within, "confidence": confidence}
 
@@ -88,7 +89,7 @@ class DiscreteGaussianMechanism:
             case ("epsilon", "delta"):
                 variance = smallest_variance(event_at, epsilon=epsilon, delta=delta)
             case _:
-                variance = _largest_variance(Accuracy(within, confidence, values))
+                variance = _largest_variance(Accuracy(within, confidence, many))
         object.__setattr__(self, "event", event_at(variance))
         object.__setattr__(self, "_law", DiscreteGaussian(variance))
 

@@ -109,14 +109,15 @@ class ExponentialMechanism:
     def margin(self, confidence: Exact) -> float:
         """Return m such that the chosen score is at most m below the best, with probability at least `confidence`.
 
-        It is the smallest m that holds for all scores: n - 1 candidates at m below a single best one attain it.
+        Without a `grid` it is the smallest m that holds for all scores: n - 1 candidates at m below a single best one
+        attain it. With one, a step is part of it, since scores are rounded before they are compared.
         """
         chance = probability("confidence", confidence)
         return self._lattice.in_scores(_scales_behind(chance, self._lattice.candidates))
 
     def confidence(self, margin: Exact) -> float:
         """Return the probability, rounded down, that the chosen score is at most `margin` below the best."""
-        scales = exact("margin", margin) / self._lattice.scale
+        scales = self._lattice.in_scales(margin)
         if scales < 0:
             return 0.0
         return (1 - _SLACK) / (1 + (self._lattice.candidates - 1) * math.exp(-float(min(scales, Fraction(_REACH)))))
@@ -125,7 +126,8 @@ class ExponentialMechanism:
         """Return x such that the chosen score is at most the best minus x with probability at most e^(-t).
 
         This is Lemma 3.2 of the lecture on the exponential mechanism: x = (2Δ/ε) (ln(|H|/|H*|) + t), where |H| is the
-        number of candidates and |H*| = `optimal` of them have the best score. `margin` is a little tighter.
+        number of candidates and |H*| = `optimal` of them have the best score; a step of the `grid` is added where there
+        is one. `margin` is a little tighter.
 
         Examples
         --------

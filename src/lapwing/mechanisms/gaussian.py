@@ -82,7 +82,7 @@ class GaussianMechanism:
         grid: Exact | None = None,
     ) -> None:
         square = squared_l2_sensitivity(l2_sensitivity, l2_sensitivity_squared)
-        size = whole("dimension", dimension)
+        size, many = whole("dimension", dimension), whole("values", values)
         given = {"sigma": sigma, "rho": rho, "epsilon": epsilon, "delta": delta}
         given |= {"within": within, "confidence": confidence}
         relative = wish = None  # the variance at sensitivity 1, or the accuracy that is wanted
@@ -96,7 +96,7 @@ class GaussianMechanism:
                 relative = smallest_variance(_noise_at_one, epsilon=epsilon, delta=delta)
                 variance = relative * square
             case _:
-                wish = Accuracy(positive("within", within), confidence, values)
+                wish = Accuracy(positive("within", within), confidence, many)
                 variance = (wish.within / 8) ** 2
         lattice = Grid.for_noise(grid, noise=root_above(variance), move=root_above(square) / size)
         paid = lattice.l2_steps_squared(square, size) * lattice.step**2

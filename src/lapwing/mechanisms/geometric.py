@@ -16,7 +16,8 @@ from lapwing.mechanisms.margins import Accuracy, Spread
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.noisy_sums import Integer, Integers, add_noise
 from lapwing.mechanisms.tails import discrete_laplace_tail
-from lapwing.noise.laws import DiscreteLaplace
+from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise
 from lapwing.vocabulary.exact import Exact, positive, whole
 
@@ -37,6 +38,7 @@ class GeometricMechanism:
     scale : the noise, Δ/ε; or
     within, confidence : the accuracy; the smallest epsilon of six digits is taken that gives it
     values : for how many answers at once the accuracy is wanted
+    dimension : how many integers are released together; by default as many as come, as the price is that of Δ alone
 
     Examples
     --------
@@ -55,6 +57,7 @@ class GeometricMechanism:
     """
 
     event: DiscreteLaplaceNoise
+    dimension: int | None
     _law: DiscreteLaplace = field(repr=False, compare=False)
 
     def __init__(
@@ -66,17 +69,20 @@ class GeometricMechanism:
         within: Exact | None = None,
         confidence: Exact | None = None,
         values: int = 1,
+        dimension: int | None = None,
     ) -> None:
-        sensitivity = whole("l1_sensitivity", l1_sensitivity)
+        sensitivity, many = whole("l1_sensitivity", l1_sensitivity), whole("values", values)
+        size = None if dimension is None else whole("dimension", dimension)
         given = {"epsilon": epsilon, "scale": scale, "within": within, "confidence": confidence}
         match one_way("noise", given, ("epsilon",), ("scale",), ("within", "confidence")):
             case ("epsilon",):
-                noise = sensitivity / positive("epsilon", epsilon)
+                noise = sensitivity / _epsilon_in_range(epsilon, sensitivity)
             case ("scale",):
                 noise = positive("scale", scale)
             case _:
-                noise = sensitivity / _smallest_epsilon(sensitivity, Accuracy(within, confidence, values))
+                noise = sensitivity / _smallest_epsilon(sensitivity, Accuracy(within, confidence, many))
         object.__setattr__(self, "event", DiscreteLaplaceNoise(l1_sensitivity=sensitivity, scale=noise))
+        object.__setattr__(self, "dimension", size)
         object.__setattr__(self, "_law", DiscreteLaplace(noise))
 
     @property
@@ -95,9 +101,9 @@ class GeometricMechanism:
     def release(self, value: Integers) -> NDArray[np.int64]: ...
     def release(self, value: Integer | Integers) -> int | NDArray[np.int64]:
         """Return the integer with noise, or the vector with independent noise on every coordinate."""
-        if type(value) is int:
+        if type(value) is int and (self.dimension is None or self.dimension == 1):
             return value + self._law.draw()
-        return add_noise(value, self._law)
+        return add_noise(value, self._law, self.dimension)
 
     def margin(self, confidence: Exact, *, values: int = 1) -> int:
         """Return the smallest m such that `values` answers are all off by at most m, with this probability or more."""
@@ -106,6 +112,18 @@ class GeometricMechanism:
     def confidence(self, margin: Exact, *, values: int = 1) -> float:
         """Return the probability, rounded down, that `values` answers are all off by at most `margin`."""
         return Spread(discrete_laplace_tail(self.event.scale)).confidence(margin, values)
+
+
+def _epsilon_in_range(given: object, sensitivity: int) -> Fraction:
+    epsilon = positive("epsilon", given)
+    largest, smallest = sensitivity / SMALLEST_SCALE, sensitivity / LARGEST_SCALE
+    if epsilon > largest:
+        reason, remedy = "is too large", f"stay at or below {largest}"
+    elif epsilon < smallest:
+        reason, remedy = "is too small", f"stay at or above {smallest}"
+    else:
+        return epsilon
+    raise ParameterError("epsilon", given, reason=f"{reason} for sensitivity {sensitivity}", remedy=remedy)
 
 
 def _smallest_epsilon(sensitivity: int, wish: Accuracy) -> Fraction:

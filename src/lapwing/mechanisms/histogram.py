@@ -8,7 +8,7 @@ Proof: proofs/histogram.md
 
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
 from lapwing.vocabulary.exact import Exact, whole
 
 
@@ -31,6 +31,8 @@ def geometric_histogram(
     epsilon : the price; or
     within, confidence : the accuracy, of all bins at once
 
+    The `margin` of the mechanism is that of one bin; with `values=bins` it is one that all bins keep at once.
+
     Examples
     --------
     >>> from lapwing.vocabulary.adjacency import Adjacency
@@ -39,6 +41,8 @@ def geometric_histogram(
     DiscreteLaplaceNoise(l1_sensitivity=2, scale=Fraction(2, 1))
     >>> ages.release([0, 3, 14, 15, 9, 26, 5, 3, 5, 8]).shape
     (10,)
+    >>> ages.margin("0.95"), ages.margin("0.95", values=10)
+    (6, 10)
 
     Proof: proofs/histogram.md
     """
@@ -48,6 +52,7 @@ def geometric_histogram(
         within=within,
         confidence=confidence,
         values=whole("bins", bins),
+        dimension=bins,
     )
 
 
@@ -93,7 +98,7 @@ def gaussian_histogram(
 
 def bins_touched(adjacency: Adjacency) -> int:
     """Return how many bins one person's difference touches, each by one."""
-    match adjacency:
+    match checked_adjacency(adjacency):
         case Adjacency.ADD_REMOVE:
             return 1
         case Adjacency.REPLACE:

@@ -76,6 +76,7 @@ class LaplaceMechanism:
         grid: Exact | None = None,
     ) -> None:
         sensitivity, size = positive("l1_sensitivity", l1_sensitivity), whole("dimension", dimension)
+        many = whole("values", values)
         given = {"epsilon": epsilon, "scale": scale, "within": within, "confidence": confidence}
         match one_way("noise", given, ("epsilon",), ("scale",), ("within", "confidence")):
             case ("epsilon",):
@@ -89,7 +90,7 @@ class LaplaceMechanism:
                 steps = lattice.l1_steps(sensitivity, size)
                 law = RoundedLaplace(noise / lattice.step)
             case _:
-                wish = Accuracy(positive("within", within), confidence, values)
+                wish = Accuracy(positive("within", within), confidence, many)
                 lattice = Grid.for_noise(grid, noise=wish.within / 32, move=sensitivity / size)
                 steps = lattice.l1_steps(sensitivity, size)
                 law = _widest_law(steps, lattice, wish)

@@ -7,7 +7,8 @@ one way of saying how much noise there is: a price (`epsilon`, or `rho`, or `eps
 - `event`: what it does, as data in exact numbers, for ledgers and accountants;
 - `loss`: what that costs, in every currency;
 - `release(value)`: the one place where a value without noise is opened. The value may be plain or `Sensitive`;
-- `margin(confidence)` and `confidence(margin)`: how far the answer may be off. Proof: proofs/margins.md
+- `margin(confidence)` and `confidence(margin)`: how far the answer may be off. Where many values are released together,
+  that is each of them by itself; `values=20` makes it one that 20 of them keep all at once. Proof: proofs/margins.md
 
 Refusals happen at construction. `release` refuses only what a program got wrong whatever the data (a string for a
 number, a vector of the wrong length); every value of the right type is released, since a refusal that depends on the

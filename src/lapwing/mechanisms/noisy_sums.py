@@ -27,6 +27,7 @@ _Vector: TypeAlias = Sequence[float | Fraction] | NDArray[np.number[Any]]
 Reals: TypeAlias = _Vector | Sensitive[_Vector]
 
 _INT64 = np.iinfo(np.int64)
+_WIDTH = 64
 _END = 1 << 53
 """Grids end at 2^53 steps on either side, so that every multiple of the step is a float, exactly."""
 
@@ -48,7 +49,7 @@ def add_noise(value: object, law: IntegerLaw, size: int | None = None) -> int | 
 
     `size` is how many coordinates there must be, where that matters.
     """
-    exact = integers(value)
+    exact = integers(value, remedy="use LaplaceMechanism or GaussianMechanism for real values")
     if size is not None and (1 if isinstance(exact, int) else exact.size) != size:
         del exact
         raise wrong_size(size)
@@ -57,8 +58,8 @@ def add_noise(value: object, law: IntegerLaw, size: int | None = None) -> int | 
     return saturating_sum(exact, law.draw_many(exact.size).reshape(exact.shape))
 
 
-def integers(value: object) -> int | NDArray[np.int64]:
-    """Open `value` and return its integer, or its integers clamped to 64 bits.
+def integers(value: object, *, remedy: str = "hand in an integer or a vector of integers") -> int | NDArray[np.int64]:
+    """Open `value` and return its integer, or its integers clamped to 64 bits; `remedy` is for what is neither.
 
     Examples
     --------
@@ -70,7 +71,7 @@ def integers(value: object) -> int | NDArray[np.int64]:
     lapwing.vocabulary.errors.ParameterError: type(value) = <class 'str'> cannot be released here;
     hand in an integer or a vector of integers
     """
-    return _converted(value, _to_integers, "hand in an integer or a vector of integers")
+    return _converted(value, _to_integers, "integer", remedy)
 
 
 def saturating_sum(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -82,7 +83,7 @@ def saturating_sum(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray
     total = left + right
     wrapped = ((left ^ total) & (right ^ total)) < 0
     if wrapped.any():
-        total[wrapped] = np.where(left[wrapped] < 0, _INT64.min, _INT64.max)
+        return np.where(wrapped, np.where(left < 0, _INT64.min, _INT64.max), total)
     return total
 
 
@@ -163,7 +164,7 @@ class Grid:
         """Open `value` and return the nearest number of steps, coordinate by coordinate."""
         if type(value) is float:
             return self._of_float(value)
-        return _converted(value, self._to_steps, "hand in a number or a vector of numbers")
+        return _converted(value, self._to_steps, "number", "hand in a number or a vector of numbers")
 
     def _of_float(self, value: float) -> int:
         scaled = value * self._per_unit  # exact: a power of two
@@ -186,11 +187,22 @@ class Grid:
             return self._of_ratio(int(opened.numerator), int(opened.denominator))
         if isinstance(opened, list | tuple):
             return np.array([_one(self._to_steps(entry)) for entry in opened], np.int64)
-        if isinstance(opened, np.ndarray) and opened.dtype.kind in "biu":
-            return self._of_floats(np.clip(_to_integers(opened), -_END, _END).astype(np.float64))
-        if isinstance(opened, np.ndarray) and opened.dtype in (np.float64, np.float32, np.float16):
-            return self._of_floats(opened.astype(np.float64))
+        array = _plain_array(opened)
+        if array.ndim == 0 and array.dtype.kind in "biuf":
+            return self._to_steps(array.item())
+        if array.dtype.kind in "biu":
+            return self._of_integers(array)
+        if array.dtype in (np.float64, np.float32, np.float16):
+            return self._of_floats(array.astype(np.float64))
         raise TypeError
+
+    def _of_integers(self, values: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        if self.step <= 1:
+            return self._of_floats(np.clip(_to_integers(values), -_END, _END).astype(np.float64))
+        wide = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64)
+        halves = wide >> min(self.step.numerator.bit_length() - 2, _WIDTH)  # of a step, rounded down
+        nearest = (halves >> 1) + (halves & 1)  # halves go up
+        return np.maximum(np.minimum(nearest, _END).astype(np.int64), -_END)
 
     def _of_floats(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -199,7 +211,7 @@ class Grid:
         return (below + (scaled - below >= 0.5)).astype(np.int64)  # noqa: PLR2004 - halves go up
 
 
-def _converted(value: object, convert: Callable[[object], Converted], remedy: str) -> Converted:
+def _converted(value: object, convert: Callable[[object], Converted], noun: str, remedy: str) -> Converted:
     """Open `value` and convert it; a refusal names its type, and neither shows nor keeps anything of the value."""
     opened = value.open_for_release() if isinstance(value, Sensitive) else value
     try:
@@ -207,6 +219,10 @@ def _converted(value: object, convert: Callable[[object], Converted], remedy: st
     except TypeError:
         kind = type(opened)
         del opened
+    if kind in (list, tuple, np.ndarray):
+        raise ParameterError("value", Sensitive(None), reason=f"holds something that is no {noun}", remedy=remedy)
+    if issubclass(kind, np.ndarray):
+        remedy = "hand in a plain numpy.ndarray"
     raise ParameterError("type(value)", kind, reason="cannot be released here", remedy=remedy)
 
 
@@ -215,11 +231,25 @@ def _to_integers(opened: object) -> int | NDArray[np.int64]:
         return np.array([min(max(operator.index(entry), _INT64.min), _INT64.max) for entry in opened], np.int64)
     if not isinstance(opened, np.ndarray):
         return operator.index(opened)  # type: ignore[arg-type]  # what is no integer is refused right here
-    if opened.dtype.kind not in "biu":
+    array = _plain_array(opened)
+    if array.dtype.kind not in "biu":
         raise TypeError
-    if opened.dtype == np.uint64:
-        opened = np.minimum(opened, np.uint64(_INT64.max))
-    return opened.astype(np.int64)
+    if array.ndim == 0:
+        return operator.index(array.item())
+    if array.dtype == np.uint64:
+        array = np.minimum(array, np.uint64(_INT64.max))
+    return array.astype(np.int64)
+
+
+def _plain_array(opened: object) -> NDArray[Any]:
+    """Return `opened` in the byte order of this machine, if it is an array and no subclass of one.
+
+    A subclass decides for itself what a sum is: a masked array adds nothing to what it masks, and would go out as it
+    came in.
+    """
+    if type(opened) is not np.ndarray:
+        raise TypeError
+    return opened.astype(opened.dtype.newbyteorder("="), copy=False)
 
 
 def _one(steps: int | NDArray[np.int64]) -> int:
@@ -228,7 +258,7 @@ def _one(steps: int | NDArray[np.int64]) -> int:
     raise TypeError
 
 
-def wrong_size(size: int) -> ParameterError:
+def wrong_size(size: int, remedy: str = "build it with another dimension") -> ParameterError:
     """Return the refusal of a vector that has not `size` coordinates.
 
     How many came is not said: where that is wrong, it may depend on the data.
@@ -237,5 +267,5 @@ def wrong_size(size: int) -> ParameterError:
         "value",
         Sensitive(None),
         reason=f"does not have the {size} coordinates that this mechanism was built for",
-        remedy="build it with another dimension",
+        remedy=remedy,
     )

@@ -18,7 +18,7 @@ from lapwing.noise.lattice import UNIT_BITS
 from lapwing.noise.selection import exponential_lattice
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import PureRelease
-from lapwing.vocabulary.exact import Exact, exact, probability
+from lapwing.vocabulary.exact import Exact, probability
 
 _UNIT_BITS = 40
 """Noise is cut to 2^-40 of its scale, which leaves room in 64 bits for scores two million scales apart."""
@@ -112,14 +112,14 @@ class PermuteAndFlip:
         """Return m such that the chosen score is at most m below the best, with probability at least `confidence`.
 
         Up to rounding it is the smallest m that holds for all scores: n - 1 candidates at m below a single best one
-        attain it.
+        attain it. A step of the `grid` is part of it, since scores are rounded before they are compared.
         """
         chance = probability("confidence", confidence)
         return self.lattice.in_scores(_scales_behind(chance, self.lattice.candidates))
 
     def confidence(self, margin: Exact) -> float:
         """Return the probability, rounded down, that the chosen score is at most `margin` below the best."""
-        scales = float_below(exact("margin", margin) / self.lattice.scale)
+        scales = float_below(self.lattice.in_scales(margin))
         if scales < 0:
             return 0.0
         return max(0.0, 1 - _chance_behind(max(0.0, scales - _UNIT), self.lattice.candidates))

@@ -117,7 +117,10 @@ class RandomizedResponse:
 
         Estimates may be negative or not whole: to cut them would bias them.
         """
-        answers = np.asarray(counts, np.float64)
+        try:
+            answers = np.asarray(counts, np.float64)
+        except (TypeError, ValueError):
+            answers = np.empty(0)  # which is refused like any other that are no counts
         if answers.shape != (self.event.categories,):
             remedy = f"count the answers of all {self.event.categories} categories"
             raise ParameterError("counts", counts, reason="is no count of every category", remedy=remedy)

@@ -21,7 +21,7 @@ from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.noisy_sums import Grid, Integers, Reals, integers, wrong_size
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.vocabulary.exact import Exact, exact, positive, whole
 
 Scores: TypeAlias = Integers | Reals
 
@@ -54,17 +54,30 @@ class ScoreLattice:
         """The scale of the noise in units of score."""
         return self.unit * (1 << self.unit_bits)
 
+    @property
+    def rounding(self) -> Fraction:
+        """By how much the grid can move two scores towards each other."""
+        return self.grid.step if self.grid else Fraction(0)
+
     def in_scores(self, scales: float) -> float:
-        """Return so many noise scales in units of score, rounded up."""
-        return float_above(Fraction(scales) * self.scale)
+        """Return how far apart scores may be that are read as so many noise scales apart, rounded up."""
+        return float_above(Fraction(scales) * self.scale + self.rounding)
+
+    def in_scales(self, margin: Exact) -> Fraction:
+        """Return how many noise scales apart scores are read at least, if they are `margin` apart or more."""
+        return (exact("margin", margin) - self.rounding) / self.scale
 
     def offsets(self, scores: Scores) -> NDArray[np.int64]:
         """Open the scores and return how far each lies behind the best: lattice steps, at most 0."""
-        exact = self.grid.steps(scores) if self.grid else integers(scores)
-        if isinstance(exact, int) or exact.shape != (self.candidates,):
-            del exact
-            raise wrong_size(self.candidates)
-        bounded = np.clip(exact, -_LARGEST_SCORE, _LARGEST_SCORE)
+        steps = (
+            self.grid.steps(scores)
+            if self.grid
+            else integers(scores, remedy="hand in an integer for every candidate, or give a grid for other scores")
+        )
+        if isinstance(steps, int) or steps.shape != (self.candidates,):
+            del steps
+            raise wrong_size(self.candidates, "hand in one score for each of the candidates")
+        bounded = np.clip(steps, -_LARGEST_SCORE, _LARGEST_SCORE)
         behind: NDArray[np.int64] = np.maximum(bounded - bounded.max(), -self.floor) * self.multiplier
         return behind
 
@@ -105,8 +118,12 @@ def score_lattice(
         price = positive("epsilon", epsilon)
     else:
         wish = Accuracy(positive("within", within), confidence, 1)
+        room = wish.within if lattice is None else wish.within - step
+        if room <= 0:
+            reason = "is not above the step of the grid, by which rounding can move two scores"
+            raise ParameterError("within", within, reason=reason, remedy="give a finer grid")
         behind = Fraction(shortfall(wish.confidence, number)) * step * (1 << unit_bits)
-        price = wish.turning_point(lambda rate: behind <= wish.within * multiplier(rate))[1]
+        price = wish.turning_point(lambda rate: behind <= room * multiplier(rate))[1]
     if not 0 < multiplier(price) <= _LARGEST_RATE << unit_bits:
         raise ParameterError(
             "epsilon",
@@ -120,7 +137,10 @@ def score_lattice(
     )
 
 
-def _is_monotone(monotone_under: Adjacency | None) -> bool:
+def _is_monotone(monotone_under: object) -> bool:
+    if not isinstance(monotone_under, Adjacency | None):
+        remedy = "write Adjacency.ADD_REMOVE, or leave it out"
+        raise ParameterError("monotone_under", monotone_under, reason="is no adjacency", remedy=remedy)
     match monotone_under:
         case None:
             return False

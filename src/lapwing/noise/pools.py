@@ -8,10 +8,12 @@ once, and then hands them out one like the other.
 Even handing out an integer takes longer where Python must make it, and it keeps the small ones ready. So the integers
 are made in advance too.
 
-The rule not to break: a pooled value leaves the pool once, as a copy, in the process that drew it.
+The rule not to break: a pooled value leaves the pool once, as a copy, in the process that drew it. Forks by Python
+empty all pools; forks that Python does not see (a C library's) are seen by the process id, at every draw.
 """
 
 import threading
+from os import getpid
 from typing import Final, Protocol
 from weakref import WeakSet
 
@@ -47,6 +49,7 @@ class Pool:
     _integers: list[int]
     _block: NDArray[np.int64]
     _used: int
+    _process: int
 
     def __init__(self, sampler: Sampler, source: RandomSource = SYSTEM) -> None:
         self._sampler, self._source = sampler, source
@@ -56,12 +59,18 @@ class Pool:
     def forget(self) -> None:
         """Drop all draws that were made in advance."""
         self._lock = threading.Lock()  # in a child, the old one may be held by a thread that does not exist there
+        self._empty()
+
+    def _empty(self) -> None:
+        self._process = getpid()
         self._integers = []
         self._block, self._used = np.empty(BLOCK, np.int64), BLOCK
 
     def draw(self) -> int:
         """Return the next draw."""
         with self._lock:
+            if self._process != getpid():
+                self._empty()
             if not self._integers:
                 self._integers = self._sampler.draw_many(INTEGERS, self._source).tolist()
             return self._integers.pop()
@@ -71,6 +80,8 @@ class Pool:
         if count > BLOCK >> 2:
             return self._sampler.draw_many(count, self._source)  # so many are a veil of their own
         with self._lock:
+            if self._process != getpid():
+                self._empty()
             if self._used + count > BLOCK:
                 self._block, self._used = self._sampler.draw_many(BLOCK, self._source), 0
             self._used += count

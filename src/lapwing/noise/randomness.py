@@ -7,6 +7,7 @@ source is handed in where a draw must be derived again from a sealed secret, and
 import os
 import threading
 from collections.abc import Callable
+from os import getpid
 from typing import Final, Protocol
 
 from lapwing.vocabulary.errors import RandomnessError
@@ -37,10 +38,14 @@ class SystemRandomness:
 
     _BLOCK = 1 << 14
 
+    _lock: threading.Lock
+    _process: int
+    _block: bytes
+    _used: int
+
     def __init__(self, fresh_bytes: Callable[[int], bytes] = _fresh_bytes) -> None:
         self._fresh_bytes = fresh_bytes
-        self._lock = threading.Lock()
-        self._block, self._used = b"", 0
+        self._forget()
         forget_in_children(self._forget)
 
     def take(self, count: int) -> bytes:
@@ -48,6 +53,8 @@ class SystemRandomness:
         if count > self._BLOCK >> 3:
             return self._fresh(count)
         with self._lock:
+            if self._process != getpid():  # a fork that Python did not see
+                self._empty()
             end = self._used + count
             if end > len(self._block):
                 self._block = self._fresh(self._BLOCK)
@@ -67,6 +74,10 @@ class SystemRandomness:
 
     def _forget(self) -> None:
         self._lock = threading.Lock()  # the old one may be held by a thread that does not exist in the child
+        self._empty()
+
+    def _empty(self) -> None:
+        self._process = getpid()
         self._block, self._used = b"", 0
 
 

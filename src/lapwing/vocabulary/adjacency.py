@@ -6,6 +6,8 @@ saying so. In lapwing it is a typed fact of a population, and every sensitivity 
 
 from enum import Enum
 
+from lapwing.vocabulary.errors import ParameterError
+
 
 class Adjacency(Enum):
     """The relation between two tables that differ in one person.
@@ -20,3 +22,18 @@ class Adjacency(Enum):
 
     REPLACE = "replace"
     """One person's data is exchanged for another's. The number of people is public."""
+
+
+def checked_adjacency(given: object) -> Adjacency:
+    """Return `given` if it is an adjacency. The word alone is refused: compared with an adjacency it would be neither.
+
+    >>> checked_adjacency("replace")
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: adjacency = 'replace' is no adjacency; write Adjacency.ADD_REMOVE or ...
+    """
+    if isinstance(given, Adjacency):
+        return given
+    raise ParameterError(
+        "adjacency", given, reason="is no adjacency", remedy="write Adjacency.ADD_REMOVE or Adjacency.REPLACE"
+    )

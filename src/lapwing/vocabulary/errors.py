@@ -4,14 +4,27 @@
 
     LapwingError
     ├── BadQuestionError            what was asked cannot be answered as it was put; nothing was charged
-    │   └── ParameterError          one parameter is not what it must be
+    │   ├── ParameterError          one parameter is not what it must be
+    │   └── RequestConflictError    the idempotency key was used before, for another request
     ├── BudgetError                 the account says no; nothing was charged
-    │   └── BudgetExceededError     the charge is larger than what is left
+    │   ├── BudgetExceededError     the charge is larger than what is left
+    │   └── SuspendedError          the custodian has stopped all spending
     ├── StreamError                 a stream of questions cannot go on
     │   ├── StreamHaltedError       its last yes was given
+    │   ├── StreamClosedError       it was closed
+    │   ├── StreamBusyError         a question of it has no outcome yet
     │   └── SealBrokenError         suspended state was altered, replayed, or opened with another key
+    ├── LedgerError                 the account cannot be kept, so nothing is answered
+    │   ├── LedgerUnwritableError   it cannot be written to just now; nothing was charged
+    │   ├── LedgerInDoubtError      it is not known whether the last act was written; it counts as charged
+    │   ├── LedgerDurabilityError   its settings could lose a charge that was acknowledged
+    │   ├── LedgerSchemaError       it is no ledger, or one of a newer lapwing
+    │   ├── LedgerDamagedError      an entry is not what was once written
+    │   ├── LedgerRolledBackError   it is older than, or another than, one that was seen before
+    │   └── UnansweredError         a request was charged and has no answer
     ├── EngineError                 a database could not answer; the message is always the same
     ├── RegistrationError           the data is not what the catalogue says; only custodians meet it
+    ├── SettingsError               lapwing.toml says something that cannot be; only custodians meet it
     ├── SecrecyError                something tried to look at a value that has no noise on it yet
     └── RandomnessError             no trustworthy random bits could be had, so no noise was drawn
 
@@ -46,6 +59,20 @@ class ParameterError(BadQuestionError, ValueError):
         super().__init__(f"{name} = {_brief(given)} {reason}; {remedy}")
 
 
+class RequestConflictError(BadQuestionError):
+    """The idempotency key was used before, for another request.
+
+    Attributes
+    ----------
+    key : the idempotency key
+    seq : the entry of the ledger that first used it
+    """
+
+    def __init__(self, key: str, *, seq: int) -> None:
+        self.key, self.seq = key, seq
+        super().__init__(f"key {_brief(key)} belongs to another request, entry {seq} of the ledger; choose a new key")
+
+
 class BudgetError(LapwingError):
     """The account says no. Nothing was charged and no data was read."""
 
@@ -62,6 +89,19 @@ class BudgetExceededError(BudgetError):
     def __init__(self, *, asked: Fraction | float, left: Fraction | float, currency: str, remedy: str) -> None:
         self.asked, self.left, self.currency, self.remedy = asked, left, currency, remedy
         super().__init__(f"asked for {currency} {asked}, but {left} is left; {remedy}")
+
+
+class SuspendedError(BudgetError):
+    """The custodian has stopped all spending.
+
+    Attributes
+    ----------
+    who : whose spending is stopped, a population or an analyst
+    """
+
+    def __init__(self, who: str) -> None:
+        self.who = who
+        super().__init__(f"spending of {who} is suspended; ask the custodian to resume it")
 
 
 class StreamError(LapwingError):
@@ -84,8 +124,118 @@ class StreamHaltedError(StreamError):
         )
 
 
+class StreamClosedError(StreamError):
+    """The stream was closed and its secret state destroyed.
+
+    Attributes
+    ----------
+    stream : its name
+    """
+
+    def __init__(self, stream: str) -> None:
+        self.stream = stream
+        super().__init__(f"stream {stream!r} is closed; open a new stream to ask on")
+
+
+class StreamBusyError(StreamError):
+    """A question of the stream has no outcome yet, and a stream answers one question at a time.
+
+    Attributes
+    ----------
+    stream : its name
+    number : the number of the question in flight
+    """
+
+    def __init__(self, stream: str, *, number: int) -> None:
+        self.stream, self.number = stream, number
+        super().__init__(
+            f"question {number} of stream {stream!r} has no outcome yet; wait for it, or recover it if its process died"
+        )
+
+
 class SealBrokenError(StreamError):
     """Suspended state was altered, replayed, or opened with another key; it is refused, never guessed."""
+
+
+class LedgerError(LapwingError):
+    """The account cannot be kept. Nothing is released while that is so."""
+
+
+class LedgerUnwritableError(LedgerError):
+    """The ledger cannot be written to just now: locked, read-only, no space, no connection. Nothing was charged."""
+
+
+class LedgerInDoubtError(LedgerError):
+    """It is not known whether the last act was written. It counts as charged, and nothing was released for it.
+
+    Asking again under the same idempotency key finds out.
+    """
+
+
+class LedgerDurabilityError(LedgerError):
+    """The settings of the database could lose a charge that was acknowledged.
+
+    Attributes
+    ----------
+    setting, found : the setting and the value it has
+    """
+
+    def __init__(self, setting: str, found: object, *, remedy: str) -> None:
+        self.setting, self.found = setting, found
+        super().__init__(f"{setting} is {found}, and a power cut could lose a charge; {remedy}")
+
+
+class LedgerSchemaError(LedgerError):
+    """The database is no ledger of lapwing, or one that a newer lapwing has written."""
+
+
+class LedgerDamagedError(LedgerError):
+    """An entry is not what was once written, or the file cannot be read.
+
+    Attributes
+    ----------
+    seq : the first entry that is wrong; 0 if the damage is not in an entry
+    """
+
+    def __init__(self, reason: str, *, seq: int = 0) -> None:
+        self.seq = seq
+        place = f"entry {seq} of the ledger " if seq else ""
+        super().__init__(f"{place}{reason}; restore a backup that every receipt agrees with, and never edit a ledger")
+
+
+class LedgerRolledBackError(LedgerError):
+    """The ledger is older than one that was seen before, or has another past.
+
+    Attributes
+    ----------
+    seq : the entry that is missing or different
+    last : the last entry that the ledger has
+    """
+
+    def __init__(self, reason: str, *, seq: int, last: int) -> None:
+        self.seq, self.last = seq, last
+        super().__init__(
+            f"{reason} (entry {seq}; this ledger ends at entry {last}); charges may be missing, so nothing is "
+            "answered: bring back the newest copy"
+        )
+
+
+class UnansweredError(LedgerError):
+    """A request was charged and has no answer, either not yet or for ever.
+
+    Noise is never drawn twice for one charge, so a request that was lost is not tried again.
+
+    Attributes
+    ----------
+    key : its idempotency key
+    seq : the entry of its charge
+    lost : whether it is settled that there will be no answer
+    """
+
+    def __init__(self, key: str, *, seq: int, lost: bool) -> None:
+        self.key, self.seq, self.lost = key, seq, lost
+        state = "lost after it was charged; ask again under a new key" if lost else "charged and not answered yet; wait"
+        super().__init__(f"the request with key {_brief(key)} (entry {seq} of the ledger) was {state}")
 
 
 class EngineError(LapwingError):
@@ -111,6 +261,20 @@ class RegistrationError(LapwingError):
     def __init__(self, table: str, *, reason: str, remedy: str) -> None:
         self.table, self.reason, self.remedy = table, reason, remedy
         super().__init__(f"table {table} {reason}; {remedy}")
+
+
+class SettingsError(LapwingError):
+    """A workspace is not as it should be: mostly something in its lapwing.toml. Only custodians meet it.
+
+    Attributes
+    ----------
+    file, line : where; the line is 0 where no line is to blame
+    reason, remedy : what is wrong, and what to do
+    """
+
+    def __init__(self, file: str, line: int, *, reason: str, remedy: str) -> None:
+        self.file, self.line, self.reason, self.remedy = file, line, reason, remedy
+        super().__init__(f"{file}{f', line {line}' if line else ''}: {reason}; {remedy}")
 
 
 class SecrecyError(LapwingError, TypeError):

@@ -8,7 +8,11 @@ Sensitivities already include the adjacency: they say how far one person (or one
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from functools import partial
+from typing import TypeAlias, get_args
+
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact, keep, positive, probability, whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +22,9 @@ class LaplaceNoise:
     l1_sensitivity: Fraction
     scale: Fraction
 
+    def __post_init__(self) -> None:
+        keep(self, positive, "l1_sensitivity", "scale")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteLaplaceNoise:
@@ -26,6 +33,10 @@ class DiscreteLaplaceNoise:
     l1_sensitivity: int
     scale: Fraction
 
+    def __post_init__(self) -> None:
+        keep(self, whole, "l1_sensitivity")
+        keep(self, positive, "scale")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianNoise:
@@ -33,6 +44,9 @@ class GaussianNoise:
 
     l2_sensitivity_squared: Fraction
     sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        keep(self, positive, "l2_sensitivity_squared", "sigma_squared")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +57,19 @@ class DiscreteGaussianNoise:
     sigma_squared: Fraction
     dimension: int = 1
 
+    def __post_init__(self) -> None:
+        keep(self, whole, "l2_sensitivity_squared", "dimension")
+        keep(self, positive, "sigma_squared")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PureRelease:
     """Anything that is epsilon-DP and about which no more is known: noisy max, permute-and-flip, a sparse vector."""
 
     epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        keep(self, positive, "epsilon")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +79,19 @@ class ApproximateRelease:
     epsilon: Fraction
     delta: Fraction
 
+    def __post_init__(self) -> None:
+        keep(self, positive, "epsilon")
+        keep(self, probability, "delta")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExponentialSelection:
     """The exponential mechanism: its loss lies in an interval of length `epsilon` (bounded range)."""
 
     epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        keep(self, positive, "epsilon")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +100,10 @@ class RandomizedResponse:
 
     epsilon: Fraction
     categories: int = 2
+
+    def __post_init__(self) -> None:
+        keep(self, positive, "epsilon")
+        keep(self, partial(whole, least=2), "categories")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +122,19 @@ class GaussianSparseVector:
     monotone: bool
     with_gap: bool = False
 
+    def __post_init__(self) -> None:
+        keep(self, positive, "sensitivity", "threshold_sigma_squared", "query_sigma_squared")
+        keep(self, whole, "questions", "yeses")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
     """All of `parts`, on the same people, with parameters fixed before the first answer."""
 
     parts: tuple["Event", ...]
+
+    def __post_init__(self) -> None:
+        keep(self, _events, "parts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +144,19 @@ class Repeated:
     part: "Event"
     times: int
 
+    def __post_init__(self) -> None:
+        checked_event(self.part)
+        keep(self, whole, "times")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InParallel:
     """Each of `parts` on people of its own: public, disjoint partitions, so that one person meets only one of them."""
 
     parts: tuple["Event", ...]
+
+    def __post_init__(self) -> None:
+        keep(self, _events, "parts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +166,10 @@ class PoissonSampled:
     part: "Event"
     rate: Fraction
 
+    def __post_init__(self) -> None:
+        checked_event(self.part)
+        keep(self, _rate, "rate")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledWithoutReplacement:
@@ -128,6 +178,11 @@ class SampledWithoutReplacement:
     part: "Event"
     sample_size: int
     population_size: int
+
+    def __post_init__(self) -> None:
+        checked_event(self.part)
+        keep(self, whole, "population_size")
+        keep(self, partial(whole, most=self.population_size), "sample_size")
 
 
 Event: TypeAlias = (
@@ -146,3 +201,30 @@ Event: TypeAlias = (
     | PoissonSampled
     | SampledWithoutReplacement
 )
+
+
+def checked_event(given: object) -> Event:
+    """Return `given` if it is an event; a mechanism, for one, is none, but has one.
+
+    >>> checked_event("noise")
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: event = 'noise' is no event; give what happened: the event of a mechanism
+    """
+    if isinstance(given, get_args(Event)):
+        return given  # type: ignore[no-any-return]
+    remedy = "give its .event" if hasattr(given, "event") else "give what happened: the event of a mechanism"
+    raise ParameterError("event", given, reason="is no event", remedy=remedy)
+
+
+def _events(name: str, given: object) -> tuple[Event, ...]:
+    if not isinstance(given, tuple) or not given:
+        raise ParameterError(name, given, reason="is no tuple of events", remedy="write at least one, in a tuple")
+    return tuple(checked_event(part) for part in given)
+
+
+def _rate(name: str, given: object) -> Fraction:
+    rate = exact(name, given)
+    if not 0 < rate <= 1:
+        raise ParameterError(name, given, reason="is no sampling rate", remedy="write a number above 0 and at most 1")
+    return rate

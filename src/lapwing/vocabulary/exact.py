@@ -6,6 +6,7 @@ rounding it would be a guess about what was meant. Every number that is refused 
 
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -133,6 +134,12 @@ def whole(name: str, given: object, *, least: int = 1, most: int | None = None) 
     if number < least or (most is not None and number > most):
         raise ParameterError(name, given, reason="is out of range", remedy=f"write a whole number, {bounds}")
     return int(number)
+
+
+def keep(record: object, read: Callable[[str, object], object], *names: str) -> None:
+    """Replace fields of a frozen record, while it is made, by what `read` makes of them."""
+    for name in names:
+        object.__setattr__(record, name, read(name, getattr(record, name)))
 
 
 def _from_text(name: str, given: str) -> Fraction:

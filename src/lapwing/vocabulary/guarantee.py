@@ -1,8 +1,13 @@
-"""What can be promised: the four currencies in which budgets are set and claims are made and audited."""
+"""What can be promised: the four currencies in which budgets are set and claims are made and audited.
+
+Their numbers may be written like every parameter (`PureDP(epsilon="0.1")`), and are kept as exact fractions.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
+
+from lapwing.vocabulary.exact import keep, positive, probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -10,6 +15,9 @@ class PureDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E)."""
 
     epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        keep(self, positive, "epsilon")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +27,10 @@ class ApproximateDP:
     epsilon: Fraction
     delta: Fraction
 
+    def __post_init__(self) -> None:
+        keep(self, positive, "epsilon")
+        keep(self, probability, "delta")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcentratedDP:
@@ -26,12 +38,18 @@ class ConcentratedDP:
 
     rho: Fraction
 
+    def __post_init__(self) -> None:
+        keep(self, positive, "rho")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianDP:
     """Telling neighbours apart is no easier than telling N(0, 1) from N(mu, 1), with mu^2 = `mu_squared`."""
 
     mu_squared: Fraction
+
+    def __post_init__(self) -> None:
+        keep(self, positive, "mu_squared")
 
 
 Guarantee: TypeAlias = PureDP | ApproximateDP | ConcentratedDP | GaussianDP

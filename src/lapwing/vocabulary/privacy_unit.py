@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
 
@@ -40,11 +40,5 @@ class PrivacyUnit:
                 reason="names no column",
                 remedy="name the column that tells people apart",
             )
-        if not isinstance(self.adjacency, Adjacency):
-            raise ParameterError(
-                "adjacency",
-                self.adjacency,
-                reason="is no adjacency",
-                remedy="write Adjacency.ADD_REMOVE or Adjacency.REPLACE",
-            )
+        checked_adjacency(self.adjacency)
         object.__setattr__(self, "protects_groups_of", whole("protects_groups_of", self.protects_groups_of))

@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from accounting.filters.atoms import gaussian_profile
 from lapwing.accounting.filters.account import EVERYONE, Admission, replay
 from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.odometer import Odometer
 from lapwing.accounting.filters.opening import open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.two_arms import DeltaShares
+from lapwing.accounting.filters.verdict import Step
+from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError
 from lapwing.vocabulary.event import (
@@ -134,12 +137,12 @@ def test_a_refusal_leaves_the_account_as_it_was_and_says_what_would_fit(budget, 
         assert outcome.shortage.asked is None or outcome.shortage.asked > 0
         fits = outcome.would_fit
         for size, event in (
-            (fits.pure, PureRelease(epsilon=fits.pure)),
-            (fits.laplace, LaplaceNoise(l1_sensitivity=fits.laplace, scale=Fraction(1))),
-            (fits.gaussian, GaussianNoise(l2_sensitivity_squared=fits.gaussian, sigma_squared=Fraction(1))),
+            (fits.pure, lambda size: PureRelease(epsilon=size)),
+            (fits.laplace, lambda size: LaplaceNoise(l1_sensitivity=size, scale=Fraction(1))),
+            (fits.gaussian, lambda size: GaussianNoise(l2_sensitivity_squared=size, sigma_squared=Fraction(1))),
         ):
             if size:
-                assert not isinstance(account.admit(OneShot(event=event, cells=frozenset({outcome.cell}))), Refusal)
+                assert account.admit(OneShot(event=event(size), cells=frozenset({outcome.cell})))
 
 
 @settings(max_examples=40)
@@ -319,20 +322,53 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "event",
         [
-            PureRelease(epsilon=Fraction(-1)),
-            GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(0)),
-            Repeated(part=PureRelease(epsilon=Fraction(1)), times=-3),
-            Composed(
-                parts=(PureRelease(epsilon=Fraction(1)), LaplaceNoise(l1_sensitivity=Fraction(-1), scale=Fraction(1)))
-            ),
-            Composed(parts=()),
+            lambda: PureRelease(epsilon=Fraction(-1)),
+            lambda: GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(0)),
+            lambda: Repeated(part=PureRelease(epsilon=Fraction(1)), times=-3),
+            lambda: Composed(parts=(LaplaceNoise(l1_sensitivity=Fraction(-1), scale=Fraction(1)),)),
+            lambda: Composed(parts=()),
+            lambda: "a release",
+            lambda: GeometricMechanism(l1_sensitivity=1, epsilon=1),
         ],
-        ids=["negative", "noiseless", "less than once", "inside", "nothing"],
+        ids=["negative", "noiseless", "less than once", "inside", "nothing", "no event", "a mechanism"],
     )
-    def test_an_event_that_would_give_budget_back_is_refused(self, event) -> None:
-        for charge in (OneShot(event=event), WholeBudget(event=event)):
-            with pytest.raises(ParameterError):
-                open_account(BUDGETS["pure"]).quote(charge)
+    @pytest.mark.parametrize("charge", [OneShot, WholeBudget])
+    def test_an_event_that_would_give_budget_back_is_refused(self, event, charge) -> None:
+        with pytest.raises(ParameterError):
+            open_account(BUDGETS["pure"]).quote(charge(event=event()))
+
+    @pytest.mark.parametrize("adjacency", ["replace", "REPLACE", None], ids=repr)
+    def test_a_word_is_no_adjacency(self, adjacency) -> None:
+        with pytest.raises(ParameterError, match="is no adjacency"):
+            open_account(BUDGETS["pure"], cells=["north", "south"], adjacency=adjacency)
+
+    def test_a_refusal_is_no_yes(self) -> None:
+        refused = open_account(BUDGETS["pure"]).admit(OneShot(event=PureRelease(epsilon=Fraction(10**6))))
+        assert isinstance(refused, Refusal)
+        assert not refused
+
+    @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
+    def test_one_quote_is_booked_once(self, budget) -> None:
+        account = open_account(budget)
+        event = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(40))
+        charge = OneShot(event=PureRelease(epsilon=Fraction(3, 5)) if isinstance(budget, PureDP) else event)
+        quoted = account.quote(charge)
+        assert isinstance(quoted, Admission)
+        with pytest.raises(ParameterError, match=r"follow on"):
+            replay(account, [quoted] * 100)
+
+    def test_a_record_cannot_give_budget_back(self) -> None:
+        with pytest.raises(ParameterError, match="below zero"):
+            Step(slack=Fraction(-1, 2))
+        with pytest.raises(ParameterError, match="below zero"):
+            Cost(epsilon=Fraction(-5), reserved=Fraction(0), delta=Fraction(0), rho=None)
+        with pytest.raises(ParameterError, match="below zero"):
+            Step(residue=math.nan)
+
+    def test_a_cap_is_raised_over_the_whole_history_or_not_at_all(self) -> None:
+        spent = open_account(PureDP(epsilon=Fraction(1))).admit(OneShot(event=PureRelease(epsilon=Fraction(9, 10))))
+        with pytest.raises(ParameterError, match="do not lead to this account"):
+            raise_cap(spent, PureDP(epsilon=Fraction(2)), [])
 
     def test_a_sample_is_amplified_between_its_own_neighbours_only(self) -> None:
         noise = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
@@ -362,17 +398,18 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "budget",
         [
-            PureDP(epsilon=Fraction(0)),
-            ConcentratedDP(rho=Fraction(-1)),
-            ApproximateDP(epsilon=Fraction(1), delta=Fraction(1)),
-            ApproximateDP(epsilon=Fraction(1), delta=Fraction(0)),
-            GaussianDP(mu_squared=Fraction(1)),
+            lambda: PureDP(epsilon=Fraction(0)),
+            lambda: ConcentratedDP(rho=Fraction(-1)),
+            lambda: ApproximateDP(epsilon=Fraction(1), delta=Fraction(1)),
+            lambda: ApproximateDP(epsilon=Fraction(1), delta=Fraction(0)),
+            lambda: GaussianDP(mu_squared=Fraction(1)),
+            lambda: 1,
         ],
-        ids=repr,
+        ids=["no epsilon", "negative", "a delta of one", "no delta", "no filter keeps it", "a number"],
     )
     def test_a_budget_that_promises_nothing_is_refused(self, budget) -> None:
         with pytest.raises(ParameterError):
-            open_account(budget)
+            open_account(budget())
 
     @pytest.mark.parametrize("shares", [{"numerical": 0}, {"failures": 1}, {"failures": "-0.1"}], ids=repr)
     def test_shares_that_leave_nothing_are_refused(self, shares) -> None:
@@ -409,7 +446,7 @@ class TestBadInput:
 
     def test_a_line_of_another_account_is_refused(self) -> None:
         line = open_account(BUDGETS["approximate"], cells=CELLS).quote(tell("0.1"))
-        with pytest.raises(ParameterError, match="not cells of this account"):
+        with pytest.raises(ParameterError, match="was weighed against another"):
             open_account(BUDGETS["approximate"]).book(line)
         gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
         with pytest.raises(ParameterError, match="is no price"):

@@ -229,3 +229,12 @@ def test_margins_of_nothing_are_refused() -> None:
             stream.margin(**wrong)
     assert stream.margin(questions=3, above=0) < stream.margin(questions=300, above=0)
     assert stream.placed_for(300).margin("0.9") == stream.placed_for(300).margin("0.9", questions=300)
+
+
+def test_the_theorem_holds_for_two_sided_noise_however_small() -> None:
+    for epsilon in ("2", "3", "5"):
+        stream = SparseVector(epsilon=epsilon, yeses=1, threshold=0, moves=COUNTS, noise=StreamNoise.LAPLACE)
+        for confidence in ("0.5", "0.6", "0.7", "0.8", "0.9", "0.99"):
+            for above in (0, 1):
+                within = stream.guaranteed_margin(confidence, questions=1, above=above)
+                assert stream.chance_all_right(within, questions=1, above=above) >= float(confidence) - 1e-9

@@ -83,3 +83,28 @@ def test_what_is_no_screen_is_refused(wrong) -> None:
 def test_what_is_no_table_is_refused(table) -> None:
     with pytest.raises(ParameterError, match="<sensitive>"):
         CorrelationScreen(at_least="0.3").scores(table)
+
+
+@pytest.mark.parametrize("width", [np.float16, np.float32])
+def test_narrow_floats_are_summed_as_exactly_as_wide_ones(width) -> None:
+    screen = CorrelationScreen(at_least="0.5", resolution=1023)
+    table = np.ones((3001, 2), width)  # 3001 * 1023^2 has more digits than a float32
+    assert screen.scores(table).open_for_release() == screen.scores(table.astype(np.float64)).open_for_release()
+    assert screen.scores(table).open_for_release()[0] == 2 * 1023**2 * 3001
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.ma.masked_array(np.ones((2, 2)), mask=[[True, False], [False, False]]),
+        np.ones((2, 2), np.longdouble),
+        np.ones((2, 2)).view(np.recarray),
+        [[1.0, 1.0]],
+        np.broadcast_to(np.float64(1), (2**30 + 1, 2)),
+    ],
+    ids=["masked", "long", "subclass", "list", "too many people"],
+)
+def test_tables_whose_sums_would_not_be_exact_are_refused(table) -> None:
+    for given_table in (table, Sensitive(table)):
+        with pytest.raises(ParameterError, match="features = <sensitive>"):
+            CorrelationScreen(at_least="0.3").scores(given_table)

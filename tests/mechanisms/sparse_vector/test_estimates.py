@@ -9,10 +9,12 @@ from scipy.stats import binom
 
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
 from lapwing.mechanisms.sparse_vector.answers import Answer
-from lapwing.mechanisms.sparse_vector.estimates import share_of_question
+from lapwing.mechanisms.sparse_vector.estimates import _range, share_of_question
 from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
 from lapwing.mechanisms.sparse_vector.tails import variance
+from lapwing.noise.laws import DiscreteLaplace
+from lapwing.vocabulary.errors import ParameterError
 from mechanisms.sparse_vector.suspects import COUNTS, REALS
 
 STREAMS = 300
@@ -136,3 +138,27 @@ def test_intervals_of_a_number_are_kept_when_the_gap_contradicts_them() -> None:
     )
     interval = mechanism.interval(odd)
     assert interval.low <= 5 <= interval.high < 10**3
+
+
+@pytest.mark.parametrize("scale", ["1/20", "1/4", "1/2", "2/3", 1])
+def test_a_range_of_two_sided_noise_misses_on_either_side_however_small_the_noise(scale) -> None:
+    q = math.exp(-1 / float(Fraction(scale)))
+    for beta in (0.5, 0.26, 0.25, 0.2, 0.1, 0.05, 1e-3):
+        low, high = _range(DiscreteLaplace(scale), beta)
+        missed = (q ** (high + 1) + q ** (1 - low)) / (1 + q)
+        assert missed <= beta * (1 + 1e-9)
+
+
+def test_an_answer_of_another_mechanism_is_refused() -> None:
+    one, other = (SparseVector(epsilon=e, yeses=2, threshold=0, moves=COUNTS) for e in (1, 2))
+    answer = one.open().ask(10**9)
+    with pytest.raises(ParameterError, match="answer"):
+        other.interval(answer)
+
+
+def test_a_yes_beyond_the_questions_that_were_announced_has_no_interval() -> None:
+    stream = SparseVector(epsilon=1, yeses=2, threshold=0, moves=COUNTS, questions=10)
+    opened = stream.open()
+    early, late = opened.ask(10**9), opened.ask_many([-(10**9)] * 20 + [10**9]).yeses[0]
+    assert stream.interval(early) is not None
+    assert stream.interval(late) is None

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from lapwing.accounting.pricing import price
+from lapwing.accounting.rounding import float_below
 from lapwing.auditor.noise_laws import Gaussian
 from lapwing.auditor.privacy_loss import NeighbouringPair
 from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
@@ -81,3 +82,23 @@ def test_a_placed_stream_costs_the_same_and_errs_less() -> None:
 def test_what_is_no_budget_is_refused(change) -> None:
     with pytest.raises(ParameterError):
         GaussianSparse.for_budget(**BUDGET | change, moves=COUNTS)
+
+
+def test_a_budget_is_never_rounded_up() -> None:
+    for delta in ("1e-6", "1e-9", "1/3000"):  # some of which a float would raise
+        stream = GaussianSparse.for_budget(epsilon="0.7", delta=delta, yeses=2, questions=5, threshold=0, moves=COUNTS)
+        below = float_below(Fraction(delta))
+        assert Fraction(below) <= Fraction(delta)
+        assert stream.loss.epsilon(below) <= float_below(Fraction(7, 10))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("delta", "1/3"), ("moves", None), ("yeses", 0), ("questions", 10**9 + 1), ("epsilon", 0)],
+    ids=["delta", "moves", "yeses", "questions", "epsilon"],
+)
+def test_what_no_budget_can_be_is_refused_by_its_own_name(name, wrong) -> None:
+    right = {"epsilon": 1, "delta": "1e-6", "yeses": 2, "questions": 5, "threshold": 0, "moves": COUNTS}
+    with pytest.raises(ParameterError) as refusal:
+        GaussianSparse.for_budget(**right | {name: wrong})
+    assert refusal.value.name == name

@@ -1,6 +1,8 @@
 """How far one person moves values decides the price of a yes; the cheap case follows from facts, never from a flag."""
 
+import copy
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -67,7 +69,7 @@ grids = st.sampled_from([Fraction(2) ** n for n in range(-6, 4)])
 def test_a_value_that_moves_within_its_bounds_stays_within_them_on_the_lattice(value, up, down, share, grid) -> None:
     if not up + down:
         return
-    lattice, moves = Lattice(grid), Movement(up=up, down=down)
+    lattice, moves = Lattice(grid), Movement.of_arrivals(Adjacency.ADD_REMOVE, up=up, down=down)
     moved = Fraction(value) - down + share * (up + down)
     change = lattice.value(moved if grid != 1 else math.floor(moved)) - lattice.value(
         Fraction(value) if grid != 1 else math.floor(value)
@@ -77,3 +79,11 @@ def test_a_value_that_moves_within_its_bounds_stays_within_them_on_the_lattice(v
     assert -lowest <= change <= highest
     assert max(highest, lowest) == rise
     assert highest + lowest == span
+
+
+def test_the_cheap_case_cannot_be_written_down_without_an_adjacency() -> None:
+    moves = Movement.of_anything(sensitivity=1)
+    for build in (lambda: Movement(up=1, down=0), lambda: Movement(1, 0, 1), lambda: replace(moves, down=0)):
+        with pytest.raises(ParameterError, match="of_counts, of_sums, of_arrivals or of_anything"):
+            build()
+    assert copy.deepcopy(moves) == moves

@@ -120,8 +120,20 @@ def test_a_grid_too_fine_for_its_noise_is_refused_with_a_remedy() -> None:
         SparseVector(**SHARED | {"grid": Fraction(1, 2**40)})
 
 
-def test_very_much_epsilon_gives_the_smallest_noise_there_is() -> None:
-    assert SparseVector(**SHARED | {"epsilon": 1000}).rule.threshold_noise == Geometric(Fraction(1, 20))
+def test_more_epsilon_than_any_noise_can_use_is_refused_in_terms_of_epsilon() -> None:
+    with pytest.raises(ParameterError, match=r"epsilon = .* less than can be drawn; ask for less"):
+        SparseVector(**SHARED | {"epsilon": 10**6})
+
+
+def test_a_reservation_is_what_the_stream_costs() -> None:
+    for mechanism in (SparseVector(**SHARED), AdaptiveSparse(**SHARED)):
+        held = mechanism.reservation("cohorts", cells=frozenset({"north"}))
+        assert (held.stream, held.cells) == ("cohorts", {"north"})
+        assert held.opening == mechanism.threshold_epsilon
+        assert held.whole == mechanism.epsilon
+        stream = mechanism.open(name="cohorts")
+        stream.ask(10**9)  # a clear yes, where there are such
+        assert stream.spent == held.opening + held.price
 
 
 def test_a_shift_moves_the_bar_and_not_the_estimate() -> None:

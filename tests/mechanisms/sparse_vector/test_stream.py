@@ -348,3 +348,148 @@ def test_an_answer_can_be_derived_again_from_the_same_source() -> None:
     ]
     assert answers[0] == answers[1]
     assert answers[0] != answers[2]
+
+
+HOSTILE = {
+    "masked": np.ma.masked_array([FAR, FAR], mask=[True, False]),
+    "unmasked": np.ma.masked_array([FAR, FAR]),
+    "record": np.array([FAR, FAR]).view(np.recarray),
+    "matrix": np.array([[FAR, FAR], [FAR, FAR]]),
+    "column": np.array([[FAR], [FAR]]),
+    "point": np.array(FAR),
+}
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "wrapped"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_arrays_that_are_no_plain_vector_are_refused_as_values_and_nothing_happens(name, wrapped) -> None:
+    for grid, moves in ((1, COUNTS), ("1/4", REALS)):
+        stream = cohorts(grid=grid, moves=moves).open()
+        value = Sensitive(HOSTILE[name]) if wrapped else HOSTILE[name]
+        for ask in (lambda s=stream, v=value: s.ask_many(v), lambda s=stream, v=value: s.ask(v)):
+            with pytest.raises(ParameterError) as refusal:
+                ask()
+            inside = refusal.value.__traceback__.tb_next.tb_next
+            told = traceback.TracebackException(type(refusal.value), refusal.value, inside, capture_locals=True)
+            assert not wrapped or str(FAR) not in "".join(told.format())
+        assert (stream.asked, stream.spent, stream.status) == (0, 0, Status.OPEN)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_arrays_that_are_no_plain_vector_are_refused_as_thresholds_and_nothing_happens(name) -> None:
+    for grid, moves in ((1, COUNTS), ("1/4", REALS)):
+        stream = cohorts(grid=grid, moves=moves).open()
+        with pytest.raises(ParameterError, match="thresholds"):
+            stream.ask_many(Sensitive(np.array([FAR, FAR])), HOSTILE[name])
+        assert (stream.asked, stream.spent, stream.status) == (0, 0, Status.OPEN)
+
+
+FAILURES = [ZeroDivisionError, MemoryError, ParameterError]
+
+
+def fail(kind):
+    def failing(*_):
+        exact = 987654321  # a failing frame may hold anything
+        raise kind("x", exact, reason="", remedy="") if kind is ParameterError else kind(str(exact))
+
+    return failing
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+@pytest.mark.parametrize("ask", ["ask", "ask_many"])
+def test_a_failure_with_an_open_value_is_charged_as_lost_and_tells_nothing(monkeypatch, kind, ask) -> None:
+    mechanism = cohorts(yeses=2)
+    stream, value = mechanism.open(), Sensitive(987654321) if ask == "ask" else Sensitive(np.array([987654321]))
+    with monkeypatch.context() as patch:
+        patch.setattr(stream_module.Rule, "decide", fail(kind))
+        patch.setattr(stream_module.Rule, "decide_many", fail(kind))
+        with pytest.raises(StreamError, match="charged as lost") as failure:
+            getattr(stream, ask)(value)
+    error = failure.value
+    assert (error.__cause__, error.__context__) == (None, None)
+    told = traceback.TracebackException(type(error), error, error.__traceback__.tb_next, capture_locals=True)
+    assert "987654321" not in "".join(told.format())
+    assert (stream.asked, stream.yeses, stream.status) == (1, 1, Status.OPEN)
+    assert stream.spent == mechanism.threshold_epsilon + mechanism.yes_price
+    assert stream.ask(FAR)
+    assert stream.status is Status.HALTED
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "spent"),
+    [
+        (cohorts(yeses=2), 1),
+        (AdaptiveSparse(epsilon=1, yeses=8, threshold=0, moves=COUNTS), 1),
+        (gaussian(), None),
+    ],
+    ids=["more lost than yeses", "two comparisons", "gaussian"],
+)
+def test_a_failure_that_is_not_priced_closes_the_stream_at_its_full_price(monkeypatch, mechanism, spent) -> None:
+    stream = mechanism.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(stream_module.Rule, "decide_many", fail(ZeroDivisionError))
+        with pytest.raises(StreamError, match="charged as lost"):
+            stream.ask_many([1, 2, 3])
+    assert (stream.status, stream.spent) == (Status.CLOSED, spent)
+    assert not stream.reserved
+    assert stream._Stream__noise is None
+
+
+def test_a_yes_that_was_counted_and_then_failed_is_charged_once(monkeypatch) -> None:
+    stream = cohorts(yeses=1).open()
+    with monkeypatch.context() as patch:
+        patch.setattr(stream_module, "Answer", fail(ZeroDivisionError))
+        with pytest.raises(StreamError, match="charged as lost"):
+            stream.ask(FAR)
+    assert (stream.status, stream.yeses, stream.spent) == (Status.HALTED, 1, 1)
+
+
+def test_a_value_that_fails_to_open_is_charged_and_an_interrupt_stays_one(monkeypatch) -> None:
+    for kind, seen in ((ZeroDivisionError, StreamError), (KeyboardInterrupt, KeyboardInterrupt)):
+        one, many = cohorts().open(), cohorts().open()
+        with monkeypatch.context() as patch:
+            patch.setattr(stream_module.Lattice, "value", fail(kind))
+            with pytest.raises(seen, match="charged as lost"):
+                one.ask(5)
+            with pytest.raises(seen, match="charged as lost"):
+                many.ask_many([5])
+        assert (one.yeses, many.status, many.spent) == (1, Status.CLOSED, 1)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [np.zeros((2, 2), np.int64), np.zeros(1, np.int64), np.zeros(2), np.ma.zeros(2, np.int64)],
+    ids=["2d", "short", "floats", "masked"],
+)
+def test_noise_that_is_no_plain_vector_decides_nothing(monkeypatch, noise) -> None:
+    stream = cohorts().open()
+    monkeypatch.setattr(stream_module.Rule, "draw_many", lambda *_: [noise])
+    with pytest.raises(StreamError, match="charged as lost"):
+        stream.ask_many([FAR, FAR])
+    assert stream.yeses == 2
+
+
+class Held:
+    """A lock that was held at the moment of the fork: a child that waits for it waits for ever."""
+
+    def __enter__(self):
+        raise AssertionError("waits for ever")
+
+    def __exit__(self, *_):
+        pass
+
+
+def test_a_forked_child_can_only_forget(monkeypatch) -> None:
+    stream = cohorts().open()
+    monkeypatch.setattr(stream_module.os, "getpid", lambda: -1)
+    stream._lock = Held()
+    for act in (
+        lambda: stream.suspend(bytes(32)),
+        lambda: stream.ask(FAR),
+        lambda: stream.ask_many([FAR]),
+        stream.lose,
+    ):
+        with pytest.raises(StreamError, match="process"):
+            act()
+    stream.close()
+    assert stream._Stream__noise is None

@@ -110,7 +110,15 @@ class Account:
         """Return the account after one line of its book. The steps of an admission are taken as they stand."""
         match booking:
             case Admission(charge=charge, cost=cost, steps=steps):
-                filters = {cell: self.filters[cell].book(cost, steps[cell]) for cell in self._named(steps)}
+                cells = self._named(charge.cells)
+                filters = {cell: self.filters[cell].book(cost, steps[cell]) for cell in cells if cell in steps}
+                if set(steps) != set(cells) or any(_overdrawn(after) for after in filters.values()):
+                    raise ParameterError(
+                        "admission",
+                        charge,
+                        reason="does not follow on this account: it was weighed against another",
+                        remedy="quote and book in one go, and replay records in their order",
+                    )
                 opened = {charge.stream: OpenStream(reservation=charge)} if isinstance(charge, Reservation) else {}
                 return self._with(filters, {**self.streams, **opened})
             case Yes(stream=name):
@@ -166,6 +174,10 @@ class Account:
                 remedy=f"name some of {sorted(self.filters)}, or none at all to charge everyone",
             )
         return sorted(named)
+
+
+def _overdrawn(filter_: CellFilter) -> bool:
+    return isinstance(filter_, PureSum | ConcentratedSum) and filter_.left < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.event import Event, PureRelease
+from lapwing.vocabulary.event import Event, PureRelease, checked_event
 from lapwing.vocabulary.exact import positive, whole
 
 
@@ -28,6 +28,7 @@ class OneShot:
     cells: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
+        checked_event(self.event)
         object.__setattr__(self, "cells", _scope(self.cells))
 
 
@@ -48,6 +49,7 @@ class WholeBudget:
     cells: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
+        checked_event(self.event)
         object.__setattr__(self, "cells", _scope(self.cells))
 
 

@@ -12,12 +12,21 @@ from lapwing.accounting.filters.charge import Charge, OneShot, Reservation, Whol
 from lapwing.accounting.filters.loss_family import LossFamily
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, ExponentialSelection, LaplaceNoise, Repeated
 
 _ATOMS_OF_LAPLACE = 33  # most of its loss sits at the two ends: more atoms gain less than 0.1 % of its price
 _ATOMS = 257
 _AS_MANY_AS_THERE_ARE = 10**6
 _REACH = 10  # standard deviations
+
+
+def refuse_below_zero(record: object, *names: str) -> None:
+    """Refuse a record with a number below zero, or none at all: booked, it would give budget back."""
+    for name in names:
+        amount = getattr(record, name)
+        if amount is not None and not amount >= 0:
+            raise ParameterError(name, amount, reason="is below zero", remedy="replay the records as they were written")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +47,9 @@ class Cost:
     delta: Fraction
     rho: Fraction | None
     takes_everything: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_below_zero(self, "epsilon", "reserved", "delta", "rho")
 
     @property
     def held(self) -> Fraction | None:

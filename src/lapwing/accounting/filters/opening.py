@@ -5,12 +5,12 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import TypeAlias
 
-from lapwing.accounting.filters.account import EVERYONE, Account, Admission, Booking, CapChange, CellFilter
+from lapwing.accounting.filters.account import EVERYONE, Account, Admission, Booking, CapChange, CellFilter, replay
 from lapwing.accounting.filters.charge import Charge, OneShot, WholeBudget
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
@@ -42,7 +42,7 @@ def open_account(
         )
     shares = shares or DeltaShares()
     checked = _checked(budget)
-    moves = adjacency is Adjacency.REPLACE and len(names) > 1
+    moves = checked_adjacency(adjacency) is Adjacency.REPLACE and len(names) > 1
     filter_ = _fresh(_for_each_of_two(checked) if moves else checked, shares)
     return Account(
         budget=checked,
@@ -77,7 +77,29 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
             reason=f"is not above {account.budget} in every number",
             remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards",
         )
-    current = open_account(budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
+    history = list(bookings)
+    fresh = open_account(account.budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
+    if replay(fresh, history) != account:
+        raise ParameterError(
+            "bookings",
+            len(history),
+            reason="lines of the book do not lead to this account",
+            remedy="give every line since the opening",
+        )
+    return charge_anew(
+        open_account(budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares), history
+    )
+
+
+def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
+    """Return a fresh account after a history that was admitted elsewhere, charged to it from the beginning.
+
+    Parameters
+    ----------
+    opening : the account, with nothing in it
+    bookings : what is to count against it, in its order; a history that does not fit is refused
+    """
+    current, budget = opening, opening.budget
     for booking in bookings:
         match booking:
             case Admission(charge=charge):

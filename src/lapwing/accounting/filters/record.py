@@ -15,8 +15,9 @@ from types import MappingProxyType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange, OpenStream
-from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.charge import Charge, Closing, OneShot, Reservation, WholeBudget, Yes
 from lapwing.accounting.filters.cost import Cost
+from lapwing.accounting.filters.opening import Budget
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
 from lapwing.accounting.filters.verdict import Step
@@ -50,11 +51,12 @@ _KINDS: dict[str, type[Any]] = {
     "concentrated-dp": ConcentratedDP,
 }
 _NAMES = {noun: kind for kind, noun in _KINDS.items()}
+_FIELDS = {noun: tuple(field.name for field in fields(noun)) for noun in _NAMES}
 _EVENTS = get_args(Event)
 
 
-def to_record(noun: Account | Booking) -> Record:
-    """Return an account or a line of its book as a JSON value.
+def to_record(noun: Account | Booking | Charge | Budget) -> Record:
+    """Return an account, a line of its book, or what these are made of as a JSON value.
 
     Examples
     --------
@@ -63,7 +65,7 @@ def to_record(noun: Account | Booking) -> Record:
     """
     return {
         "kind": _NAMES[type(noun)],
-        **{field.name: _written(getattr(noun, field.name)) for field in fields(noun)},
+        **{name: _written(getattr(noun, name)) for name in _FIELDS[type(noun)]},
     }
 
 

@@ -33,6 +33,10 @@ class Refusal:
         """The largest single releases that would have been admitted instead."""
         return what_fits(self.filter_)
 
+    def __bool__(self) -> bool:
+        """Say no: whoever writes `if account.admit(charge)` means that it was admitted."""
+        return False
+
     def __str__(self) -> str:
         return str(self.error())
 

@@ -102,7 +102,7 @@ class TwoArms:
 
     def book(self, cost: Cost, step: Step) -> "TwoArms":
         """Write an admitted cost into both arms."""
-        grown = step.residue is not None and (self.residue is None or step.residue > self.residue)
+        grown = step.residue is not None and (self.residue is None or step.residue >= self.residue > 0)
         if grown or step.slack > self.slack or step.failure > self.failures:
             raise ParameterError(
                 "step", step, reason=f"cannot follow on {self}", remedy="replay the records in their order"

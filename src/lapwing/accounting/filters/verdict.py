@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, Self, TypeAlias
 
-from lapwing.accounting.filters.cost import Cost
+from lapwing.accounting.filters.cost import Cost, refuse_below_zero
 from lapwing.vocabulary.event import Event
 
 
@@ -24,6 +24,9 @@ class Step:
     slack: Fraction = Fraction(0)
     failure: Fraction = Fraction(0)
     epsilon: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        refuse_below_zero(self, "residue", "slack", "failure", "epsilon")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

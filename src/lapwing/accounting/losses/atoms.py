@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.losses.law import Lattice, Orders, Tails, renyi_from_cumulant
+from lapwing.accounting.dominating_pair import DominatingPair
+from lapwing.accounting.losses.law import Lattice, Orders, renyi_from_cumulant
 from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
 
 
@@ -79,14 +79,6 @@ class AtomicLaw:
         powers = np.multiply.outer(np.asarray(order), self.pair.losses)
         top = powers.real.max(axis=-1, keepdims=True)
         return np.asarray(top[..., 0] + np.log(np.exp(powers - top) @ self.pair.masses))
-
-    def tails(self, x: Floats) -> Tails:
-        """Return the steps of the atoms."""
-        at = np.searchsorted(self.pair.losses, x, side="right")
-        p, q = self.pair.masses, self.pair.masses * np.exp(-self.pair.losses)
-        p_below, q_below = (np.append(0.0, np.cumsum(m))[at] for m in (p, q))
-        p_above, q_above = (np.append(np.cumsum(m[::-1])[::-1], 0.0)[at] for m in (p, q))
-        return p_below, p_above + self.infinite_mass, q_below + max(0.0, 1.0 - float(q.sum())), q_above
 
     def span(self, tail: float) -> tuple[float, float]:
         """Return the lowest and highest atom, whatever the tail."""

@@ -75,13 +75,10 @@ class BoundedRangeLaw:
 
     def tails(self, x: Floats) -> Tails:
         """Return the tails of the half-exponential density."""
-        below, above = (
-            (self.top + np.clip(x, -self.top, self.top)) / 2,
-            (self.top - np.clip(x, -self.top, self.top)) / 2,
-        )
-        whole = -math.expm1(-self.top)
-        p_below, q_above = np.exp(-self.top) * np.expm1(below) / whole, np.exp(-self.top) * np.expm1(above) / whole
-        return p_below, -np.expm1(-above) / whole, -np.expm1(-below) / whole, q_above
+        inside = np.clip(x, -self.top, self.top) / 2
+        below, above, whole = self.top / 2 + inside, self.top / 2 - inside, -math.expm1(-self.top)
+        p_above, q_below = -np.expm1(-above) / whole, -np.expm1(-below) / whole
+        return np.exp(below - self.top) * q_below, p_above, q_below, np.exp(above - self.top) * p_above
 
     def span(self, tail: float) -> tuple[float, float]:
         """Return -e and e, whatever the tail."""

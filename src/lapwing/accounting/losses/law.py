@@ -24,6 +24,8 @@ Orders: TypeAlias = NDArray[Any]
 Tails: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 """P(L <= x), P(L > x), Q(L <= x) and Q(L > x), each to a relative error of `ROUND_OFF`."""
 
+_LARGEST_EXPONENT = 700.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lattice:
@@ -106,9 +108,6 @@ class LossLaw(Protocol):
     def cumulant(self, order: Orders) -> Orders:
         """Return log E[e^(order L)] over the finite losses, not rounded."""
 
-    def tails(self, x: Floats) -> Tails:
-        """Return the masses below and above `x` under P and under Q."""
-
     def span(self, tail: float) -> tuple[float, float]:
         """Return bounds outside which at most `tail` of P lies, on either side."""
 
@@ -117,6 +116,17 @@ class LossLaw(Protocol):
 
     def members(self, at_most: int) -> tuple[DominatingPair, ...]:
         """Return finite pairs, of at most `at_most` atoms each, one of which dominates whatever has this order."""
+
+
+class ContinuousLaw(LossLaw, Protocol):
+    """A law that knows its tails everywhere, so that what is made from it can be put on any grid."""
+
+    @property
+    def other_order(self) -> "ContinuousLaw":
+        """The law of (Q, P)."""
+
+    def tails(self, x: Floats) -> Tails:
+        """Return the masses below and above `x` under P and under Q."""
 
 
 def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, step: float) -> Lattice:
@@ -131,8 +141,8 @@ def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, 
     p_below, p_above, q_below, q_above = tails(x)
     p, p_error = _cells(p_below, p_above)
     q, q_error = _cells(q_below, q_above)
-    error = p_error + np.exp(x[:-1]) * q_error
-    upper = (p - np.exp(x[:-1]) * q + error) / -math.expm1(-step)
+    ratio = np.exp(np.minimum(x[:-1], _LARGEST_EXPONENT))  # less than e^x moves more mass up
+    upper = (p - ratio * q + p_error + ratio * q_error) / -math.expm1(-step)
     p = p + p_error
     upper = np.clip(upper * (1 + ROUND_OFF), 0.0, p)
     masses = np.append(p - upper, 0.0)

@@ -14,12 +14,13 @@ from lapwing.accounting.renyi import curve, delta_from_renyi, epsilon_from_renyi
 
 _LOST = 1e-16
 _KNOTS = 257
+_HIGHEST = 600.0
 
 
 def renyi_curve(bound: Callable[[float], float]) -> AtomicLaw:
     """Return a law that dominates every pair whose divergences, in both orders, stay below `bound`."""
     divergences = curve(bound)
-    right = np.linspace(0.0, epsilon_from_renyi(divergences, _LOST), _KNOTS)
+    right = np.linspace(0.0, min(epsilon_from_renyi(divergences, _LOST), _HIGHEST), _KNOTS)
     heights = np.array([delta_from_renyi(divergences, x) for x in right.tolist()])
     # the other order has the same divergences, and its profile at x says what this one is at -x
     left = -right[:0:-1]

@@ -18,12 +18,16 @@ from scipy.special import gammaln, logsumexp
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.atoms import AtomicLaw, pure_rho
-from lapwing.accounting.losses.law import Lattice, LossLaw, Orders, Tails, connect_the_dots
+from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
+from lapwing.accounting.losses.gaussian import GaussianLaw
+from lapwing.accounting.losses.laplace import LaplaceLaw
+from lapwing.accounting.losses.law import ContinuousLaw, Lattice, LossLaw, Orders, Tails, connect_the_dots
 from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
 
+_LARGEST_EXPONENT = 700.0
 _OUTLINE_CELLS = 1 << 14
-_OUTLINE_ATOMS = 1024
-_OUTLINE_TAIL = 1e-30
+_OUTLINE_ATOMS = 512
+_OUTLINE_TAIL = 1e-60
 
 
 class Sampling(Enum):
@@ -45,22 +49,27 @@ def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
     '0.010462'
     """
     e, q = float_above(epsilon), float_above(rate)
-    value = math.log1p(q * math.expm1(e)) if e < 1 else e + math.log(q + (1 - q) * math.exp(-e))
-    return min(epsilon, fraction_above(value))
+    if e > _LARGEST_EXPONENT:
+        return epsilon  # what is left to amplify is worth less than the digits it would take
+    return min(epsilon, fraction_above(math.log1p(q * math.expm1(e))))
 
 
 def sampled(law: LossLaw, rate: Fraction, sampling: Sampling) -> LossLaw:
     """Return the law of a mechanism on a sample, `law` being its law on the whole, in the same order."""
-    if isinstance(law, AtomicLaw):
-        return _sampled_atoms(law, rate, sampling)
-    return SampledLaw(law, rate, sampling)
+    match law:
+        case AtomicLaw():
+            return _sampled_atoms(law, rate, sampling)
+        case GaussianLaw() | LaplaceLaw() | BoundedRangeLaw() | SampledLaw():
+            return SampledLaw(law, rate, sampling)
+        case _:
+            raise TypeError(f"nobody has said how to sample a {type(law).__name__}")
 
 
 @dataclass(frozen=True, eq=False)
 class SampledLaw:
     """The law of a mechanism whose own law is continuous, on a sample of the people."""
 
-    whole: LossLaw
+    whole: ContinuousLaw
     rate: Fraction
     sampling: Sampling
 
@@ -206,8 +215,9 @@ class SampledLaw:
 
 def _to_whole(x: Floats, q: float) -> Floats:
     """Return the loss of the whole that becomes x on a sample: log(1 + (e^x - 1)/q)."""
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.log1p(np.maximum(np.expm1(x) / q, -1.0))
+    with np.errstate(divide="ignore"):
+        gentle = np.log1p(np.maximum(np.expm1(np.minimum(x, 1.0)) / q, -1.0))
+    return np.where(x > 1, x + np.log1p((q - 1) * np.exp(-np.maximum(x, 1.0))) - math.log(q), gentle)
 
 
 def _to_sample(loss: float | Floats, q: float) -> Floats:
@@ -242,7 +252,7 @@ def _sampled_atoms(law: AtomicLaw, rate: Fraction, sampling: Sampling) -> Atomic
 
 
 def _removed(pair: DominatingPair, q: float) -> DominatingPair:
-    under_q = pair.masses * np.exp(-pair.losses)
+    under_q = pair.under_q
     never = max(0.0, 1.0 - float(under_q.sum()))
     losses = _raised(np.append(math.log1p(-q), _to_sample(pair.losses, q)))
     masses = np.append((1 - q) * never, q * pair.masses + (1 - q) * under_q)
@@ -260,7 +270,7 @@ def _added(pair: DominatingPair, q: float) -> DominatingPair:
 def _exchanged(pair: DominatingPair, q: float) -> DominatingPair:
     positive = pair.losses > 0
     losses = _raised(_to_sample(pair.losses[positive], q))
-    under_q = pair.masses[positive] * np.exp(-pair.losses[positive])
+    under_q = pair.under_q[positive]
     under_p = (q * pair.masses[positive] + (1 - q) * under_q) * (1 + ROUND_OFF)
     same = max(0.0, 1.0 - float(under_p.sum()) - float(under_q.sum()) - q * pair.infinite_mass)
     return DominatingPair.of_total_one(

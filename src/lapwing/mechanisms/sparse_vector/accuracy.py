@@ -22,6 +22,7 @@ from lapwing.mechanisms.sparse_vector.tails import (
     reach,
     width,
 )
+from lapwing.noise.laws import Geometric
 
 _HOPELESS = -1e4  # the log of a chance that is as good as none, and still a number to search with
 
@@ -60,7 +61,7 @@ def guaranteed_margin(rule: Rule, *, below: int, above: int, beta: float) -> int
     Proof: proofs/sparse_vector_interval.md
     """
     once, ways = rule.threshold_noise, rule.comparisons
-    share = beta / (2 if depth(once, 0.5) == 0 else 4)  # noise to the left of zero can err in two more ways
+    share = beta / (2 if isinstance(once, Geometric) else 4)  # noise to the left of zero can err in two more ways
     false_yes = max(reach(one.noise, share / (max(below, 1) * len(ways))) - one.bar for one in ways)
     false_no = min(depth(one.noise, share / max(above, 1)) + one.bar for one in ways)
     return max(false_yes + depth(once, share) + 1, false_no + reach(once, share), 0)

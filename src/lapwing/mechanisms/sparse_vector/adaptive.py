@@ -11,7 +11,7 @@ from typing import Self
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import StreamNoise, best_share, noise_of
 from lapwing.mechanisms.sparse_vector.rule import Rule, comparison
-from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, one_of, set_shared, settle
+from lapwing.mechanisms.sparse_vector.stream_mechanism import PureStreamMechanism, one_of, set_shared, settle
 from lapwing.mechanisms.sparse_vector.tails import mean, reach
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
@@ -20,7 +20,7 @@ _USUAL_QUESTIONS = 1000  # the bar of a clear yes is set for so many questions w
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class AdaptiveSparse(StreamMechanism):
+class AdaptiveSparse(PureStreamMechanism):
     """Like `SparseVector`, but a clear yes costs half of `yes_price`; halts when an ordinary yes is more than is left.
 
     So it gives from `yeses` up to 2 * `yeses` - 1 yeses, each with its gap, for the same epsilon.
@@ -47,7 +47,7 @@ class AdaptiveSparse(StreamMechanism):
     Z. Ding, Y. Wang, Y. Xiao, G. Wang, D. Zhang, D. Kifer: Free gap estimates from the exponential mechanism, sparse
     vector, noisy max and related algorithms, VLDB Journal 32, 2023.
 
-    Proof: proofs/sparse_vector.md
+    Proof: proofs/sparse_vector_gap.md
     """
 
     epsilon: Fraction

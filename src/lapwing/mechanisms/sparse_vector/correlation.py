@@ -17,7 +17,9 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, probability, whole
 from lapwing.vocabulary.sensitive import Sensitive
 
-_FINEST = 1024  # products of two features, summed over 2^33 people, are still exact as floats
+_FINEST = 1024
+_MOST_PEOPLE = 1 << 30  # sums of products stay below 2^50, exact as floats, and scores below 2^62
+_WIDTHS = (np.float64, np.float32, np.float16)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -77,14 +79,21 @@ class CorrelationScreen:
 
         Parameters
         ----------
-        features : one row a person, one column a feature
+        features : a plain array of floats of at most 64 bits; one row a person (at most 2^30), one column a feature
         """
         opened = features.open_for_release() if isinstance(features, Sensitive) else features
-        if opened.ndim != 2 or opened.dtype.kind != "f":  # noqa: PLR2004 - rows and columns
+        if type(opened) is not np.ndarray or opened.ndim != 2 or opened.dtype not in _WIDTHS:  # noqa: PLR2004 - a table
+            del opened
             raise ParameterError(
                 "features", Sensitive(None), reason="is no table of floats", remedy="give one row a person"
             )
-        steps = np.rint(np.clip(np.nan_to_num(opened, nan=0.0), -1.0, 1.0) * self.resolution)
+        if len(opened) > _MOST_PEOPLE:
+            del opened
+            raise ParameterError(
+                "features", Sensitive(None), reason="is too long to be summed exactly", remedy="give at most 2^30 rows"
+            )
+        exact = np.nan_to_num(opened.astype(np.float64), nan=0.0)  # narrower floats would round the sums
+        steps = np.rint(np.clip(exact, -1.0, 1.0) * self.resolution)
         products = steps.T @ steps  # integers below 2^53: exact in any order
         squares = np.diagonal(products)
         first, second = np.triu_indices(steps.shape[1], 1)

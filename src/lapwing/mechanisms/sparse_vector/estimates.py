@@ -12,6 +12,8 @@ from lapwing.mechanisms.sparse_vector.answers import Answer
 from lapwing.mechanisms.sparse_vector.lattice import Lattice
 from lapwing.mechanisms.sparse_vector.rule import Comparison, Rule
 from lapwing.mechanisms.sparse_vector.tails import Law, depth, mean, reach, variance
+from lapwing.noise.laws import Geometric
+from lapwing.vocabulary.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,12 @@ def _from_gap(rule: Rule, answer: Answer, lattice: Lattice, beta: float, questio
 
 
 def _passed(rule: Rule, answer: Answer) -> Comparison:
-    return next(one for one in rule.comparisons if one.units * rule.unit_price == answer.price)
+    for one in rule.comparisons:
+        if one.units * rule.unit_price == answer.price:
+            return one
+    raise ParameterError(
+        "answer", answer, reason="has a price that no yes of this stream has", remedy="ask the mechanism that gave it"
+    )
 
 
 def _from_number(rule: Rule, answer: Answer, lattice: Lattice, beta: float) -> Interval | None:
@@ -95,6 +102,5 @@ def _from_number(rule: Rule, answer: Answer, lattice: Lattice, beta: float) -> I
 
 def _range(law: Law, beta: float) -> tuple[int, int]:
     """Return two numbers of steps between which the noise lies, except with probability `beta`."""
-    two_sided = depth(law, 0.25) > 0
-    tail = beta / 2 if two_sided else beta
+    tail = beta if isinstance(law, Geometric) else beta / 2
     return -depth(law, tail), reach(law, tail)

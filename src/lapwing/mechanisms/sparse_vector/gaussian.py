@@ -9,16 +9,19 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Self
 
-from lapwing.accounting.gaussian_sparse_vector import renyi_bound
+from lapwing.accounting.gaussian_sparse_vector import MOST_QUESTIONS, renyi_bound
+from lapwing.accounting.rounding import ROUND_OFF, float_below
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.rule import Rule, comparison
-from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, set_shared, settle
+from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, require_movement, set_shared, settle
 from lapwing.noise.laws import RoundedGaussian
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVector
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
 
 _ORDERS = tuple(1 + 2 ** (n / 2) for n in range(-2, 17))
 _ROUNDS = 6
+_LARGEST_DELTA = Fraction(1, 1000)  # below it the price of every order is above zero, whatever the noise
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -72,7 +75,7 @@ class GaussianSparse(StreamMechanism):
             threshold_sigma=positive("threshold_sigma", threshold_sigma),
             query_sigma=positive("query_sigma", query_sigma),
             yeses=whole("yeses", yeses),
-            questions=whole("questions", questions),
+            questions=whole("questions", questions, most=MOST_QUESTIONS),
             shift=ceil_to_grid(exact("shift", shift), self.grid),
         )
         settle(self, rule=self._rule())
@@ -90,14 +93,21 @@ class GaussianSparse(StreamMechanism):
         grid: Exact = 1,
         shift: Exact = 0,
     ) -> "GaussianSparse":
-        """Return the stream with about the smallest noise that is (epsilon, delta)-differentially private."""
-        target, at = float(positive("epsilon", epsilon)), float(probability("delta", delta))
+        """Return the stream with about the smallest noise that is (epsilon, delta)-differentially private.
+
+        `delta` is at most 1/1000: it is a probability that nothing is promised, and meant for accidents.
+        """
+        require_movement(moves)
+        count, chance = whole("yeses", yeses), probability("delta", delta)
+        if chance > _LARGEST_DELTA:
+            raise ParameterError("delta", delta, reason="is no promise", remedy="write at most 1/1000, better 1e-6")
+        target, at = float_below(positive("epsilon", epsilon)), float_below(chance)
 
         def stream(sigma: Fraction) -> GaussianSparse:
             return cls(
                 threshold_sigma=sigma,
-                query_sigma=sigma * _ratio(moves.in_steps(exact("grid", grid)), yeses),
-                yeses=yeses,
+                query_sigma=sigma * _ratio(moves.in_steps(exact("grid", grid)), count),
+                yeses=count,
                 questions=questions,
                 threshold=threshold,
                 moves=moves,
@@ -164,8 +174,13 @@ def _epsilon(event: GaussianSparseVector, delta: float, start: int) -> tuple[flo
 
     def of_order(index: int) -> float:
         order = _ORDERS[index]
-        surcharge = math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
-        return renyi_bound(event, order) + surcharge
+        parts = (
+            renyi_bound(event, order),
+            math.log1p(-1 / order),
+            -math.log(delta) / (order - 1),
+            -math.log(order) / (order - 1),
+        )
+        return sum(parts) + ROUND_OFF * sum(map(abs, parts))
 
     best, at = of_order(start), start
     for step in (-1, 1):

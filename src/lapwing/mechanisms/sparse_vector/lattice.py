@@ -52,19 +52,28 @@ class Lattice:
 
     def value(self, value: Value) -> int:
         """Return the place of a value, in steps from zero."""
-        steps = self._place(value)
-        if not isinstance(steps, int):
+        opened: object = value.open_for_release() if isinstance(value, Sensitive) else value
+        if isinstance(opened, np.ndarray | list | tuple):
+            del opened
             raise ParameterError("value", Sensitive(None), reason="is a vector", remedy="use ask_many")
-        return _saturated(steps, FARTHEST)
+        return _saturated(int(self._place(opened)), FARTHEST)
 
     def values(self, values: Values) -> Steps:
-        """Return the places of many values."""
-        if isinstance(values, list | tuple):  # which may hold values that are wrapped one by one
-            return np.array([self.value(value) for value in values], np.int64)
-        steps = self._place(values)
-        if isinstance(steps, int) or steps.ndim != 1:
-            raise ParameterError("values", Sensitive(None), reason="is no list of values", remedy="use one dimension")
-        return np.clip(steps, -FARTHEST, FARTHEST)
+        """Return the places of many values.
+
+        An array must be a plain one. A subclass may do as it likes with arithmetic: a masked array takes no noise where
+        it is masked.
+        """
+        opened = values.open_for_release() if isinstance(values, Sensitive) else values
+        if type(opened) in {list, tuple}:  # which may hold values that are wrapped one by one
+            return np.array([self.value(value) for value in opened], np.int64)
+        if not _is_plain_vector(opened):
+            del opened
+            raise ParameterError(
+                "values", Sensitive(None), reason="is no list of values", remedy="use a plain array of one dimension"
+            )
+        places: Steps = np.clip(self._place(opened), -FARTHEST, FARTHEST)
+        return places
 
     def threshold(self, threshold: object) -> int:
         """Return the first place that is at least a public number."""
@@ -78,7 +87,14 @@ class Lattice:
         return _saturated(math.ceil(exact("threshold", threshold) / self.step), 2 * FARTHEST)
 
     def thresholds(self, thresholds: Sequence[object] | NDArray[Any]) -> Steps:
-        """Return the places of many thresholds."""
+        """Return the places of many thresholds; an array must be a plain one of one dimension."""
+        if isinstance(thresholds, np.ndarray) and not _is_plain_vector(thresholds):
+            raise ParameterError(
+                "thresholds",
+                type(thresholds),
+                reason="is no list of numbers",
+                remedy="use a plain array of one dimension",
+            )
         if isinstance(thresholds, np.ndarray) and thresholds.dtype.kind in "iu" and self.step == 1:
             return np.clip(integers(thresholds), -2 * FARTHEST, 2 * FARTHEST)
         return np.array([self.threshold(threshold) for threshold in thresholds], np.int64)
@@ -87,8 +103,12 @@ class Lattice:
         """Return the number that is so many steps from zero."""
         return steps * self.step
 
-    def _place(self, value: Any) -> int | Steps:
-        return integers(value) if self.step == 1 else self._grid.steps(value)
+    def _place(self, opened: Any) -> Any:
+        return integers(opened) if self.step == 1 else self._grid.steps(opened)
+
+
+def _is_plain_vector(opened: object) -> bool:
+    return type(opened) is np.ndarray and opened.ndim == 1
 
 
 def _saturated(steps: int, most: int) -> int:

@@ -13,12 +13,13 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, exact, positive, whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Movement:
     """For one of two neighbouring tables, every value of the stream lies within [-down, +up] of the other's.
 
     It speaks of all questions of a stream together: of two neighbours, one and the same is the one whose values are at
-    most `up` higher and at most `down` lower. Make it with the constructor that names what is asked.
+    most `up` higher and at most `down` lower. It is made by the constructor that names what is asked, and by no other:
+    the cheap case must follow from an adjacency.
 
     Parameters
     ----------
@@ -33,23 +34,24 @@ class Movement:
     False
     >>> Movement.of_anything(sensitivity=3).in_steps(Fraction(1, 2))
     (6, 12)
+    >>> Movement(up=1, down=0)
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: moves = 'Movement(...)' does not say what is asked of which neighbours;
+    write Movement.of_counts, of_sums, of_arrivals or of_anything
     """
 
     up: Fraction
     down: Fraction
-    people: int = 1
+    people: int
 
-    def __post_init__(self) -> None:
-        for name in ("up", "down"):
-            bound = exact(name, getattr(self, name))
-            if bound < 0:
-                raise ParameterError(name, bound, reason="is negative", remedy="write how far, without a sign")
-            object.__setattr__(self, name, bound)
-        if not self.up + self.down:
-            raise ParameterError(
-                "up", 0, reason="and down are both zero", remedy="such a value needs no noise: show it"
-            )
-        object.__setattr__(self, "people", whole("people", self.people))
+    def __init__(self, *_: object, **__: object) -> None:
+        raise ParameterError(
+            "moves",
+            "Movement(...)",
+            reason="does not say what is asked of which neighbours",
+            remedy="write Movement.of_counts, of_sums, of_arrivals or of_anything",
+        )
 
     @classmethod
     def of_counts(cls, adjacency: Adjacency, *, people: int = 1) -> "Movement":
@@ -74,10 +76,10 @@ class Movement:
         """
         match adjacency:
             case Adjacency.ADD_REMOVE:
-                return cls(up=exact("up", up), down=exact("down", down), people=people)
+                return _movement(up=exact("up", up), down=exact("down", down), people=people)
             case Adjacency.REPLACE:
                 either_way = exact("up", up) + exact("down", down)
-                return cls(up=either_way, down=either_way, people=people)
+                return _movement(up=either_way, down=either_way, people=people)
             case _:
                 raise ParameterError(
                     "adjacency",
@@ -90,7 +92,7 @@ class Movement:
     def of_anything(cls, *, sensitivity: Exact, people: int = 1) -> "Movement":
         """Describe values of which it is only known that one person moves them by at most `sensitivity`, either way."""
         bound = positive("sensitivity", sensitivity)
-        return cls(up=bound, down=bound, people=people)
+        return _movement(up=bound, down=bound, people=people)
 
     @property
     def is_one_way(self) -> bool:
@@ -107,3 +109,15 @@ class Movement:
         """
         up, down = math.ceil(self.up / grid), math.ceil(self.down / grid)
         return self.people * max(up, down), self.people * (up + down)
+
+
+def _movement(*, up: Fraction, down: Fraction, people: int) -> Movement:
+    for name, bound in (("up", up), ("down", down)):
+        if bound < 0:
+            raise ParameterError(name, bound, reason="is negative", remedy="write how far, without a sign")
+    if not up + down:
+        raise ParameterError("up", 0, reason="and down are both zero", remedy="such a value needs no noise: show it")
+    made = object.__new__(Movement)
+    for name, fact in (("up", up), ("down", down), ("people", whole("people", people))):
+        object.__setattr__(made, name, fact)
+    return made

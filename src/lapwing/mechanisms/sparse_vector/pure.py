@@ -13,7 +13,7 @@ from typing import Self
 from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.rule import Rule, comparison, one_sided, two_sided
-from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, one_of, set_shared, settle
+from lapwing.mechanisms.sparse_vector.stream_mechanism import PureStreamMechanism, one_of, set_shared, settle
 from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
@@ -43,7 +43,7 @@ class YesTells(Enum):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class SparseVector(StreamMechanism):
+class SparseVector(PureStreamMechanism):
     """Says for each of any number of values whether it is at least a threshold, and stops at the `yeses`-th yes.
 
     It is epsilon-differentially private whatever and however much is asked, adaptively and with a threshold for every
@@ -62,7 +62,8 @@ class SparseVector(StreamMechanism):
     threshold_share : the part of what decides that hides the threshold; the best one if not given
     number_share : the part of epsilon that numbers get, where a yes tells a number
     shift : a public number that is added to every threshold; see `placed_for`
-    questions : how many questions there will be, where that is fixed in advance; it makes intervals shorter
+    questions : how many questions there will be, where that is fixed in advance; it makes intervals shorter, and leaves
+        gaps of later questions without one
 
     Examples
     --------
@@ -81,7 +82,7 @@ class SparseVector(StreamMechanism):
     Y. Wang, D. Zhang, D. Kifer: Free Gap Information from the Differentially Private Sparse Vector and Noisy Max
     Mechanisms, PVLDB 13(3), 2019.
 
-    Proof: proofs/sparse_vector.md
+    Proof: proofs/sparse_vector.md for a bare yes, proofs/sparse_vector_gap.md for what comes with it
     """
 
     epsilon: Fraction

@@ -130,7 +130,14 @@ def comparison(noise: Law, threshold_noise: Law, *, lifted: int = 0, units: int 
 
 
 def _scale(reach: int, epsilon: Fraction) -> Fraction:
-    scale = max(reach / epsilon, SMALLEST_SCALE)  # more noise than asked for where less cannot be drawn
+    scale = reach / epsilon
+    if scale < SMALLEST_SCALE:
+        raise ParameterError(
+            "epsilon",
+            f"{float(epsilon):.6g} for one noise",
+            reason=f"leaves noise of {float(scale):.3g} steps, less than can be drawn",
+            remedy=f"ask for less, at most {float(reach / SMALLEST_SCALE):.6g} for this one, or choose a finer grid",
+        )
     if scale > LARGEST_SCALE:
         raise ParameterError(
             "grid",

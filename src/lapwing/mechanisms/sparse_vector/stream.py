@@ -7,11 +7,11 @@ two threads at the boundary take turns.
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from lapwing.vocabulary.errors import ParameterError, SecrecyError, StreamError,
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.sensitive import Sensitive
 
+Result = TypeVar("Result")
+
+_LOST = "this question failed after its value was opened; it was charged as lost, and the stream may have ended"
 _SMALLEST_CHUNK, _LARGEST_CHUNK = 1 << 9, 1 << 16  # an early last yes wastes little noise, a late one little time
 
 
@@ -42,7 +45,8 @@ class Stream:
 
     Questions may be chosen after seeing earlier answers, and so may thresholds; a threshold may depend on nothing else.
     A value may be wrapped as `Sensitive`. Every number is answered: NaN counts as 0, and infinities as the ends of the
-    lattice. A value of the wrong type is refused, and leaves the stream as it was.
+    lattice. A value of the wrong type is refused, and leaves the stream as it was. A stream fails closed: whatever goes
+    wrong once a value was opened is told by one constant `StreamError`, and charged as a lost answer.
 
     Examples
     --------
@@ -150,18 +154,14 @@ class Stream:
         threshold : a public number, rounded up to the lattice; the stream's own if it is not given
         source : where the noise of this one answer comes from: another one only to derive a sealed answer again
         """
+        self._require_process()
         with self._lock:
             self._require_open()
             limit = self._threshold if threshold is None else self._lattice.threshold(threshold)
             # All noise is there before the value is opened: neither its time nor its failure can depend on the value.
-            noises, fresh = self._rule.draw(source), self._rule.draw_fresh(1, source)
-            place = self._lattice.value(value)
-            self._asked += 1
-            passed = self._rule.decide(place - limit - self._secret(), noises)
-            if passed is not None:
-                return self._yes(*passed, limit, Sensitive(place), fresh)
-            self._halt_if_done()
-            return Answer(above=False, question=self._asked, threshold=self._lattice.number(limit))
+            noise = Sensitive((self._rule.draw(source), self._rule.draw_fresh(1, source)))
+            place = self._attempt(lambda: Sensitive(self._lattice.value(value)), lost=1, refusing=True)
+            return self._attempt(lambda: self._decide(place, limit, noise), lost=1)
 
     def ask_many(
         self,
@@ -178,13 +178,18 @@ class Stream:
         thresholds : one for all, or one for each; the stream's own if not given
         source : where the noise comes from
         """
+        self._require_process()
         with self._lock:
             self._require_open()
-            places = Sensitive(self._lattice.values(values))
-            limits = self._limits(thresholds, len(places.open_for_release()))
+            given = self._given(thresholds)
+            places = self._attempt(lambda: Sensitive(self._lattice.values(values)), lost=None, refusing=True)
+            limits = _one_for_each(given, len(places.open_for_release()))
             first, yeses = self._asked + 1, dict[int, Answer]()
             for span in self._chunks(len(limits)):
-                yeses |= self._ask_chunk(places, limits, span, source)
+                fresh = self._rule.draw_fresh(self._rule.units - self._units, source)
+                noise = Sensitive((self._rule.draw_many(len(span), source), fresh))
+                chunk = self._chunk(places, limits, span, noise)
+                yeses |= self._attempt(chunk, lost=len(span))
                 if self._status is Status.HALTED:
                     break
 
@@ -200,14 +205,12 @@ class Stream:
 
         Proof: proofs/sparse_vector_pay_per_yes.md
         """
+        self._require_process()
         with self._lock:
             self._require_open()
-            if len(self._rule.comparisons) > 1 or not self._rule.is_pure:
+            if not self._can_lose(1):
                 raise StreamError("the noise of this stream is not priced for lost answers; derive the answer again")
-            self._asked += 1
-            self._yeses += 1
-            self._units += self._rule.dearest
-            self._halt_if_done()
+            self._count_lost(1)
 
     def suspend(self, key: bytes) -> bytes:
         """End this object and return its state, sealed, to be resumed by the mechanism that opened it.
@@ -220,6 +223,7 @@ class Stream:
         ----------
         key : 32 secret bytes, kept apart from the sealed ones
         """
+        self._require_process()
         with self._lock:
             if self._status in {Status.SUSPENDED, Status.CLOSED}:
                 self._require_open()
@@ -234,10 +238,19 @@ class Stream:
             return sealed
 
     def close(self) -> None:
-        """Forget the threshold's noise. What is left of the reservation is released; closing twice is harmless."""
+        """Forget the threshold's noise. What is left of the reservation is released; closing twice is harmless.
+
+        A forked child may close its copy, which closes nothing but the copy.
+        """
+        if os.getpid() != self._process:  # a lock that was held at the fork is never released in the child
+            self._forget()
+            return
         with self._lock:
-            self.__noise = None
-            self._status = Status.CLOSED
+            self._forget()
+
+    def _forget(self) -> None:
+        self.__noise = None
+        self._status = Status.CLOSED
 
     def _secret(self) -> int:
         if self.__noise is None:
@@ -245,9 +258,57 @@ class Stream:
             raise AssertionError  # pragma: no cover - an open stream has its noise
         return self.__noise.open_for_release()
 
-    def _require_open(self) -> None:
+    def _attempt(self, step: Callable[[], Result], *, lost: int | None, refusing: bool = False) -> Result:
+        """Do what needs an exact value. If it fails, charge `lost` questions and raise what tells nothing of it.
+
+        The error is raised when the failure is gone: it has no cause and no context, and its frames hold no value.
+
+        Parameters
+        ----------
+        step : what to do
+        lost : how many answers are lost if it fails; None if that is not known
+        refusing : whether a `ParameterError` is a refusal, decided by types alone and free of charge
+        """
+        before = self._asked, self._yeses, self._units
+        try:
+            return step()
+        except ParameterError:
+            if refusing:
+                raise
+            kind: type[BaseException] = StreamError
+        except BaseException as failure:  # noqa: BLE001 - an interrupt is no reason to give an answer for nothing
+            interrupts = (KeyboardInterrupt, SystemExit)
+            kind = next((one for one in interrupts if isinstance(failure, one)), StreamError)
+        self._asked, self._yeses, self._units = before
+        self._count_lost(lost)
+        del step
+        raise kind(_LOST)
+
+    def _can_lose(self, questions: int) -> bool:
+        """Say whether so many lost answers are priced: by the one comparison, and by the units that are left."""
+        priced = len(self._rule.comparisons) == 1 and self._rule.is_pure
+        return priced and questions * self._rule.dearest <= self._rule.units - self._units
+
+    def _count_lost(self, questions: int | None) -> None:
+        """Count lost answers as yeses; where that is not priced, close the stream at its full price.
+
+        Proof: proofs/sparse_vector_pay_per_yes.md
+        """
+        if questions is not None and self._can_lose(questions):
+            self._asked += questions
+            self._yeses += questions
+            self._units += questions * self._rule.dearest
+            self._halt_if_done()
+        else:
+            self._asked += questions or 1
+            self._units = self._rule.units
+            self._forget()
+
+    def _require_process(self) -> None:
         if os.getpid() != self._process:
             raise StreamError("this stream lives in the process that opened it; suspend it there and resume it here")
+
+    def _require_open(self) -> None:
         match self._status:
             case Status.OPEN:
                 return
@@ -265,9 +326,22 @@ class Stream:
             self._status = Status.HALTED
             self.__noise = None
 
+    def _decide(self, place: Sensitive[int], limit: int, noise: Sensitive[tuple[list[int], Iterator[int]]]) -> Answer:
+        noises, fresh = noise.open_for_release()
+        self._asked += 1
+        passed = self._rule.decide(place.open_for_release() - limit - self._secret(), noises)
+        if passed is not None:
+            return self._yes(*passed, limit, place, fresh)
+        self._halt_if_done()
+        return Answer(above=False, question=self._asked, threshold=self._lattice.number(limit))
+
     def _yes(
         self, comparison: Comparison, noisy: int, limit: int, place: Sensitive[int], fresh: Iterator[int]
     ) -> Answer:
+        """Count a yes and say what comes with it.
+
+        Proof: proofs/sparse_vector_gap.md
+        """
         self._yeses += 1
         self._units += comparison.units
         self._halt_if_done()
@@ -281,12 +355,19 @@ class Stream:
             number=None if rule.fresh_noise is None else number(place.open_for_release() + next(fresh)),
         )
 
-    def _ask_chunk(
-        self, places: Sensitive[Steps], limits: Steps, span: range, source: RandomSource
+    def _chunk(
+        self,
+        places: Sensitive[Steps],
+        limits: Steps,
+        span: range,
+        noise: Sensitive[tuple[list[Steps], Iterator[int]]],
+    ) -> Callable[[], dict[int, Answer]]:
+        return lambda: self._decide_chunk(places, limits, span, *noise.open_for_release())
+
+    def _decide_chunk(
+        self, places: Sensitive[Steps], limits: Steps, span: range, noises: list[Steps], fresh: Iterator[int]
     ) -> dict[int, Answer]:
-        """Ask one chunk and return its yeses by position. What is left of the noise after a halt is discarded."""
-        noises = self._rule.draw_many(len(span), source)
-        fresh = self._rule.draw_fresh(self._rule.units - self._units, source)
+        """Decide one chunk and return its yeses by position. What is left of the noise after a halt is discarded."""
         before, yeses = self._asked - span.start, dict[int, Answer]()
         for position, comparison, noisy in self._passed(places, limits, noises, span):
             self._asked = before + position + 1
@@ -302,7 +383,10 @@ class Stream:
         self, places: Sensitive[Steps], limits: Steps, noises: list[Steps], span: range
     ) -> Iterator[tuple[int, Comparison, int]]:
         inside = slice(span.start, span.stop)
-        distances = places.open_for_release()[inside] - limits[inside] - self._secret()
+        exact, publics = places.open_for_release()[inside], limits[inside]
+        if not all(_are_steps(one, len(span)) for one in (exact, publics, *noises)):
+            raise AssertionError  # nothing may broadcast, mask or round where noise is added
+        distances = exact - publics - self._secret()
         for at, comparison, noisy in self._rule.decide_many(distances, noises):
             yield span.start + at, comparison, noisy
 
@@ -314,18 +398,11 @@ class Stream:
             yield range(start, min(start + size, count))
             start, size = start + size, min(2 * size, _LARGEST_CHUNK)
 
-    def _limits(self, thresholds: Exact | Sequence[Exact] | NDArray[Any] | None, count: int) -> Steps:
+    def _given(self, thresholds: Exact | Sequence[Exact] | NDArray[Any] | None) -> int | Steps:
         if thresholds is None:
-            return np.broadcast_to(np.int64(self._threshold), count)
+            return self._threshold
         if isinstance(thresholds, str) or not isinstance(thresholds, Sequence | np.ndarray):
-            return np.broadcast_to(np.int64(self._lattice.threshold(thresholds)), count)
-        if len(thresholds) != count:
-            raise ParameterError(
-                "thresholds",
-                len(thresholds),
-                reason=f"is not the number of values, {count}",
-                remedy="give one threshold for each, or one for all",
-            )
+            return self._lattice.threshold(thresholds)
         return self._lattice.thresholds(thresholds)
 
     def __enter__(self) -> Self:
@@ -350,3 +427,20 @@ class Stream:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         self._refuse("pickled")
+
+
+def _one_for_each(given: int | Steps, count: int) -> Steps:
+    if isinstance(given, int):
+        return np.broadcast_to(np.int64(given), count)
+    if len(given) != count:
+        raise ParameterError(
+            "thresholds",
+            len(given),
+            reason=f"is not the number of values, {count}",
+            remedy="give one threshold for each, or one for all",
+        )
+    return given
+
+
+def _are_steps(given: Steps, count: int) -> bool:
+    return type(given) is np.ndarray and given.dtype == np.int64 and given.shape == (count,)

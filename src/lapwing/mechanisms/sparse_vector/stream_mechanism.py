@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
 
+from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms.sparse_vector import accuracy, estimates
 from lapwing.mechanisms.sparse_vector.answers import Answer
@@ -119,6 +120,9 @@ class StreamMechanism(ABC):
         With probability at least `confidence` over all noise *every* interval of the stream holds its value, so that it
         does not matter which of them are looked at. For that reason it is much wider than the noise of one answer.
 
+        Where the stream was made for a number of `questions`, a yes to a later one has no interval from its gap: the
+        promise was divided among the first so many. An answer whose price no yes of this mechanism has is refused.
+
         Proof: proofs/sparse_vector_interval.md
         """
         wanted = chance("confidence", confidence)
@@ -144,11 +148,60 @@ class StreamMechanism(ABC):
         return int(self.threshold / self.grid) if threshold is None else self.lattice.threshold(threshold)
 
 
+class PureStreamMechanism(StreamMechanism):
+    """A stream with a pure epsilon, which its opening and its yeses add up to."""
+
+    __slots__ = ()
+
+    def reservation(self, name: str, *, cells: frozenset[str] | None = None) -> Reservation:
+        """Return what an account must hold for a stream of this name before it is opened.
+
+        `price` and `yeses` of the reservation count units. Where a clear yes costs half of an ordinary one, it is the
+        unit, and an ordinary yes is written into the account as two.
+
+        Parameters
+        ----------
+        name : the name under which the stream is opened
+        cells : the cells of the partition that its questions may touch; all of them if not said
+
+        Examples
+        --------
+        >>> from lapwing.accounting.filters.charge import Closing, OneShot, Yes
+        >>> from lapwing.accounting.filters.opening import open_account
+        >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
+        >>> from lapwing.vocabulary.adjacency import Adjacency
+        >>> from lapwing.vocabulary.event import PureRelease
+        >>> from lapwing.vocabulary.guarantee import PureDP
+        >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
+        >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
+        >>> account = open_account(PureDP(epsilon=Fraction(2))).admit(cohorts.reservation("cohorts"))
+        >>> with cohorts.open(name="cohorts") as stream:
+        ...     if stream.ask(100_000):
+        ...         account = account.book(Yes(stream="cohorts"))
+        >>> account = account.book(Closing(stream="cohorts"))
+        >>> stream.spent
+        Fraction(3, 10)
+        >>> type(account.admit(OneShot(event=PureRelease(epsilon=Fraction(17, 10))))).__name__
+        'Account'
+        """
+        opening, unit = self.rule.opening_price, self.rule.unit_price
+        if opening is None:
+            raise AssertionError  # pragma: no cover - such streams have a pure price
+        return Reservation(stream=name, opening=opening, price=unit, yeses=self.rule.units, cells=cells)
+
+
 _lattice = lru_cache(maxsize=64)(Lattice)
 
 
 def set_shared(mechanism: StreamMechanism, threshold: Exact, moves: Movement, grid: Exact) -> None:
     """Check the three parameters that every stream has, and set them."""
+    require_movement(moves)
+    lattice = Lattice(exact("grid", grid))
+    settle(mechanism, moves=moves, grid=lattice.step, threshold=lattice.number(lattice.threshold(threshold)))
+
+
+def require_movement(moves: object) -> None:
+    """Refuse what is no movement."""
     if not isinstance(moves, Movement):
         raise ParameterError(
             "moves",
@@ -156,8 +209,6 @@ def set_shared(mechanism: StreamMechanism, threshold: Exact, moves: Movement, gr
             reason="does not say how far one person can move a value",
             remedy="write Movement.of_counts(Adjacency.ADD_REMOVE), or Movement.of_anything(sensitivity=...)",
         )
-    lattice = Lattice(exact("grid", grid))
-    settle(mechanism, moves=moves, grid=lattice.step, threshold=lattice.number(lattice.threshold(threshold)))
 
 
 def chance(name: str, given: object) -> float:

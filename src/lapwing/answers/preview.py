@@ -1,0 +1,119 @@
+"""What a question would cost and what would be left: computed from the question and the account, with no engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.accounting.filters.account import EVERYONE, Account
+from lapwing.accounting.filters.charge import OneShot
+from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Remaining
+from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
+from lapwing.answers.answer import Asked, Price, brief
+from lapwing.answers.releases import Number
+from lapwing.vocabulary.exact import Exact, probability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """An account as it stands, and the allowance of the one who looks, if there is one."""
+
+    account: Account
+    allowance: Account | None = None
+
+    @property
+    def left(self) -> Fraction | None:
+        """What is left of a pure budget or a budget of rho; an (epsilon, delta) budget has no such number."""
+        amounts = [_left(account) for account in self._accounts()]
+        return None if None in amounts else min(amount for amount in amounts if amount is not None)
+
+    @property
+    def remaining(self) -> Remaining:
+        """The largest single releases that would be admitted now."""
+        fits = [account.remaining() for account in self._accounts()]
+        return Remaining(
+            pure=min(fit.pure for fit in fits),
+            laplace=min(fit.laplace for fit in fits),
+            gaussian=min(fit.gaussian for fit in fits),
+        )
+
+    def after(self, charge: OneShot) -> "Standing | Refusal":
+        """Return how it would stand after a charge, or why it would be refused."""
+        quotes = [account.quote(charge) for account in self._accounts()]
+        refused = [quote for quote in quotes if isinstance(quote, Refusal)]
+        if refused:
+            return refused[0]
+        booked = [a.book(q) for a, q in zip(self._accounts(), quotes, strict=True) if not isinstance(q, Refusal)]
+        return Standing(account=booked[0], allowance=booked[1] if len(booked) > 1 else None)
+
+    def times(self, charge: OneShot) -> int:
+        """Return how often such a charge would be admitted, counting no further than 1000."""
+        return min(account.how_many(charge, at_most=1000) for account in self._accounts())
+
+    def _accounts(self) -> list[Account]:
+        return [self.account, *([] if self.allowance is None else [self.allowance])]
+
+    def __str__(self) -> str:
+        return str(self.remaining) if self.left is None else f"{_currency(self.account)} {brief(self.left)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """A question before it is asked.
+
+    Parameters
+    ----------
+    asked : the question, at its price
+    price : what it would cost
+    confidence, margin : how far off all numbers of each column would be at most; None where that depends on the answer
+    before, after : how the account stands, and would stand; a refusal where the account would say no
+    """
+
+    asked: Asked
+    price: Price
+    confidence: Fraction
+    margin: Mapping[str, Number | None]
+    before: Standing
+    after: Standing | Refusal
+
+    @staticmethod
+    def of(asked: Asked, standing: Standing, confidence: Exact) -> "Preview":
+        """Compute the preview of a question."""
+        return Preview(
+            asked=asked,
+            price=Price.of(asked.event),
+            confidence=probability("confidence", confidence),
+            margin=asked.margin(confidence),
+            before=standing,
+            after=standing.after(OneShot(event=asked.event)),
+        )
+
+    @property
+    def affordable(self) -> bool:
+        """Whether it would be admitted now."""
+        return not isinstance(self.after, Refusal)
+
+    @property
+    def times(self) -> int:
+        """How many questions like this one would be admitted, counting no further than 1000."""
+        return self.before.times(OneShot(event=self.asked.event))
+
+    def __str__(self) -> str:
+        parts = [
+            f"{'' if len(self.margin) == 1 else name + ' '}"
+            + ("within a margin that comes with the answer" if margin is None else f"within {brief(margin)}")
+            for name, margin in self.margin.items()
+        ]
+        sure = f"{', '.join(parts)} with {float(self.confidence):.4g} confidence"
+        end = f"refused now: {self.after}" if isinstance(self.after, Refusal) else f"afterwards {self.after} is left"
+        return f"{self.asked.words}: costs {self.price}, {sure}; {end}."
+
+
+def _left(account: Account) -> Fraction | None:
+    amounts = [one.left for one in account.filters.values() if isinstance(one, PureSum | ConcentratedSum)]
+    return min(amounts) if len(amounts) == len(account.filters) else None
+
+
+def _currency(account: Account) -> str:
+    filters = account.filters
+    return "rho" if isinstance(filters.get(EVERYONE, next(iter(filters.values()))), ConcentratedSum) else "epsilon"

@@ -1,0 +1,107 @@
+"""What an analyst is willing to pay, or wants to know how accurately: one wish, said in one way."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, TypedDict
+
+from lapwing.mechanisms.mechanism import one_way
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Exact, positive, probability
+
+SMALLEST_EPSILON = Fraction(1, 10**9)
+LARGEST_EPSILON = Fraction(100)
+"""Beyond these a price is a slip of the pen: noise of a billion people, or no protection at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtEpsilon:
+    """Pay `epsilon`; where a `delta` is given with it, noise that needs one may be used."""
+
+    epsilon: Fraction
+    delta: Fraction | None = None
+
+    def shared(self, parts: int) -> "AtEpsilon":
+        """Return an equal share of the wish."""
+        return AtEpsilon(epsilon=self.epsilon / parts, delta=None if self.delta is None else self.delta / parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtRho:
+    """Pay `rho`, by Gaussian noise."""
+
+    rho: Fraction
+
+    def shared(self, parts: int) -> "AtRho":
+        """Return an equal share of the wish."""
+        return AtRho(rho=self.rho / parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """Pay as little as it takes for all numbers to be off by at most `margin`, with probability `confidence`."""
+
+    margin: Fraction
+    confidence: Fraction
+
+    def shared(self, parts: int) -> "Within":
+        """Return the wish as it is: each part is wanted as accurately as the whole."""
+        del parts
+        return self
+
+
+class Offer(TypedDict, total=False):
+    """The words for a wish: `epsilon`, `epsilon` with `delta`, `rho`, or `within` at a `confidence`."""
+
+    epsilon: Exact
+    delta: Exact
+    rho: Exact
+    within: Exact
+    confidence: Exact
+
+
+Wish: TypeAlias = AtEpsilon | AtRho | Within
+
+
+def wish(
+    *,
+    epsilon: Exact | None = None,
+    delta: Exact | None = None,
+    rho: Exact | None = None,
+    within: Exact | None = None,
+    confidence: Exact = "0.95",
+) -> Wish:
+    """Return the one wish that was said; refuse none, several, and prices out of reason.
+
+    Examples
+    --------
+    >>> wish(epsilon="0.1")
+    AtEpsilon(epsilon=Fraction(1, 10), delta=None)
+    >>> wish(within=20)
+    Within(margin=Fraction(20, 1), confidence=Fraction(19, 20))
+    >>> wish(epsilon="0.1", within=20)
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...
+    """
+    given = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
+    match one_way("price", given, ("epsilon",), ("epsilon", "delta"), ("rho",), ("within",)):
+        case ("rho",):
+            return AtRho(rho=in_reason("rho", rho))
+        case ("within",):
+            return Within(margin=positive("within", within), confidence=probability("confidence", confidence))
+        case _:
+            chance = None if delta is None else probability("delta", delta)
+            return AtEpsilon(epsilon=in_reason("epsilon", epsilon), delta=chance)
+
+
+def in_reason(name: str, given: object) -> Fraction:
+    """Return a price that somebody can have meant."""
+    number = positive(name, given)
+    if not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:
+        raise ParameterError(
+            name,
+            given,
+            reason="is out of reason",
+            remedy=f"stay between 1e-9 and {LARGEST_EPSILON}; common prices are 0.01 to 1",
+        )
+    return number

@@ -1,0 +1,47 @@
+"""The Python front: `lapwing.open`, `lapwing.create` and `lapwing.workspace`."""
+
+from pathlib import Path
+
+from lapwing.app.workspace import Workspace, create_workspace, open_workspace
+from lapwing.session import Session
+
+
+def open(  # noqa: A001 - it is written lapwing.open
+    folder: str | Path, population: str | None = None, *, analyst: str | None = None
+) -> Session:
+    """Open the door of a population, for an analyst.
+
+    Parameters
+    ----------
+    folder : the workspace
+    population : which of its populations; the only one if it is not said
+    analyst : who asks; whoever is logged in if it is not said
+    """
+    return open_workspace(folder).session(population, analyst=analyst)
+
+
+def create(folder: str | Path, settings: str | None = None) -> Workspace:
+    r"""Make a workspace of a folder that has a lapwing.toml, or from the text of one; for custodians.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "patients.csv").write_text("patient_id,age\n1,31\n2,64\n")
+    >>> with create(folder, '''
+    ... [populations.clinic]
+    ... person_key = "patient_id"
+    ... budget = { epsilon = "3" }
+    ... [populations.clinic.tables.patients]
+    ... source = "patients.csv"
+    ... columns.age = { type = "integer", low = 0, high = 120 }
+    ... ''') as workspace:
+    ...     str(workspace.session().standing())
+    'epsilon 3'
+    """
+    return create_workspace(folder, settings)
+
+
+def workspace(folder: str | Path) -> Workspace:
+    """Open a workspace; for custodians."""
+    return open_workspace(folder)

@@ -1,0 +1,236 @@
+"""lapwing.toml: what is publicly declared about populations, their budgets, their tables, and who may spend.
+
+    [populations.clinic]
+    person_key = "patient_id"
+    budget = { epsilon = "3" }                      # or { rho = "0.5" }, or { epsilon = "3", delta = "1e-6" }
+
+    [populations.clinic.analysts]
+    ana = { epsilon = "1" }                         # an allowance of her own, under the budget
+
+    [populations.clinic.tables.patients]
+    source = "patients.parquet"                     # or .csv, or { duckdb = "clinic.duckdb", table = "patients" },
+    rows = "one"                                    # or { postgres = "postgresql://...", table = "patients" }
+
+    [populations.clinic.tables.patients.columns]
+    sex = { type = "category", values = ["F", "M"] }
+    age = { type = "integer", low = 0, high = 120, nullable = true }
+    bmi = { type = "real", low = 10, high = 60, step = "1/64" }
+    born = { type = "date", first = 1900-01-01, last = 2025-12-31 }
+    smoker = { type = "boolean" }
+    city = { type = "text" }
+
+Nothing here is learned from the data. What is wrong is refused with its line.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from lapwing.accounting.filters.opening import Budget
+from lapwing.app.toml_sections import Document, Section
+from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.exact import positive, probability
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+FILE: Final = "lapwing.toml"
+_NUMBER: Final = (str, int, float)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSource:
+    """A Parquet or CSV file."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuckDBSource:
+    """A table of a DuckDB file."""
+
+    path: Path
+    table: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSource:
+    """A table of a PostgreSQL database."""
+
+    address: str
+    table: str
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSource:
+    """A table that Apache Spark knows by this name."""
+
+    table: str
+
+
+Source: TypeAlias = FileSource | DuckDBSource | PostgresSource | SparkSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopulationSettings:
+    """What is declared about one population; `section` is where, for those who have to refuse it later."""
+
+    population: Population
+    budget: Budget
+    analysts: Mapping[str, Budget]
+    sources: Mapping[str, Source]
+    section: Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a workspace declares."""
+
+    ledger: str
+    populations: Mapping[str, PopulationSettings]
+
+
+def read_settings(folder: Path) -> Settings:
+    """Return what the lapwing.toml of a folder says, or refuse it and name the line."""
+    document = Document.read(folder / FILE)
+    top = document.section()
+    ledger = top.take("ledger", str, "ledger.db")
+    populations = {name: _population(name, one, folder) for name, one in top.section("populations").sections()}
+    top.done()
+    if not populations:
+        raise top.error(("populations",), "no population is declared", "write [populations.NAME]")
+    address = ledger if ledger.startswith(("postgresql://", "postgres://")) else str(folder / ledger)
+    return Settings(ledger=address, populations=populations)
+
+
+def _population(name: str, section: Section, folder: Path) -> PopulationSettings:
+    analysts, tables = section.section("analysts", {}), section.section("tables")
+    budgets = {analyst: _budget(analysts, analyst) for analyst in analysts.entries}
+    read = [_table(table, one, folder) for table, one in tables.sections()]
+    with section.blamed():
+        population = Population(
+            name=name,
+            unit=PrivacyUnit(
+                person_key=section.take("person_key", str),
+                adjacency=section.one_of("adjacency", {one.value: one for one in Adjacency}, Adjacency.ADD_REMOVE),
+                protects_groups_of=section.take("protects_groups_of", int, 1),
+            ),
+            tables=tuple(table for table, _ in read),
+            now=section.take("now", date, None),
+            salt=section.take("salt", int, 0),
+        )
+    settings = PopulationSettings(
+        population=population,
+        budget=_budget(section, "budget"),
+        analysts=budgets,
+        sources={table.name: source for table, source in read},
+        section=section,
+    )
+    section.done()
+    if not read:
+        raise section.error((), f"{section.title} has no tables", f"write [populations.{name}.tables.NAME]")
+    return settings
+
+
+def _budget(outer: Section, name: str) -> Budget:
+    section = outer.section(name)
+    epsilon, delta, rho = (section.take(word, _NUMBER, None) for word in ("epsilon", "delta", "rho"))
+    section.done()
+    with section.blamed():
+        match epsilon, delta, rho:
+            case None, None, rho if rho is not None:
+                return ConcentratedDP(rho=positive("rho", rho))
+            case epsilon, None, None if epsilon is not None:
+                return PureDP(epsilon=positive("epsilon", epsilon))
+            case epsilon, delta, None if epsilon is not None:
+                return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
+    raise section.error(
+        (), "this is no budget", 'write { epsilon = "3" }, { epsilon = "3", delta = "1e-6" } or { rho = "1/2" }'
+    )
+
+
+def _table(name: str, section: Section, folder: Path) -> tuple[Table, Source]:
+    columns = section.section("columns", {})
+    with section.blamed():
+        table = Table(
+            name=name,
+            columns=tuple(_column(column, one) for column, one in columns.sections()),
+            rows=section.one_of("rows", {"one": Rows.ONE_A_PERSON, "many": Rows.MANY_A_PERSON}, Rows.ONE_A_PERSON),
+            person_key=section.take("person_key", str, None),
+            key_type=section.one_of("key_type", {one.value: one for one in KeyType}, KeyType.INTEGER),
+            row_key=section.take("row_key", str, None),
+            max_rows=section.take("max_rows", int, None),
+        )
+    source = _source(section, folder)
+    section.done()
+    return table, source
+
+
+def _source(section: Section, folder: Path) -> Source:
+    given = section.take("source", (str, dict))
+    if isinstance(given, str):
+        if Path(given).suffix not in {".parquet", ".csv"}:
+            remedy = 'name a .parquet or .csv file, or write { duckdb = "file", table = "name" }'
+            raise section.error(("source",), f"source = {given!r} is no file that can be read", remedy)
+        return FileSource(path=folder / given)
+    inner = section.section("source")
+    place, address, spark = (inner.take(word, str, None) for word in ("duckdb", "postgres", "spark"))
+    table: str = "" if spark else inner.take("table", str)
+    schema = inner.take("schema", str, "public") if address else "public"
+    inner.done()
+    match place, address, spark:
+        case str(), None, None:
+            return DuckDBSource(path=folder / place, table=table)
+        case None, str(), None:
+            return PostgresSource(address=address, table=table, schema=schema)
+        case None, None, str():
+            return SparkSource(table=spark)
+        case _:
+            raise section.error(
+                ("source",), "source names no single place", "write duckdb, postgres or spark, one of them"
+            )
+
+
+def _column(name: str, section: Section) -> Column:
+    kind = section.take("type", str)
+    if kind not in _TYPES:
+        known = ", ".join(_TYPES)
+        raise section.error(("type",), f"type = {kind!r} is unknown", f"write one of {known}")
+    words = {word: section.take(word, kinds, None) for word, kinds in _TYPES[kind].items()}
+    nullable = section.take("nullable", bool, False)  # noqa: FBT003 - the value that is meant if nothing is said
+    section.done()
+    with section.blamed():
+        return Column(name=name, type=_built(kind, words, section), nullable=nullable)
+
+
+_TYPES: Final[dict[str, dict[str, Any]]] = {
+    "integer": {"low": int, "high": int},
+    "real": {"low": _NUMBER, "high": _NUMBER, "step": _NUMBER},
+    "category": {"values": list},
+    "date": {"first": date, "last": date},
+    "text": {},
+    "boolean": {},
+}
+
+
+def _built(kind: str, words: dict[str, Any], section: Section) -> ColumnType:
+    match kind:
+        case "integer":
+            return Integer(**words)
+        case "real":
+            missing = [word for word in ("low", "high") if words[word] is None]
+            if missing:
+                raise section.error((), f"{section.title} has no {missing[0]}", "give the bounds low and high")
+            return Real(**words)
+        case "category":
+            return Category(values=tuple(words["values"] or ()))
+        case "date":
+            return Date(**words)
+        case "text":
+            return Text()
+        case _:
+            return Boolean()

@@ -1,0 +1,187 @@
+"""The tables of a workspace: opened when they are first needed, and watched for changes that nobody announced.
+
+A data version is a public number that the custodian advances. Content that changed while its number did not is refused
+before anything is charged: two answers under one version must be about the same data. The fingerprints by which that is
+noticed are the custodian's; they never enter the ledger, whose receipts must tell nothing about data.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from lapwing.app.settings import DuckDBSource, FileSource, PopulationSettings, PostgresSource, SparkSource
+from lapwing.engines.duckdb import DuckDB
+from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.engines.engine import Engine
+from lapwing.engines.rehearsal import rehearsal_engine
+from lapwing.ledger.ledger import Ledger
+from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
+
+_BLOCK = 1 << 20
+
+
+class Fingerprints:
+    """What the content of each file was when its version was first seen."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def check(self, table: str, version: int, file: Path) -> None:
+        """Refuse a file whose content is not that of its version; take down the content of a new version."""
+        known = self._read()
+        kept = known.get(table, {})
+        stat = _stat(table, file)
+        if kept.get("version") == version and kept["stat"] == stat:
+            return
+        content = _content(file)
+        if kept.get("version") == version and kept["sha256"] != content:
+            raise RegistrationError(
+                table,
+                reason=f"has changed, and its data version is still {version}",
+                remedy="bring the old data back, or advance the version: the account goes on as it stands",
+            )
+        self._write({**known, table: {"version": version, "stat": stat, "sha256": content}})
+
+    def _read(self) -> dict[str, Any]:
+        with suppress(FileNotFoundError):
+            read: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
+            return read
+        return {}
+
+    def _write(self, known: Mapping[str, Any]) -> None:
+        fresh = self._path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
+        fresh.chmod(0o600)
+        fresh.replace(self._path)
+
+
+class Tables:
+    """The tables of one population, as the session needs them."""
+
+    def __init__(
+        self,
+        settings: PopulationSettings,
+        ledger: Ledger,
+        fingerprints: Fingerprints,
+        on_failure: Callable[[Exception], None],
+    ) -> None:
+        self._settings, self._ledger, self._fingerprints = settings, ledger, fingerprints
+        self._on_failure = on_failure
+        self._engine: Engine | None = None
+        self._opened: Mapping[str, int] = {}
+        self._rehearsal: Engine | None = None
+
+    def check(self) -> None:
+        """Open the tables at their present version, unless they are open; refuse what changed unannounced."""
+        name = self._settings.population.name
+        versions = self._ledger.population(name).tables
+        for table, source in self._settings.sources.items():
+            if isinstance(source, FileSource | DuckDBSource):
+                self._fingerprints.check(f"{name}.{table}", versions[table], source.path)
+        if self._engine is None or dict(versions) != dict(self._opened):
+            self.close()
+            try:
+                self._engine, self._opened = self._open(), versions
+            except LapwingError as reason:
+                self._on_failure(reason)
+                failed = True
+            else:
+                failed = False
+            if failed:  # outside the except block, so that the reason is no context of what the analyst sees
+                raise EngineError
+
+    def engine(self, versions: Mapping[str, int]) -> Engine:
+        """Return the engine on these versions of the tables; fail if the tables have moved on."""
+        if self._engine is None or any(self._opened.get(table) != version for table, version in versions.items()):
+            self.check()
+        if self._engine is None or any(self._opened.get(table) != version for table, version in versions.items()):
+            raise RegistrationError(
+                self._settings.population.name, reason="has another data version by now", remedy="ask again"
+            )
+        return self._engine
+
+    def rehearsal(self) -> Engine:
+        """Return an engine on made-up rows."""
+        if self._rehearsal is None:
+            self._rehearsal = rehearsal_engine(self._settings.population)
+        return self._rehearsal
+
+    def close(self) -> None:
+        """Let go of the databases."""
+        for engine in (self._engine, self._rehearsal):
+            if engine is not None:
+                engine.close()
+        self._engine, self._rehearsal = None, None
+
+    def _open(self) -> Engine:
+        population, sources = self._settings.population, self._settings.sources
+        kinds = {FileSource: "duckdb", DuckDBSource: "duckdb", PostgresSource: "postgres", SparkSource: "spark"}
+        used = {kinds[type(source)] for source in sources.values()}
+        addresses = {source.address for source in sources.values() if isinstance(source, PostgresSource)}
+        if len(used) > 1 or len(addresses) > 1:
+            raise RegistrationError(
+                population.name, reason="has tables in several databases", remedy="keep them in one place"
+            )
+        if used == {"postgres"}:
+            return self._postgres(addresses.pop())
+        if used == {"spark"}:
+            return self._spark()
+        return DuckDB(population, {name: _on_duckdb(one) for name, one in sources.items()}, on_failure=self._on_failure)
+
+    def _postgres(self, address: str) -> Engine:
+        driver = _extra("lapwing.engines.postgres", "postgres")
+        tables = {
+            name: driver.PostgresTable(table=source.table, schema=source.schema)
+            for name, source in self._settings.sources.items()
+            if isinstance(source, PostgresSource)
+        }
+        engine: Engine = driver.PostgreSQL(self._settings.population, tables, address, on_failure=self._on_failure)
+        return engine
+
+    def _spark(self) -> Engine:
+        driver = _extra("lapwing.engines.spark", "spark")
+        tables = {
+            name: source.table for name, source in self._settings.sources.items() if isinstance(source, SparkSource)
+        }
+        engine: Engine = driver.Spark(self._settings.population, tables, on_failure=self._on_failure)
+        return engine
+
+
+def _on_duckdb(source: object) -> Path | DuckDBTable:
+    match source:
+        case FileSource(path=path):
+            return path
+        case DuckDBSource(path=path, table=table):
+            return DuckDBTable(path=path, table=table)
+        case _:  # pragma: no cover - the caller has looked
+            raise AssertionError
+
+
+def _extra(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise RegistrationError(
+            module, reason="cannot be loaded", remedy=f"install its driver: pip install 'lapwing[{extra}]'"
+        ) from None
+
+
+def _stat(table: str, file: Path) -> list[int]:
+    try:
+        found = file.stat()
+    except OSError:
+        raise RegistrationError(table, reason=f"is not at {file}", remedy="bring the file back") from None
+    return [found.st_size, found.st_mtime_ns, found.st_ino]
+
+
+def _content(file: Path) -> str:
+    content = hashlib.sha256()
+    with file.open("rb") as opened:
+        while block := opened.read(_BLOCK):
+            content.update(block)
+    return content.hexdigest()

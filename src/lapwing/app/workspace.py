@@ -1,0 +1,231 @@
+"""A workspace: a folder with lapwing.toml, the ledger, the key of its streams, and the custodian's log.
+
+clinic/
+lapwing.toml         what is declared; edited by the custodian
+ledger.db            the account (or a PostgreSQL address in lapwing.toml)
+stream.key           seals the secrets of streams; readable by its owner only, and never in a backup of the ledger
+fingerprints.json    what the data was at each version; for the custodian
+failures.log         why a question could not be answered; for the custodian
+"""
+
+import getpass
+import os
+import stat
+from contextlib import suppress
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Final, Self
+
+from lapwing.accounting.filters.opening import Budget
+from lapwing.accounting.filters.two_arms import DeltaShares
+from lapwing.app.settings import FILE, PopulationSettings, Settings, read_settings
+from lapwing.app.tables import Fingerprints, Tables
+from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
+from lapwing.noise.randomness import SYSTEM
+from lapwing.session import Session
+from lapwing.vocabulary.errors import EngineError, ParameterError, SealBrokenError, SettingsError
+
+KEY_FILE: Final = "stream.key"
+SHARES: Final = DeltaShares(failures=Fraction(1, 10))
+"""A tenth of a delta pays for groups whose keys only the data knows."""
+_KEY_BYTES: Final = 32
+
+
+class Workspace:
+    """An open workspace: where sessions come from, and what the custodian does besides editing lapwing.toml."""
+
+    def __init__(self, folder: Path, settings: Settings, ledger: Ledger) -> None:
+        self.folder, self.settings, self.ledger = folder, settings, ledger
+        self._fingerprints = Fingerprints(folder / "fingerprints.json")
+        self._tables: list[Tables] = []
+
+    def session(self, population: str | None = None, *, analyst: str | None = None) -> Session:
+        """Return the door of a population: the only one, for whoever is logged in, where it is not said."""
+        declared = self._declared(population)
+        self._require_agreement(declared)
+        tables = self._opened(declared)
+        return Session(
+            declared.population,
+            self.ledger,
+            tables,
+            analyst=analyst or getpass.getuser(),
+            key=read_key(self.folder),
+            on_failure=self._log,
+        )
+
+    def update(self) -> None:
+        """Bring the ledger to what lapwing.toml declares: new populations and tables, higher budgets, allowances.
+
+        Budgets can only rise, and who is protected never changes: what was released was released under those terms.
+        """
+        for name, declared in self.settings.populations.items():
+            custody = self.ledger.custody
+            if name not in self.ledger.populations():
+                custody.create_population(name, unit=declared.population.unit, budget=declared.budget, shares=SHARES)
+            self._require_unit(declared)
+            if self.ledger.account(name).budget != declared.budget:
+                with declared.section.blamed("budget"):
+                    custody.set_budget(name, declared.budget)
+            known = self.ledger.population(name)
+            for table in declared.population.tables:
+                if table.name not in known.tables:
+                    custody.add_table(name, table.name)
+            for analyst, allowance in declared.analysts.items():
+                if _allowance(self.ledger, name, analyst) != allowance:
+                    custody.set_allowance(name, analyst, allowance)
+            for analyst, decided in known.analysts.items():
+                if decided.allowance and analyst not in declared.analysts:
+                    custody.set_allowance(name, analyst, None)
+
+    def advance(self, table: str, population: str | None = None) -> int:
+        """Say publicly that the data of a table changed, and return its new version. The account goes on as it is."""
+        declared = self._declared(population)
+        return self.ledger.custody.advance_version(declared.population.name, declared.population.table(table).name)
+
+    def recover(self) -> int:
+        """Settle what dead processes left behind, and return how much it was; to be called when nobody is asking.
+
+        A question without an answer is lost, and stays charged. A question of a stream is decided with its own noise.
+        """
+        questions, intents = self.ledger.questions.unsettled(), self.ledger.streams.unsettled()
+        for question in questions:
+            self.ledger.questions.lose(question.seq)
+        for intent in intents:
+            stream = self.ledger.streams.stream(intent.stream)
+            with suppress(EngineError, SealBrokenError):  # then it is lost, or its stream is closed: settled as well
+                self.session(stream.population, analyst=stream.analyst).resume(stream.name)
+        return len(questions) + len(intents)
+
+    def close(self) -> None:
+        """Let go of the ledger and the databases."""
+        for tables in self._tables:
+            tables.close()
+        self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _opened(self, declared: PopulationSettings) -> Tables:
+        tables = Tables(declared, self.ledger, self._fingerprints, self._log)
+        self._tables.append(tables)
+        return tables
+
+    def _declared(self, population: str | None) -> PopulationSettings:
+        declared = self.settings.populations
+        if population is None and len(declared) == 1:
+            return next(iter(declared.values()))
+        if population is None or population not in declared:
+            reason = "is not said" if population is None else "is not declared in this workspace"
+            remedy = f"name one of {', '.join(sorted(declared))}"
+            raise ParameterError("population", population, reason=reason, remedy=remedy)
+        return declared[population]
+
+    def _require_agreement(self, declared: PopulationSettings) -> None:
+        """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""
+        name, section = declared.population.name, declared.section
+        remedy = "bring the ledger up to date on purpose, with Workspace.update, or take the change back"
+        if name not in self.ledger.populations():
+            raise section.error((), f"population {name!r} is not in the ledger", remedy)
+        self._require_unit(declared)
+        known = self.ledger.population(name)
+        if self.ledger.account(name).budget != declared.budget:
+            raise section.error(("budget",), "this is not the budget that the ledger keeps", remedy)
+        for table in declared.population.tables:
+            if table.name not in known.tables:
+                raise section.error(("tables", table.name), f"table {table.name!r} is not in the ledger", remedy)
+        analysts = {*declared.analysts, *(name for name, one in known.analysts.items() if one.allowance)}
+        for analyst in sorted(analysts):
+            if _allowance(self.ledger, name, analyst) != declared.analysts.get(analyst):
+                reason = f"the ledger keeps another allowance of {analyst!r}"
+                raise section.error(("analysts", analyst), reason, remedy)
+
+    def _require_unit(self, declared: PopulationSettings) -> None:
+        kept, unit = self.ledger.population(declared.population.name).unit, declared.population.unit
+        for what in ("person_key", "adjacency", "protects_groups_of"):
+            if getattr(kept, what) != getattr(unit, what):
+                raise declared.section.error(
+                    (what,),
+                    f"{what} is not what this population was opened with",
+                    "take the change back: who is protected never changes; a new population starts a new account",
+                )
+
+    def _log(self, reason: Exception) -> None:
+        line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {type(reason).__name__}: {reason}\n"
+        opened = os.open(self.folder / "failures.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(opened, "a", encoding="utf-8") as log:
+            log.write(line)
+
+
+def create_workspace(folder: str | Path, settings: str | None = None) -> Workspace:
+    """Make a workspace of a folder: its ledger and its key, from its lapwing.toml or from the text of one.
+
+    Parameters
+    ----------
+    folder : where; it is made if it is not there
+    settings : the text of lapwing.toml, if the folder has none yet
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    if settings is not None:
+        try:
+            with (place / FILE).open("x", encoding="utf-8") as file:
+                file.write(settings)
+        except FileExistsError:
+            raise SettingsError(
+                str(place / FILE), 0, reason="is there already", remedy="edit it, and leave the text out"
+            ) from None
+    declared = read_settings(place)
+    ledger = create_ledger(declared.ledger, name=SYSTEM.take(8).hex())
+    if not (place / KEY_FILE).exists():
+        renew_key(place)
+    workspace = Workspace(place, declared, ledger)
+    workspace.update()
+    return workspace
+
+
+def open_workspace(folder: str | Path) -> Workspace:
+    """Open a workspace."""
+    place = Path(folder)
+    declared = read_settings(place)
+    return Workspace(place, declared, open_ledger(declared.ledger))
+
+
+def read_key(folder: Path) -> bytes:
+    """Return the key of a workspace, unless it is missing, damaged, or readable by others."""
+    path = folder / KEY_FILE
+    try:
+        mode, text = path.stat().st_mode, path.read_text(encoding="ascii").strip()
+    except OSError:
+        raise SettingsError(
+            str(path),
+            0,
+            reason="is not there, and open streams cannot go on without it",
+            remedy="bring it back, or make a new one with renew_key: open streams are then closed at their full price",
+        ) from None
+    if stat.S_IMODE(mode) & 0o077:
+        raise SettingsError(str(path), 0, reason="can be read by others", remedy=f"chmod 600 {path}")
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise SettingsError(str(path), 0, reason="holds no key", remedy="bring the right file back")
+    return key
+
+
+def renew_key(folder: str | Path) -> None:
+    """Make a new key. Streams that were sealed under the old one can only be closed, at their full price."""
+    path = Path(folder) / KEY_FILE
+    path.unlink(missing_ok=True)
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(opened, "w", encoding="ascii") as file:
+        file.write(SYSTEM.take(_KEY_BYTES).hex() + "\n")
+
+
+def _allowance(ledger: Ledger, population: str, analyst: str) -> Budget | None:
+    decided = ledger.population(population).analysts.get(analyst)
+    return decided.allowance if decided else None

@@ -1,0 +1,131 @@
+"""The chain: the hash of an entry covers its text and, through the hash before it, everything that was ever written.
+
+    hash(0) = SHA-256("lapwing ledger 1" LF ledger-name)
+    hash(n) = SHA-256("lapwing entry 1" LF hash(n-1) body(n))
+
+So whoever holds one hash holds the whole past. The chain has no key: it shows accidents and clumsy edits by itself, and
+a rewritten past to everyone who kept a receipt.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from lapwing.ledger.canonical import parse
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, ParameterError
+
+
+class Entry(NamedTuple):
+    """One line of the ledger: its number from 1, its canonical text, and its hash."""
+
+    seq: int
+    body: str
+    hash: bytes
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the entry says."""
+        return parse(self.body)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """Proof that entry `seq` was in ledger `ledger` with the hash `hash`, and so was all that came before it.
+
+    It says nothing else: no value, no noise and no hash of either goes into it except through the released answer.
+
+    Proof: proofs/ledger_receipts.md
+
+    Examples
+    --------
+    >>> receipt = Receipt(ledger="2f1c", seq=7, hash="ab" * 32)
+    >>> str(receipt) == "lapwing:2f1c:7:" + "ab" * 32
+    True
+    >>> Receipt.parse(str(receipt)) == receipt
+    True
+    """
+
+    ledger: str
+    seq: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"lapwing:{self.ledger}:{self.seq}:{self.hash}"
+
+    @staticmethod
+    def parse(given: str) -> "Receipt":
+        """Return the receipt that was printed as `given`."""
+        match given.strip().split(":"):
+            case ["lapwing", ledger, seq, hash_] if ledger and seq.isdecimal() and _is_hash(hash_):
+                return Receipt(ledger=ledger, seq=int(seq), hash=hash_)
+            case _:
+                remedy = "paste the whole line, lapwing:LEDGER:NUMBER:HASH"
+                raise ParameterError("receipt", given, reason="is no receipt", remedy=remedy)
+
+
+def genesis(ledger: str) -> bytes:
+    """Return the hash before the first entry."""
+    return sha256(b"lapwing ledger 1\n" + ledger.encode("utf-8")).digest()
+
+
+def link(before: bytes, body: str) -> bytes:
+    """Return the hash of an entry that follows the hash `before`."""
+    return sha256(b"lapwing entry 1\n" + before + body.encode("ascii")).digest()
+
+
+def checked(ledger: str, entries: Iterable[Entry], *, last: int, head: bytes) -> Iterator[Entry]:
+    """Yield `entries` as long as they are numbered without a gap and each hash follows from the one before.
+
+    Parameters
+    ----------
+    ledger : the name of the ledger
+    entries : all of them, from the first on
+    last, head : the number and the hash of the entry with which they must end
+
+    Raises
+    ------
+    LedgerDamagedError : with the number of the first entry that is wrong
+    """
+    before, due = genesis(ledger), 1
+    for entry in entries:
+        if due > last:
+            raise LedgerDamagedError(f"was added by hand: the ledger says that it ends at entry {last}", seq=due)
+        if entry.seq != due:
+            raise LedgerDamagedError(f"is missing: entry {entry.seq} comes in its place", seq=due)
+        if not entry.body.isascii() or link(before, entry.body) != entry.hash:
+            raise LedgerDamagedError("is not what was written: its hash does not follow from the chain", seq=due)
+        yield entry
+        before, due = entry.hash, due + 1
+    if due <= last:
+        raise LedgerDamagedError(f"is missing: the ledger says that it ends at entry {last}", seq=due)
+    if before != head:
+        raise LedgerDamagedError("is not the end that the ledger says it has", seq=last)
+
+
+def compare(receipt: Receipt, *, ledger: str, last: int, found: bytes | None) -> None:
+    """Refuse a ledger that is older than `receipt` or has another past.
+
+    Parameters
+    ----------
+    ledger, last : the name of the ledger and the number of its last entry
+    found : the hash of entry `receipt.seq` in it, if it has that entry
+    """
+    if receipt.ledger != ledger:
+        raise LedgerRolledBackError(
+            f"the receipt was issued by ledger {receipt.ledger}, and this is ledger {ledger}",
+            seq=receipt.seq,
+            last=last,
+        )
+    if found is None:
+        raise LedgerRolledBackError("the ledger is older than a receipt that it issued", seq=receipt.seq, last=last)
+    if found.hex() != receipt.hash:
+        raise LedgerRolledBackError(
+            "the ledger has another past than a receipt that it issued: it was restored and written on, or rewritten",
+            seq=receipt.seq,
+            last=last,
+        )
+
+
+def _is_hash(given: str) -> bool:
+    return len(given) == 64 and set(given) <= set("0123456789abcdef")  # noqa: PLR2004 - SHA-256 in hexadecimal

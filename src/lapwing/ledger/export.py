@@ -1,0 +1,92 @@
+"""The ledger on paper: everything in the chain, nothing that is sealed, in formats that anyone can read and check.
+
+A JSON export has one line for the ledger and one for each entry. The text of `entry` as canonical JSON is what was
+hashed (`chain.py`), so that a few lines of any language can follow the chain; `check_export` does it in this one.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any, Final
+
+from lapwing.ledger.canonical import canonical
+from lapwing.ledger.chain import Entry, Receipt, checked, compare
+from lapwing.ledger.ledger import Ledger
+from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
+
+_FORMAT: Final = "lapwing ledger export 1"
+
+_COLUMNS: Final = """
+select seq, (entry ->> 'at')::timestamptz as "at", entry ->> 'kind' as kind, entry ->> 'population' as population,
+       entry ->> 'analyst' as analyst, entry ->> 'stream' as stream, entry::varchar as entry, hash
+from read_json(?, format = 'newline_delimited', columns = {seq: 'bigint', entry: 'json', hash: 'varchar'})
+where seq is not null order by seq
+"""
+
+
+def export_json(ledger: Ledger, path: Path) -> Receipt:
+    """Write all entries as JSON lines into a new file, and return the receipt of the last one."""
+    with path.open("x", encoding="ascii") as file, ledger.chronicle.reading() as book:
+        head = {"format": _FORMAT, "ledger": book.ledger, "seq": None, "last": book.last, "head": book.head.hex()}
+        file.write(canonical(head) + "\n")
+        for entry in book.entries():
+            file.write(f'{{"entry":{entry.body},"hash":"{entry.hash.hex()}","seq":{entry.seq}}}\n')
+        return book.receipt
+
+
+def export_parquet(ledger: Ledger, path: Path) -> Receipt:
+    """Write all entries as a Parquet table, with the fields people ask for in columns of their own."""
+    import duckdb  # noqa: PLC0415 - slow to load, and only needed here
+
+    if path.exists():
+        raise FileExistsError(f"{path} exists; an export never overwrites")
+    with TemporaryDirectory(dir=path.parent) as folder, duckdb.connect() as writer:
+        lines = Path(folder) / "entries.json"
+        receipt = export_json(ledger, lines)
+        writer.sql(_COLUMNS, params=[str(lines)]).write_parquet(str(path))
+    return receipt
+
+
+def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
+    """Follow the chain of a JSON export, compare it with `receipts`, and return the receipt of its last entry.
+
+    This needs nothing but the file: no ledger, no key and no database.
+
+    Raises
+    ------
+    LedgerDamagedError : with the number of the first entry that is wrong
+    LedgerRolledBackError : the export is older than a receipt or has another past
+    """
+    wanted = list(receipts)
+    with path.open(encoding="ascii") as file:
+        head = _head(file, path)
+        last, hash_ = head["last"], bytes.fromhex(head["head"])
+        found: dict[int, bytes | None] = {receipt.seq: None for receipt in wanted}
+        for entry in checked(head["ledger"], _entries(file), last=last, head=hash_):
+            if entry.seq in found:
+                found[entry.seq] = entry.hash
+    for receipt in wanted:
+        compare(receipt, ledger=head["ledger"], last=last, found=found[receipt.seq])
+    return Receipt(ledger=head["ledger"], seq=last, hash=hash_.hex())
+
+
+def _head(file: IO[str], path: Path) -> dict[str, Any]:
+    try:
+        head: dict[str, Any] = json.loads(file.readline())
+        known = head["format"] == _FORMAT
+    except (ValueError, KeyError, TypeError):
+        known = False
+    if not known:
+        raise ParameterError("path", str(path), reason="is no export of a ledger", remedy="name a JSON export")
+    return head
+
+
+def _entries(file: IO[str]) -> Iterator[Entry]:
+    for number, line in enumerate(file, start=1):
+        try:
+            record = json.loads(line)
+            entry = Entry(record["seq"], canonical(record["entry"]), bytes.fromhex(record["hash"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise LedgerDamagedError(f"cannot be read in the export ({error!r})", seq=number) from error
+        yield entry

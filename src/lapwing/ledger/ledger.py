@@ -1,0 +1,187 @@
+"""The ledger: the durable account of everything that was released, and the proof of it.
+
+Open one with `open_ledger`, make one with `create_ledger`. Whatever uses it keeps to one order: charge, commit, touch
+data, release. There is no refund: a failure after the charge keeps the charge.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from lapwing.accounting.filters.account import Account
+from lapwing.ledger import schema
+from lapwing.ledger.book import Clock
+from lapwing.ledger.canonical import Record
+from lapwing.ledger.canonical import name as named
+from lapwing.ledger.chain import Receipt, checked, compare, genesis
+from lapwing.ledger.chronicle import Chronicle, now
+from lapwing.ledger.custody import Custody
+from lapwing.ledger.population import Population
+from lapwing.ledger.questions import Questions
+from lapwing.ledger.sqlite import SqliteDatabase
+from lapwing.ledger.store import Database, Rows, Store
+from lapwing.ledger.streams import Streams
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerSchemaError
+
+
+class Ledger:
+    """An open ledger: what is told was charged before, in one order, whoever writes and whatever crashes.
+
+    Proof: proofs/ledger.md
+
+    Attributes
+    ----------
+    custody : what the custodian does
+    questions : charging and answering one-shot questions
+    streams : opening, asking and closing streams
+    """
+
+    def __init__(self, store: Store, clock: Clock = now) -> None:
+        self.store = store
+        self.chronicle = Chronicle(store, clock)
+        self.custody = Custody(self.chronicle)
+        self.questions = Questions(self.chronicle)
+        self.streams = Streams(self.chronicle)
+
+    def populations(self) -> list[str]:
+        """Return the names of all populations."""
+        with self.chronicle.reading() as book:
+            return book.populations()
+
+    def population(self, name: str) -> Population:
+        """Return what was decided about a population."""
+        with self.chronicle.reading() as book:
+            return book.population(name)
+
+    def account(self, population: str) -> Account:
+        """Return the account of a population as it stands; its `quote` says what a question would cost, free."""
+        with self.chronicle.reading() as book:
+            book.population(population)
+            return book.account(population)
+
+    def allowance(self, population: str, analyst: str) -> Account | None:
+        """Return the account of an analyst's own allowance as it stands; `None` if only the population's counts."""
+        with self.chronicle.reading() as book:
+            decided = book.population(population).analysts.get(analyst)
+            return book.allowance(population, analyst) if decided and decided.allowance else None
+
+    def history(self, population: str) -> list[Record]:
+        """Return what the entries about a population say, from the first on; nothing in them is secret."""
+        with self.chronicle.reading() as book:
+            book.population(population)
+            return [entry.record for entry in book.about(population)]
+
+    def head(self) -> Receipt:
+        """Return the receipt of the last entry: keep it elsewhere, and no older copy can pass for this ledger."""
+        with self.chronicle.reading() as book:
+            return book.receipt
+
+    def require(self, receipt: Receipt) -> None:
+        """Refuse to go on with a ledger that is older than `receipt` or has another past."""
+        with self.chronicle.reading() as book:
+            entry = book.entry(receipt.seq)
+            compare(receipt, ledger=book.ledger, last=book.last, found=entry and entry.hash)
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def create_ledger(address: str | Path | Database, *, name: str, clock: Clock = now) -> Ledger:
+    """Make an empty ledger and open it.
+
+    Parameters
+    ----------
+    address : the path of a file that does not exist yet, or the address of a PostgreSQL database ("postgresql://...")
+    name : what tells this ledger from all others, in its receipts: random, and drawn by the caller
+    clock : says what time it is, for the eyes of people; nothing is decided by it
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fractions import Fraction
+    >>> from lapwing.vocabulary.guarantee import PureDP
+    >>> from lapwing.vocabulary.privacy_unit import PrivacyUnit
+    >>> ledger = create_ledger(Path(tempfile.mkdtemp()) / "ledger.db", name="2f1c")
+    >>> receipt = ledger.custody.create_population(
+    ...     "clinic", unit=PrivacyUnit(person_key="patient_id"), budget=PureDP(epsilon=Fraction(1))
+    ... )
+    >>> receipt.ledger, receipt.seq, ledger.populations()
+    ('2f1c', 1, ['clinic'])
+    >>> ledger.close()
+    """
+    database = _database(address)
+    Store(database).create(schema.MIGRATIONS, named("name", name), genesis(name))
+    return open_ledger(database, clock=clock)
+
+
+def open_ledger(address: str | Path | Database, *, receipts: Iterable[Receipt] = (), clock: Clock = now) -> Ledger:
+    """Open a ledger, after it was checked: settings, schema, chain, and that it is no older than any of `receipts`.
+
+    Raises
+    ------
+    LedgerDurabilityError, LedgerSchemaError, LedgerDamagedError, LedgerRolledBackError : why it is not opened
+    """
+    ledger = Ledger(Store(_database(address)), clock)
+    try:
+        _migrate(ledger.store)
+        ledger.store.inspect()
+        _follow_chain(ledger)
+        for receipt in receipts:
+            ledger.require(receipt)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def _database(address: str | Path | Database) -> Database:
+    match address:
+        case Path():
+            return SqliteDatabase(address)
+        case str() if address.startswith(("postgresql://", "postgres://")):
+            from lapwing.ledger.postgres import PostgresDatabase  # noqa: PLC0415 - the driver is an extra
+
+            return PostgresDatabase(address)
+        case str():
+            return SqliteDatabase(Path(address))
+        case _:
+            return address
+
+
+def _migrate(store: Store) -> None:
+    """Bring the tables of an older ledger up to date."""
+    latest = len(schema.MIGRATIONS)
+    with store.reading() as rows:
+        version = _version(rows)
+    if version > latest:
+        raise LedgerSchemaError(
+            f"{store.database.place} was written by a newer lapwing (schema {version}, this one knows {latest}); "
+            "update lapwing"
+        )
+    if version < latest:
+        with store.writing("migrate") as rows:
+            for step in schema.MIGRATIONS[_version(rows) :]:
+                for statement in store.database.statements(step):
+                    rows.do(statement)
+            rows.do("update ledger set version = ?", latest)
+
+
+def _version(rows: Rows) -> int:
+    row = rows.one("select version from ledger")
+    if row is None:
+        raise LedgerDamagedError("the row that names the ledger is missing")
+    return int(row[0])
+
+
+def _follow_chain(ledger: Ledger) -> None:
+    """Follow the chain from the beginning to the end that the ledger says it has."""
+    with ledger.chronicle.reading() as book:
+        for _ in checked(book.ledger, book.entries(), last=book.last, head=book.head):
+            pass

@@ -1,0 +1,112 @@
+"""A population as the ledger knows it: who is protected, which tables hold them, and who may spend.
+
+Everything here is public and decided by the custodian; nothing is learned from data.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from lapwing.accounting.filters.opening import Budget
+from lapwing.accounting.filters.record import from_record, to_record
+from lapwing.ledger.canonical import Record
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError, SuspendedError
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analyst:
+    """What the custodian has decided about one analyst: a budget of their own under the population's, and a stop."""
+
+    allowance: Budget | None = None
+    suspended: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Population:
+    """The people whose privacy one account protects.
+
+    Parameters
+    ----------
+    name : what it is called
+    unit : who is protected; the same person in two tables is one person
+    tables : the version of each table that holds these people: a counter the custodian advances, never a fingerprint
+        of the content, which would tell whether one record had changed
+    analysts : those about whom something was decided; the others are limited by the population's budget alone
+    suspended : whether all spending is stopped
+    """
+
+    name: str
+    unit: PrivacyUnit
+    tables: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    analysts: Mapping[str, Analyst] = field(default_factory=lambda: MappingProxyType({}))
+    suspended: bool = False
+
+    def versions(self, tables: Iterable[str]) -> dict[str, int]:
+        """Return the present version of each of `tables`."""
+        wanted = sorted(set(tables))
+        unknown = [table for table in wanted if table not in self.tables]
+        if unknown or not wanted:
+            raise ParameterError(
+                "tables",
+                unknown,
+                reason=f"are not tables of population {self.name!r}" if unknown else "names no table",
+                remedy=f"name some of {sorted(self.tables)}, or add the table first",
+            )
+        return {table: self.tables[table] for table in wanted}
+
+    def require_spending(self, analyst: str) -> None:
+        """Refuse if spending is stopped, for all or for this analyst."""
+        if self.suspended:
+            raise SuspendedError(f"population {self.name!r}")
+        if self.analysts.get(analyst, Analyst()).suspended:
+            raise SuspendedError(f"analyst {analyst!r} in population {self.name!r}")
+
+    def with_table(self, table: str, version: int) -> "Population":
+        """Return the population with `table` at `version`."""
+        return replace(self, tables=MappingProxyType({**self.tables, table: version}))
+
+    def with_analyst(self, analyst: str, decided: Analyst) -> "Population":
+        """Return the population with a new decision about `analyst`."""
+        return replace(self, analysts=MappingProxyType({**self.analysts, analyst: decided}))
+
+    def to_record(self) -> Record:
+        """Return it as the policy of a ledger entry."""
+        return {
+            "person_key": self.unit.person_key,
+            "adjacency": self.unit.adjacency.value,
+            "protects_groups_of": self.unit.protects_groups_of,
+            "tables": dict(self.tables),
+            "analysts": {
+                analyst: {
+                    "allowance": decided.allowance and to_record(decided.allowance),
+                    "suspended": decided.suspended,
+                }
+                for analyst, decided in self.analysts.items()
+            },
+            "suspended": self.suspended,
+        }
+
+    @staticmethod
+    def from_record(name: str, record: Record) -> "Population":
+        """Return the population `name` with the policy of a ledger entry."""
+        return Population(
+            name=name,
+            unit=PrivacyUnit(
+                person_key=record["person_key"],
+                adjacency=Adjacency(record["adjacency"]),
+                protects_groups_of=record["protects_groups_of"],
+            ),
+            tables=MappingProxyType(dict(record["tables"])),
+            analysts=MappingProxyType(
+                {
+                    analyst: Analyst(
+                        allowance=decided["allowance"] and from_record(decided["allowance"]),
+                        suspended=decided["suspended"],
+                    )
+                    for analyst, decided in record["analysts"].items()
+                }
+            ),
+            suspended=record["suspended"],
+        )

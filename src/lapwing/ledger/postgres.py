@@ -1,0 +1,183 @@
+"""A ledger in a schema of a PostgreSQL database: for several processes on several machines.
+
+Writers queue for the lock of one row. The connection insists on settings under which an acknowledged commit survives a
+power cut, every time it is made.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+
+from lapwing.ledger.chain import Entry
+from lapwing.ledger.faults import reach
+from lapwing.ledger.schema import Migration
+from lapwing.ledger.store import Connection
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerDurabilityError,
+    LedgerError,
+    LedgerSchemaError,
+    LedgerUnwritableError,
+    ParameterError,
+)
+
+_STRONG: Final = (("fsync", {"on"}), ("full_page_writes", {"on"}), ("synchronous_commit", {"on", "remote_apply"}))
+_UNWRITABLE: Final = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.InsufficientPrivilege,
+)
+_CUT_OFF: Final = ("08", "57")  # classes of errors that say the conversation ended, not what became of the statement
+_APPEND: Final = """
+with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s returning one)
+insert into entries (seq, body, hash) select %s, %s, %s from moved returning seq
+"""
+
+
+class PostgresDatabase:
+    """One schema of one database.
+
+    Parameters
+    ----------
+    dsn : how to reach the database, as psycopg takes it
+    schema : where the tables of the ledger live; several ledgers may share a database
+    patience : seconds to wait for other processes to finish writing
+    """
+
+    begin_writing: Sequence[str] = ("BEGIN", "SELECT 1 FROM ledger FOR UPDATE")
+    begin_reading: Sequence[str] = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+
+    def __init__(self, dsn: str, *, schema: str = "lapwing", patience: float = 30.0) -> None:
+        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
+            raise ParameterError("schema", schema, reason="is no plain name", remedy='write for example "lapwing"')
+        self._dsn, self._schema, self._patience = dsn, schema, patience
+
+    @property
+    def place(self) -> str:
+        """The host, the database and the schema, without the password."""
+        known = psycopg.conninfo.conninfo_to_dict(self._dsn)
+        return f"schema {self._schema} of PostgreSQL database {known.get('dbname')} at {known.get('host')}"
+
+    def connect(self) -> Connection:
+        """Connect, insist on durable settings and read them back."""
+        connection: Connection = self._dial()
+        try:
+            self._insist(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _insist(self, connection: Connection) -> None:
+        if not self._shows(connection, "select to_regclass('ledger') is not null"):
+            raise LedgerSchemaError(f"there is no ledger in {self.place}; create one, or name the right schema")
+        if not self._shows(connection, "select not pg_is_in_recovery()"):
+            raise LedgerUnwritableError(f"{self.place} is a standby, which cannot be charged; connect to the primary")
+        self._require_durability(connection)
+
+    def _dial(self) -> Any:
+        connection = psycopg.connect(self._dsn, autocommit=True)
+        for setting, value in (
+            ("search_path", f"{self._schema}, pg_catalog, pg_temp"),
+            ("default_transaction_isolation", "read committed"),
+            ("lock_timeout", f"{int(self._patience * 1000)}ms"),
+            ("standard_conforming_strings", "on"),
+            (
+                "plan_cache_mode",
+                "force_generic_plan",
+            ),  # every lookup has one good plan, by its index, whatever is asked
+            ("enable_seqscan", "off"),
+            ("jit", "off"),
+        ):
+            connection.execute("select set_config(%s, %s, false)", (setting, value))
+        if not self._shows(connection, "select current_setting('server_encoding') = 'UTF8'"):
+            connection.close()
+            raise LedgerSchemaError(f"the encoding of {self.place} is not UTF8; make a database whose encoding is")
+        return connection
+
+    def _require_durability(self, connection: Any) -> None:
+        if not self._shows(connection, "select current_setting('synchronous_commit') = 'remote_apply'"):
+            connection.execute("set synchronous_commit = on")
+        for setting, strong in _STRONG:
+            (found,) = connection.execute("select current_setting(%s)", (setting,)).fetchone()
+            if found not in strong:
+                raise LedgerDurabilityError(
+                    f"{setting} of {self.place}", found, remedy=f"set {setting} = on in the server's configuration"
+                )
+
+    @staticmethod
+    def _shows(connection: Any, question: str) -> bool:
+        (answer,) = connection.execute(question).fetchone()
+        return bool(answer)
+
+    def phrase(self, statement: str) -> str:
+        """Return the statement with PostgreSQL's mark for values."""
+        return _phrase(statement)
+
+    def translate(self, error: Exception) -> LedgerError | None:
+        """Say what an error of PostgreSQL means."""
+        if not isinstance(error, psycopg.Error):
+            return None
+        if isinstance(error, (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted)):
+            return LedgerDamagedError(f"{self.place} is damaged: {error}")
+        if isinstance(error, _UNWRITABLE):
+            return LedgerUnwritableError(f"{self.place} cannot be used: {error}; nothing was charged")
+        return LedgerDamagedError(f"{self.place} refuses what a ledger does: {error}")
+
+    hurries: bool = True
+
+    def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
+        """Add an entry and move the end of the chain in one statement, which does nothing if the end is elsewhere."""
+        values = (entry.seq, entry.hash, before.seq, before.hash, *entry)
+        return connection.execute(_APPEND, values).fetchone() is not None
+
+    def is_lost(self, connection: Connection) -> bool:
+        """Say whether the server hung up."""
+        return bool(getattr(connection, "closed", True))
+
+    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
+        """Say yes unless the server itself has said that the statement failed."""
+        state = getattr(error, "sqlstate", None)
+        return self.is_lost(connection) or state is None or state.startswith(_CUT_OFF)
+
+    def shred(self, connection: Connection) -> None:
+        """Give the space of deleted secrets free to be overwritten; only destroying their key makes them unreadable."""
+        connection.execute("vacuum secrets")
+
+    def inspect(self, connection: Connection) -> None:
+        """Do nothing: PostgreSQL checks its pages when it reads them, if it was set up with checksums."""
+
+    def examine(self, connection: Connection) -> None:
+        """Do nothing more than `inspect`."""
+
+    def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
+        """Make the schema, whole or not at all."""
+        connection = self._dial()
+        try:
+            self._require_durability(connection)
+            with connection.transaction():
+                connection.execute(sql.SQL("create schema {}").format(sql.Identifier(self._schema)))
+                for step in steps:
+                    for statement in step.postgres:
+                        connection.execute(statement)
+                connection.execute("insert into ledger values (1, %s, %s, 0, %s)", (ledger, len(steps), head))
+                reach("create.written")
+            reach("create.committed")
+        except psycopg.errors.DuplicateSchema:
+            raise LedgerUnwritableError(f"{self.place} exists already; open it, or choose another schema") from None
+        finally:
+            connection.close()
+
+    def statements(self, step: Migration) -> Sequence[str]:
+        """Return a step of the schema in PostgreSQL's words."""
+        return step.postgres
+
+
+@lru_cache
+def _phrase(statement: str) -> str:
+    return statement.replace("%", "%%").replace("?", "%s")

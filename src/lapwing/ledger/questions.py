@@ -1,0 +1,213 @@
+"""One-shot questions: charged before any data is read, then answered or lost. One charge has one end.
+
+The order is: `charge` (durable), read data, add noise, `answer` (durable), and only then tell anyone. A charge that has
+no end after a crash is lost: drawing noise again would give two looks for one price, with the crash to tell them apart.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from lapwing.accounting.filters.charge import OneShot, WholeBudget
+from lapwing.accounting.filters.record import to_record
+from lapwing.ledger.book import Book, Glance
+from lapwing.ledger.canonical import digest as digest_of
+from lapwing.ledger.canonical import name, text
+from lapwing.ledger.chain import Entry, Receipt
+from lapwing.ledger.chronicle import Chronicle
+from lapwing.ledger.spending import RefusedError, Spending
+from lapwing.vocabulary.errors import ParameterError, RequestConflictError, UnansweredError
+
+_SHOWN: Final = ("seq", "population", "analyst", "question", "at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A question as the ledger sees it: who asks, under which key, and what will happen.
+
+    Parameters
+    ----------
+    population, analyst : whose account pays, and who asks
+    key : the idempotency key, chosen by whoever asks: the same key brings back the same answer, for ever
+    question : the canonical text of the plan; equal texts are the same question
+    tables : the tables it reads
+    charge : what is put before the accounts: what will happen, and to which cells of the partition
+    """
+
+    population: str
+    analyst: str
+    key: str
+    question: str
+    tables: frozenset[str]
+    charge: OneShot | WholeBudget
+
+    def __post_init__(self) -> None:
+        name("analyst", self.analyst)
+        name("key", self.key)
+        text("question", self.question)
+        if not isinstance(self.charge, OneShot | WholeBudget):
+            raise ParameterError("charge", self.charge, reason="is no charge of a question", remedy="give a OneShot")
+
+    @property
+    def digest(self) -> str:
+        """What tells two requests with the same key apart."""
+        return digest_of([self.question, sorted(self.tables), to_record(self.charge)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charged:
+    """A question that was charged and may now read data; `versions` are the data versions to answer it from."""
+
+    seq: int
+    versions: Mapping[str, int]
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """An answer that is in the ledger and may be told, byte for byte."""
+
+    answer: str
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsettled:
+    """A question that was charged and has no end: in progress somewhere, or left over from a crash."""
+
+    seq: int
+    population: str
+    analyst: str
+    key: str
+    question: str
+    at: str
+
+
+class Questions:
+    """Charging and answering one-shot questions."""
+
+    def __init__(self, chronicle: Chronicle) -> None:
+        self._chronicle = chronicle
+
+    def charge(self, request: Request) -> Charged | Released:
+        """Charge a question, or return the answer it already has.
+
+        An answer is free if this key, or this question about these data versions, was answered before.
+
+        Raises
+        ------
+        BudgetExceededError : the population's account or the analyst's allowance says no; nothing was charged
+        RequestConflictError : the key belongs to another request
+        UnansweredError : the key was charged and has no answer
+        """
+        glance = Glance(
+            population=request.population,
+            analyst=request.analyst,
+            key=request.key,
+            recall=recall_digest(f"population {request.population}", request.question),
+        )
+        try:
+            return self._chronicle.hurry("charge", lambda book: charge_in(book, request), glance)
+        except RefusedError as refused:
+            raise refused.explained() from None
+
+    def stored(self, request: Request) -> Released | None:
+        """Return the answer that `charge` would give for nothing, if there is one; nothing is written.
+
+        Raises
+        ------
+        RequestConflictError, UnansweredError : as `charge` would
+        """
+        with self._chronicle.reading() as book:
+            population = book.population(request.population)
+            asked = {"request": request.key, "digest": request.digest}
+            if earlier := known_request(book, population.name, request.analyst, **asked):
+                return _released(book, earlier)
+            recall = recall_digest(f"population {population.name}", request.question)
+            found = book.recall(recall, population.versions(request.tables))
+            return found and released(book, found)
+
+    def answer(self, seq: int, answer: str) -> Released:
+        """Write down the answer to charge `seq`, and return what stands in the ledger: only that may be told.
+
+        Raises
+        ------
+        UnansweredError : the charge was given up meanwhile; the answer must be forgotten
+        """
+        text("answer", answer)
+        with self._chronicle.writing("answer") as book:
+            charge = _charge_entry(book, seq)
+            if not book.settlement(seq):
+                recall = recall_digest(f"population {charge['population']}", charge["question"])
+                told = {"recall": recall, "versions": charge["versions"], "answer": answer}
+                book.append("answer", population=charge["population"], settles=seq, **told)
+            return _released(book, charge)
+
+    def lose(self, seq: int) -> None:
+        """Give charge `seq` up: it stays charged and will never be answered. An answer that came first stands."""
+        with self._chronicle.writing("lose") as book:
+            charge = _charge_entry(book, seq)
+            if not book.settlement(seq):
+                book.append("lost", population=charge["population"], settles=seq)
+
+    def unsettled(self) -> list[Unsettled]:
+        """Return every question that was charged and neither answered nor given up."""
+        with self._chronicle.reading() as book:
+            records = [entry.record for entry in book.unsettled_charges()]
+        return [Unsettled(key=record["request"], **{name: record[name] for name in _SHOWN}) for record in records]
+
+
+def charge_in(book: Book, request: Request) -> Charged | Released:
+    """Charge a question inside a transaction that somebody else has opened and will commit."""
+    population = book.population(request.population)
+    asked = {"request": request.key, "digest": request.digest}
+    if earlier := known_request(book, population.name, request.analyst, **asked):
+        return _released(book, earlier)
+    versions = population.versions(request.tables)
+    if stored := book.recall(recall_digest(f"population {population.name}", request.question), versions):
+        book.append("recall", population=population.name, analyst=request.analyst, **asked, recalls=stored.seq)
+        return released(book, stored)
+    spending = Spending(book, population, request.analyst)
+    spending.admit(request.charge)
+    entry = spending.append("charge", **asked, question=request.question, versions=versions)
+    return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=book.receipt_of(entry))
+
+
+def known_request(book: Book, population: str, analyst: str, *, request: str, digest: str) -> dict[str, Any] | None:
+    """Return the entry that used an idempotency key before; refuse a key that was used for something else."""
+    entry = book.request(population, analyst, request)
+    if entry is None:
+        return None
+    record = entry.record
+    if record["digest"] != digest:
+        raise RequestConflictError(request, seq=entry.seq)
+    return record
+
+
+def recall_digest(scope: str, question: str) -> str:
+    """Return what the answers to a question are found under, each for its data versions: where it counts, and it."""
+    return digest_of([scope, question])
+
+
+def released(book: Book, entry: Entry) -> Released:
+    """Return the answer that an entry holds."""
+    return Released(answer=entry.record["answer"], receipt=book.receipt_of(entry))
+
+
+def _released(book: Book, asked: Mapping[str, Any]) -> Released:
+    """Return the answer to an earlier request, or say why there is none."""
+    end = book.entry(asked["recalls"]) if asked["kind"] == "recall" else book.settlement(asked["seq"])
+    if end is None or end.record["kind"] == "lost":
+        raise UnansweredError(asked["request"], seq=asked["seq"], lost=end is not None)
+    return released(book, end)
+
+
+def _charge_entry(book: Book, seq: int) -> dict[str, Any]:
+    entry = book.entry(seq)
+    record = entry.record if entry else {}
+    if record.get("kind") != "charge":
+        raise ParameterError(
+            "seq", seq, reason="is no charge of a question", remedy="give the number `charge` returned"
+        )
+    return record

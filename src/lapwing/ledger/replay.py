@@ -1,0 +1,287 @@
+"""The rules of a ledger, told a second time: what each entry must say, given those before it.
+
+The chain shows that entries are what was written. The replay shows that what was written was right: each charge is put
+before the filters again, each yes is looked for in the accounts, and the state that an entry claims must be the state
+that follows. Residues are floats, and another build of a numerical library may find another last digit, so the residue
+that an entry claims is what the next entry starts from, once it was found to be no larger than it may be.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange
+from lapwing.accounting.filters.charge import Charge, Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.opening import charge_anew, open_account, raise_cap
+from lapwing.accounting.filters.record import from_record, to_record
+from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.two_arms import TwoArms
+from lapwing.ledger.canonical import canonical
+from lapwing.ledger.chain import Entry
+from lapwing.ledger.population import Analyst, Population
+from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
+
+_OTHER_BUILD: Final = 1 + 1e-9
+
+Record = dict[str, Any]
+
+
+class WrongError(Exception):
+    """What is wrong with an entry."""
+
+
+def must(condition: object, otherwise: str) -> None:
+    """Go on if the condition holds."""
+    if not condition:
+        raise WrongError(otherwise)
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A stream as far as it has come."""
+
+    opening: Record
+    charge: Charge
+    status: str = "open"
+    asked: int = 0
+    used: int = 0
+    in_flight: int | None = None
+
+
+@dataclass(slots=True)
+class Replay:
+    """The ledger as it must be after the entries that were read."""
+
+    populations: dict[str, Population] = field(default_factory=dict)
+    accounts: dict[tuple[str, str | None], Account] = field(default_factory=dict)
+    lines: dict[str, list[tuple[str | None, Booking]]] = field(default_factory=lambda: defaultdict(list))
+    streams: dict[str, _Stream] = field(default_factory=dict)
+    unsettled: set[int] = field(default_factory=set)
+    answers: set[int] = field(default_factory=set)
+    requests: set[tuple[str, str, str]] = field(default_factory=set)
+
+    def read(self, entry: Entry) -> None:
+        """Follow one entry.
+
+        Raises
+        ------
+        LedgerDamagedError : if it cannot follow on those before it
+        """
+        rules = {
+            "population": self._population,
+            "policy": self._policy,
+            "charge": self._charge,
+            "answer": self._answer,
+            "lost": self._lost,
+            "recall": self._recall,
+            "opening": self._opening,
+            "intent": self._intent,
+            "outcome": self._outcome,
+            "closing": self._closing,
+            "note": self._note,
+        }
+        try:
+            record = entry.record
+            must(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in the ledger's hand")
+            self._once(record)
+            rules[record["kind"]](record)
+        except WrongError as wrong:
+            raise LedgerDamagedError(str(wrong), seq=entry.seq) from wrong
+        except (LapwingError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise LedgerDamagedError(f"makes no sense ({error!r})", seq=entry.seq) from error
+
+    def _once(self, record: Record) -> None:
+        if "request" in record:
+            request = (record["population"], record["analyst"], record["request"])
+            must(request not in self.requests, "uses an idempotency key for the second time")
+            self.requests.add(request)
+
+    def _note(self, record: Record) -> None:
+        must(isinstance(record["remark"], str), "notes nothing")
+
+    def _population(self, record: Record) -> None:
+        name = record["population"]
+        must(name not in self.populations, "creates a population that exists")
+        population = Population.from_record(name, record["policy"])
+        claimed: Account = from_record(record["account"]["after"])
+        fresh = open_account(
+            claimed.budget, cells=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
+        )
+        must(not population.tables and not population.analysts, "creates a population that has a past")
+        must(_agree(claimed, fresh), "opens an account that is not fresh")
+        self.populations[name], self.accounts[name, None] = population, claimed
+
+    def _policy(self, record: Record) -> None:
+        before = self.populations[record["population"]]
+        after = Population.from_record(before.name, record["policy"])
+        analyst: str = record.get("analyst", "")
+        match record["change"]:
+            case "table":
+                due = before.with_table(record["table"], 1)
+                must(record["table"] not in before.tables, "adds a table for the second time")
+            case "version":
+                due = before.with_table(record["table"], before.tables[record["table"]] + 1)
+            case "suspension" if not analyst:
+                due = replace(before, suspended=after.suspended)
+            case "suspension":
+                was = before.analysts.get(analyst, Analyst())
+                due = before.with_analyst(analyst, replace(was, suspended=after.analysts[analyst].suspended))
+            case "allowance":
+                was = before.analysts.get(analyst, Analyst())
+                due = before.with_analyst(analyst, replace(was, allowance=after.analysts[analyst].allowance))
+            case _:
+                must(record["change"] == "budget", "changes nothing that can be changed")
+                due = before
+        must(due == after, f"decides more than the {record['change']} it names")
+        self.populations[before.name] = after
+        for column, holder in (("account", None), ("allowance", analyst)):
+            if column in record:
+                self._recapped(record, column, holder)
+
+    def _recapped(self, record: Record, column: str, holder: str | None) -> None:
+        name = record["population"]
+        (line,) = map(from_record, record[column]["lines"])
+        must(isinstance(line, CapChange) and record[column]["after"] == to_record(line.account), "changes no cap")
+        past = [booking for who, booking in self.lines[name] if holder in {None, who}]
+        before, budget = self.accounts[name, None], line.account.budget
+        if holder is None:
+            due = raise_cap(before, budget, past)
+        else:
+            fresh = open_account(budget, cells=before.filters, adjacency=before.adjacency, shares=before.shares)
+            due = charge_anew(fresh, past)
+        must(_agree(line.account, due.account), "does not charge the whole history under the new cap")
+        self.accounts[name, holder] = line.account
+        if holder is None:
+            self.lines[name].append((None, line))
+
+    def _charge(self, record: Record) -> None:
+        self._admitted(record, OneShot, WholeBudget)
+        self._versions(record)
+        self.unsettled.add(record["seq"])
+
+    def _answer(self, record: Record) -> None:
+        must(record["settles"] in self.unsettled, "answers what was not charged, or for the second time")
+        self.unsettled.remove(record["settles"])
+        self.answers.add(record["seq"])
+
+    def _lost(self, record: Record) -> None:
+        must(record["settles"] in self.unsettled, "gives up what was not charged, or was answered")
+        self.unsettled.remove(record["settles"])
+
+    def _recall(self, record: Record) -> None:
+        must(record["recalls"] in self.answers, "recalls what was never answered")
+
+    def _opening(self, record: Record) -> None:
+        must(record["stream"] not in self.streams, "opens a stream that exists")
+        charge = self._admitted(record, OneShot, WholeBudget, Reservation)
+        if isinstance(charge, Reservation):
+            reserved = (charge.stream, charge.yeses)
+            must(reserved == (record["stream"], record["units"]), "reserves for another stream")
+        self.streams[record["stream"]] = stream = _Stream(opening=record, charge=charge)
+        self._standing(record, stream)
+
+    def _intent(self, record: Record) -> None:
+        stream = self.streams[record["stream"]]
+        must(stream.status == "open", f"asks a stream that is {stream.status}")
+        must(stream.in_flight is None, "asks while another question is in flight")
+        must(record["number"] == stream.asked + 1, "is not the next question of its stream")
+        self._versions(record)
+        stream.asked, stream.in_flight = record["number"], record["seq"]
+        self._standing(record, stream)
+
+    def _outcome(self, record: Record) -> None:
+        stream, opening = self.streams[record["stream"]], self.streams[record["stream"]].opening
+        must(record["settles"] == stream.in_flight, "decides a question that is not in flight")
+        must((record["outcome"] == "lost") != ("answer" in record), "tells an answer that was lost, or none")
+        units: int = record["units"]
+        least, most = {"yes": (1, opening["dearest"]), "no": (0, 0), "lost": (opening["dearest"],) * 2}[
+            record["outcome"]
+        ]
+        must(least <= units <= most, f"takes {units} units for a {record['outcome']}")
+        stream.used, stream.in_flight = stream.used + units, None
+        halted = opening["units"] - stream.used < opening["dearest"] or stream.asked == opening["questions"]
+        stream.status = "halted" if halted else "open"
+        self._standing(record, stream)
+        self._settled(record, [Yes(stream=record["stream"])] * units + [Closing(stream=record["stream"])] * halted)
+        if "answer" in record:
+            self.answers.add(record["seq"])
+
+    def _closing(self, record: Record) -> None:
+        stream = self.streams[record["stream"]]
+        must(stream.status == "open", f"closes a stream that is {stream.status}")
+        must(record["forfeit"] or stream.in_flight is None, "closes a stream with a question in flight")
+        must(record.get("settles") == stream.in_flight, "forgets the question in flight")
+        given_up = (stream.opening["units"] - stream.used) * record["forfeit"]
+        stream.used, stream.status, stream.in_flight = stream.used + given_up, "closed", None
+        self._standing(record, stream)
+        self._settled(record, [Yes(stream=record["stream"])] * given_up + [Closing(stream=record["stream"])])
+
+    def _standing(self, record: Record, stream: _Stream) -> None:
+        claimed = (record["status"], record["asked"], record["used"])
+        must(claimed == (stream.status, stream.asked, stream.used), "does not say where its stream stands")
+
+    def _versions(self, record: Record) -> None:
+        tables = self.populations[record["population"]].tables
+        must(all(tables[table] == version for table, version in record["versions"].items()), "has other data versions")
+
+    def _admitted(self, record: Record, *kinds: type[Charge]) -> Charge:
+        charges: list[Charge] = []
+        for column, whose in self._concerned(record):
+            (line,) = map(from_record, record[column]["lines"])
+            must(isinstance(line, Admission) and isinstance(line.charge, kinds), "charges something else")
+            quoted = self.accounts[whose].quote(line.charge)
+            must(not isinstance(quoted, Refusal), f"was charged, but the account refuses it: {quoted}")
+            must(_steps_agree(line, quoted), "was charged less than the filters say")
+            self._booked(record, column, whose, [line])
+            charges.append(line.charge)
+        must(all(charge == charges[0] for charge in charges), "charges the analyst for something else")
+        return charges[0]
+
+    def _settled(self, record: Record, due: list[Yes | Closing]) -> None:
+        for column, whose in self._concerned(record):
+            if due and due[0].stream in self.accounts[whose].streams:
+                must(record[column]["lines"] == [to_record(line) for line in due], "does not book what it must")
+                self._booked(record, column, whose, due)
+            else:
+                must(column not in record, "books what it must not")
+
+    def _concerned(self, record: Record) -> list[tuple[str, tuple[str, str | None]]]:
+        name, analyst = record["population"], record["analyst"]
+        limited = self.populations[name].analysts.get(analyst, Analyst()).allowance
+        must(limited or "allowance" not in record, "charges an allowance that there is not")
+        return [("account", (name, None)), *([("allowance", (name, analyst))] if limited else [])]
+
+    def _booked(self, record: Record, column: str, whose: tuple[str, str | None], lines: list[Any]) -> None:
+        account = self.accounts[whose]
+        for line in lines:
+            account = account.book(line)
+        must(record[column]["after"] == to_record(account), "does not add up")
+        self.accounts[whose] = account
+        if column == "account":
+            self.lines[whose[0]] += [(record["analyst"], line) for line in lines]
+
+
+def _steps_agree(claimed: Admission, found: Any) -> bool:
+    """Say whether an admission took at least what it had to, and is otherwise what is found now."""
+    must(claimed.cost == found.cost and claimed.steps.keys() == found.steps.keys(), "was charged another price")
+    for cell, step in claimed.steps.items():
+        if not _no_larger(step.residue, found.steps[cell].residue):
+            return False
+    same = {cell: replace(step, residue=claimed.steps[cell].residue) for cell, step in found.steps.items()}
+    return dict(claimed.steps) == same
+
+
+def _agree(claimed: Account, found: Account) -> bool:
+    """Say whether two accounts are the same but for residues, and the claimed ones are no larger than those found."""
+    filters = dict(found.filters)
+    for cell, filter_ in claimed.filters.items():
+        other = filters[cell]
+        if isinstance(filter_, TwoArms) and isinstance(other, TwoArms):
+            if not _no_larger(filter_.residue, other.residue):
+                return False
+            filters[cell] = replace(other, residue=filter_.residue)
+    return to_record(claimed) == to_record(replace(found, filters=filters))
+
+
+def _no_larger(claimed: float | None, found: float | None) -> bool:
+    return claimed is None or (found is not None and claimed <= found * _OTHER_BUILD)

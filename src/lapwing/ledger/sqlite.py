@@ -1,0 +1,212 @@
+"""A ledger in one SQLite file: write-ahead log, every commit synced, one writer at a time among all processes.
+
+The file must be on a local disk: SQLite's locks do not work over network file systems.
+"""
+
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from lapwing.ledger.chain import Entry
+from lapwing.ledger.faults import reach
+from lapwing.ledger.schema import Migration
+from lapwing.ledger.store import Connection
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerDurabilityError,
+    LedgerError,
+    LedgerSchemaError,
+    LedgerUnwritableError,
+)
+
+_APPLICATION: Final = 0x6C617077  # "lapw": what makes this SQLite file a ledger
+_OLDEST: Final = (3, 38, 0)  # the first with ->>
+_FULL: Final = 2
+
+_SETTINGS: Final = (
+    ("journal_mode", "wal", "wal"),
+    ("synchronous", "full", _FULL),
+    ("fullfsync", "on", 1),  # macOS syncs to the platter only when asked in these words; elsewhere it means nothing
+    ("checkpoint_fullfsync", "on", 1),
+    ("secure_delete", "on", 1),
+    ("cell_size_check", "on", 1),
+)
+
+_UNWRITABLE: Final = {
+    sqlite3.SQLITE_PERM: "permission was denied",
+    sqlite3.SQLITE_BUSY: "another process has held its lock for too long",
+    sqlite3.SQLITE_LOCKED: "another connection has held its lock for too long",
+    sqlite3.SQLITE_READONLY: "it is read-only",
+    sqlite3.SQLITE_IOERR: "the disk failed",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+}
+
+
+class SqliteDatabase:
+    """One file.
+
+    Parameters
+    ----------
+    path : the file, which must exist
+    patience : seconds to wait for other processes to finish writing
+    driver : how to open a file; tests put a failing disk here
+    """
+
+    begin_writing: Sequence[str] = ("BEGIN IMMEDIATE",)
+    begin_reading: Sequence[str] = ("BEGIN",)
+
+    def __init__(
+        self, path: Path, *, patience: float = 30.0, driver: Callable[[Path], Connection] | None = None
+    ) -> None:
+        self.path, self._patience, self._driver = path, patience, driver or _open
+
+    @property
+    def place(self) -> str:
+        """The path of the file."""
+        return str(self.path)
+
+    def connect(self) -> Connection:
+        """Open the file, insist on durable settings and read them back."""
+        _require_version()
+        self._require_file()
+        connection = self._driver(self.path)
+        try:
+            self._insist(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _insist(self, connection: Connection) -> None:
+        connection.execute(f"pragma busy_timeout = {int(self._patience * 1000)}")
+        (application,) = connection.execute("pragma application_id").fetchone()
+        if application != _APPLICATION:
+            raise LedgerSchemaError(f"{self.place} is an SQLite file, but no ledger of lapwing; name the right file")
+        for setting, wanted, shown in _SETTINGS:
+            connection.execute(f"pragma {setting} = {wanted}").fetchall()
+            (found,) = connection.execute(f"pragma {setting}").fetchone()
+            if found != shown:
+                raise LedgerDurabilityError(
+                    f"{setting} of {self.place}", found, remedy=f"it must be {wanted}: is the file on a local disk?"
+                )
+
+    def _require_file(self) -> None:
+        try:
+            size = self.path.stat().st_size
+        except FileNotFoundError:
+            raise LedgerUnwritableError(
+                f"there is no ledger at {self.place}; create one, or name the right file"
+            ) from None
+        if not size:
+            raise LedgerDamagedError(f"{self.place} is empty, and a ledger never is")
+        if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
+            raise LedgerUnwritableError(
+                f"{self.place} or its folder is read-only, so nothing can be charged; give this user write permission"
+            )
+
+    def phrase(self, statement: str) -> str:
+        """Return the statement: SQLite writes `?` for values."""
+        return statement
+
+    def translate(self, error: Exception) -> LedgerError | None:
+        """Say what an error of SQLite means."""
+        if not isinstance(error, sqlite3.Error):
+            return None
+        code = getattr(error, "sqlite_errorcode", None)
+        primary = None if code is None else code & 0xFF
+        if primary in _UNWRITABLE:
+            return LedgerUnwritableError(
+                f"{self.place} cannot be used: {_UNWRITABLE[primary]} ({error}); nothing was charged"
+            )
+        if isinstance(error, sqlite3.DatabaseError):
+            return LedgerDamagedError(f"{self.place} is damaged: {error}")
+        return None
+
+    hurries: bool = False
+
+    def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
+        """Add an entry; the transaction is alone, so the chain ends where it did."""
+        del before
+        connection.execute("insert into entries (seq, body, hash) values (?, ?, ?)", entry)
+        connection.execute("update ledger set seq = ?, hash = ?", (entry.seq, entry.hash))
+        return True
+
+    def is_lost(self, connection: Connection) -> bool:
+        """Say no: a file does not hang up."""
+        del connection
+        return False
+
+    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
+        """Say yes: only a transaction is certain to undo, and `append` is never used outside one."""
+        del connection, error
+        return True
+
+    def shred(self, connection: Connection) -> None:
+        """Empty the write-ahead log, the last place where deleted (and already overwritten) secrets linger."""
+        connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+    def inspect(self, connection: Connection) -> None:
+        """Have SQLite check its pages."""
+        self._ask(connection, "pragma quick_check(1)")
+
+    def examine(self, connection: Connection) -> None:
+        """Have SQLite check its pages, and its indexes against its tables."""
+        self._ask(connection, "pragma integrity_check(1)")
+
+    def _ask(self, connection: Connection, check: str) -> None:
+        (found,) = connection.execute(check).fetchone()
+        if found != "ok":
+            raise LedgerDamagedError(f"{self.place} is damaged: {found}")
+
+    def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
+        """Make the file, whole or not at all; only the owner may read it."""
+        _require_version()
+        making = self.path.with_name(f"{self.path.name}.creating-{os.getpid()}")
+        os.close(os.open(making, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            connection = self._driver(making)
+            connection.execute("pragma synchronous = extra")
+            connection.execute(f"pragma application_id = {_APPLICATION}")
+            connection.execute("BEGIN IMMEDIATE")
+            for step in steps:
+                for statement in step.sqlite:
+                    connection.execute(statement)
+            connection.execute("insert into ledger values (1, ?, ?, 0, ?)", (ledger, len(steps), head))
+            connection.execute("COMMIT")
+            connection.close()
+            reach("create.written")
+            os.link(making, self.path)  # fails if someone else was faster, where a rename would overwrite
+            _sync_folder(self.path.parent)
+            reach("create.committed")
+        except FileExistsError:
+            raise LedgerUnwritableError(f"there is a ledger at {self.place} already; open it") from None
+        finally:
+            with suppress(FileNotFoundError):
+                making.unlink()
+
+    def statements(self, step: Migration) -> Sequence[str]:
+        """Return a step of the schema in SQLite's words."""
+        return step.sqlite
+
+
+def _open(path: Path) -> Any:
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+
+def _require_version() -> None:
+    if sqlite3.sqlite_version_info < _OLDEST:
+        raise LedgerSchemaError(f"SQLite {sqlite3.sqlite_version} is too old; use a Python with SQLite 3.38 or newer")
+
+
+def _sync_folder(folder: Path) -> None:
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,151 @@
+"""What the ledger knows of a stream, as values: how it was opened, where it stands, what was asked and decided."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from lapwing.accounting.filters.charge import Charge, Reservation
+from lapwing.accounting.filters.record import to_record
+from lapwing.ledger.canonical import digest, name, text
+from lapwing.ledger.chain import Receipt
+from lapwing.ledger.vault import require_sealed
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import whole
+
+_MOST_UNITS = 10_000
+
+
+class Outcome(Enum):
+    """How a question of a stream ended."""
+
+    YES = "yes"
+    NO = "no"
+    LOST = "lost"
+
+
+class Status(Enum):
+    """Whether a stream may be asked."""
+
+    OPEN = "open"
+    HALTED = "halted"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What it takes to open a stream.
+
+    Parameters
+    ----------
+    population, analyst, key : as for a question
+    stream : its name, new in this ledger; seals are bound to it
+    charge : a `Reservation` for this stream, which pays per yes, or any other, which is paid whole
+    units : how much it may give away; a plain yes takes one unit, and `Reservation.yeses` counts the same units
+    dearest : the units of its dearest yes, which is also what a lost answer takes; fewer left, and it halts
+    questions : after so many it halts, for mechanisms whose price depends on it; `None` for no limit
+    tables : the tables its questions read
+    terms : its public parameters, as canonical text
+    sealed : its secret state, sealed, of the same length whatever it holds
+    """
+
+    population: str
+    analyst: str
+    key: str
+    stream: str
+    charge: Charge
+    units: int
+    tables: frozenset[str]
+    terms: str
+    sealed: bytes = field(repr=False)
+    dearest: int = 1
+    questions: int | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("analyst", "key", "stream"):
+            name(what, getattr(self, what))
+        text("terms", self.terms)
+        whole("units", self.units, most=_MOST_UNITS)
+        whole("dearest", self.dearest, most=self.units)
+        require_sealed(self.sealed)
+        if self.questions is not None:
+            whole("questions", self.questions)
+        if isinstance(self.charge, Reservation) and (self.charge.stream, self.charge.yeses) != (
+            self.stream,
+            self.units,
+        ):
+            raise ParameterError(
+                "charge",
+                self.charge,
+                reason=f"does not reserve {self.units} units for stream {self.stream!r}",
+                remedy="reserve for this stream",
+            )
+
+    @property
+    def digest(self) -> str:
+        """What tells two openings with the same key apart; the secret is no part of it."""
+        limits = [self.units, self.dearest, self.questions]
+        return digest([self.stream, to_record(self.charge), limits, sorted(self.tables), self.terms])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """A question of a stream that is about to be decided.
+
+    Parameters
+    ----------
+    seq : the entry that holds it
+    stream, number : which question it is; numbers count from 1
+    key, question : as they were asked
+    versions : the data versions to answer it from
+    sealed : the sealed seed of the noise that decides it, now and after any crash
+    """
+
+    seq: int
+    stream: str
+    number: int
+    key: str
+    question: str
+    versions: Mapping[str, int]
+    sealed: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The outcome of a question as it stands in the ledger; `answer` is what may be told, `None` if it was lost."""
+
+    stream: str
+    number: int
+    outcome: Outcome
+    answer: str | None
+    status: Status
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A stream as it stands: how it was opened, what it has used up, and what is needed to go on.
+
+    Parameters
+    ----------
+    asked : the number of its last question, decided or in flight
+    used : the units given away so far
+    seals : how many times its state was sealed, the opening included: what the newest seal is bound to
+    sealed : its state, while it is open
+    in_flight : the question that has no outcome yet
+    """
+
+    name: str
+    population: str
+    analyst: str
+    terms: str
+    tables: frozenset[str]
+    charge: Charge
+    units: int
+    dearest: int
+    questions: int | None
+    status: Status
+    asked: int
+    used: int
+    seals: int
+    sealed: bytes | None = field(repr=False)
+    in_flight: Intent | None

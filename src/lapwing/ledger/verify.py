@@ -1,0 +1,45 @@
+"""Checking a ledger without taking its word: every hash, every rule and every sum, from the first entry on."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from lapwing.ledger.chain import Receipt, checked
+from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.replay import Replay
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What was found to be true: the ledger is sound up to `head`, and contains what `receipts` receipts say."""
+
+    entries: int
+    head: Receipt
+    receipts: int
+
+
+def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress | None = None) -> Verification:
+    """Check everything there is to check.
+
+    Parameters
+    ----------
+    receipts : receipts from other hands; the ledger must contain what each of them says
+    progress : told how many entries of how many are checked
+
+    Raises
+    ------
+    LedgerDamagedError : with the number of the first entry that is wrong
+    LedgerRolledBackError : the ledger is older than a receipt or has another past
+    """
+    shown = list(receipts)
+    for receipt in shown:
+        ledger.require(receipt)
+    ledger.store.examine()
+    replay = Replay()
+    with ledger.chronicle.reading() as book:
+        for entry in checked(book.ledger, book.entries(), last=book.last, head=book.head):
+            replay.read(entry)
+            if progress:
+                progress(entry.seq, book.last)
+        return Verification(entries=book.last, head=book.receipt, receipts=len(shown))

@@ -1,0 +1,193 @@
+"""Choices that are read off a histogram: quantiles, and the cells with the most people.
+
+The scores are computed here, from counts that stay wrapped until then, and each choice is one private selection.
+
+Proof: proofs/ranked_choice.md
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import TypeAlias
+
+from lapwing.accounting.priced_loss import PricedLoss
+from lapwing.accounting.pricing import price
+from lapwing.mechanisms.exponential import ExponentialMechanism
+from lapwing.mechanisms.noisy_sums import Integers, integers, wrong_size
+from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.event import Composed, Event
+from lapwing.vocabulary.exact import Exact, positive, probability, whole
+
+Selector: TypeAlias = type[PermuteAndFlip] | type[ExponentialMechanism]
+"""Permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class QuantileChoice:
+    """Chooses for each fraction q the cell of the histogram in which the value lies that about q of the rows are below.
+
+    With q = a/b, the score of a cell says how far a * (all rows) is outside b * (rows below the cell) .. b * (rows
+    below the next): 0 if it is inside, and less the further it is away. If a protected person or group has at most
+    `rows` rows, a score moves by at most rows * max(a, b - a) where they come or go and by at most rows * b where they
+    are replaced.
+
+    Parameters
+    ----------
+    at : the fractions, each strictly between 0 and 1
+    cells : how many cells the histogram has
+    rows : how many rows the protected people have at most
+    adjacency : what it means that two tables differ in one person
+    epsilon : the price of all choices together, shared equally
+    selector : the mechanism that chooses
+
+    Examples
+    --------
+    >>> median = QuantileChoice(at=[Fraction(1, 2)], cells=4, rows=1, adjacency=Adjacency.ADD_REMOVE, epsilon=20)
+    >>> median.release([0, 1500, 500, 0])
+    (1,)
+
+    Theorem: Smith, *Privacy-preserving statistical estimation with optimal convergence rates*, STOC 2011, section 3.
+    Proof: proofs/ranked_choice.md
+    """
+
+    at: tuple[Fraction, ...]
+    cells: int
+    selectors: tuple[PermuteAndFlip | ExponentialMechanism, ...]
+
+    def __init__(
+        self,
+        *,
+        at: Sequence[Exact],
+        cells: int,
+        rows: int,
+        adjacency: Adjacency,
+        epsilon: Exact,
+        selector: Selector = PermuteAndFlip,
+    ) -> None:
+        fractions = tuple(probability("at", fraction) for fraction in at)
+        share = positive("epsilon", epsilon) / whole("the number of quantiles", len(fractions))
+        moved = [whole("rows", rows) * _weight(fraction, adjacency) for fraction in fractions]
+        object.__setattr__(self, "at", fractions)
+        object.__setattr__(self, "cells", whole("cells", cells))
+        object.__setattr__(
+            self,
+            "selectors",
+            tuple(selector(sensitivity=one, candidates=self.cells, epsilon=share) for one in moved),
+        )
+
+    @property
+    def event(self) -> Event:
+        """All choices together."""
+        return _together([one.event for one in self.selectors])
+
+    @property
+    def loss(self) -> PricedLoss:
+        """What a release costs, in every currency."""
+        return price(self.event)
+
+    def release(self, value: Integers) -> tuple[int, ...]:
+        """Return the number of the chosen cell for each fraction, from the rows in each cell."""
+        counts = integers(value)
+        if isinstance(counts, int) or counts.size != self.cells:
+            del counts
+            raise wrong_size(self.cells)
+        below = list(accumulate(counts.tolist(), initial=0))
+        return tuple(one.release(_ranks(below, q)) for one, q in zip(self.selectors, self.at, strict=True))
+
+    def margin(self, confidence: Exact) -> float:
+        """Return m such that every chosen cell is at most m rows away from where its fraction lies, all at once."""
+        each = 1 - (1 - probability("confidence", confidence)) / len(self.at)
+        return max(one.margin(each) / q.denominator for one, q in zip(self.selectors, self.at, strict=True))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class TopChoice:
+    """Chooses `k` of the cells of a histogram, one after the other, each time one that has about the most people.
+
+    Parameters
+    ----------
+    k : how many are chosen
+    cells : how many there are to choose from
+    sensitivity : how far the protected people move one count
+    monotone_under : the adjacency under which all counts move the same way, ADD_REMOVE, if they do
+    epsilon : the price of all choices together, shared equally
+    selector : the mechanism that chooses
+
+    Examples
+    --------
+    >>> TopChoice(k=2, cells=4, sensitivity=1, epsilon=20).release([1000, 0, 9000, 0])
+    (2, 0)
+
+    Proof: proofs/ranked_choice.md
+    """
+
+    cells: int
+    selectors: tuple[PermuteAndFlip | ExponentialMechanism, ...]
+
+    def __init__(
+        self,
+        *,
+        k: int,
+        cells: int,
+        sensitivity: int,
+        epsilon: Exact,
+        monotone_under: Adjacency | None = None,
+        selector: Selector = PermuteAndFlip,
+    ) -> None:
+        most = whole("cells", cells)
+        share = positive("epsilon", epsilon) / whole("k", k, most=most)
+        object.__setattr__(self, "cells", most)
+        object.__setattr__(
+            self,
+            "selectors",
+            tuple(
+                selector(sensitivity=sensitivity, candidates=most - i, epsilon=share, monotone_under=monotone_under)
+                for i in range(k)
+            ),
+        )
+
+    @property
+    def event(self) -> Event:
+        """All choices together."""
+        return _together([one.event for one in self.selectors])
+
+    @property
+    def loss(self) -> PricedLoss:
+        """What a release costs, in every currency."""
+        return price(self.event)
+
+    def release(self, value: Integers) -> tuple[int, ...]:
+        """Return the numbers of the chosen cells, in the order in which they were chosen."""
+        counts = integers(value)
+        left = [] if isinstance(counts, int) else list(enumerate(counts.tolist()))
+        del counts
+        if len(left) != self.cells:
+            del left
+            raise wrong_size(self.cells)
+        return tuple(left.pop(one.release([count for _, count in left]))[0] for one in self.selectors)
+
+    def margin(self, confidence: Exact) -> float:
+        """Return m such that every choice has at most m people fewer than the best that was left, all at once."""
+        each = 1 - (1 - probability("confidence", confidence)) / len(self.selectors)
+        return max(one.margin(each) for one in self.selectors)
+
+
+def _weight(q: Fraction, adjacency: Adjacency) -> int:
+    """Return how far one row moves b * below - a * all, coming or going; or one row replacing another."""
+    match adjacency:
+        case Adjacency.ADD_REMOVE:
+            return max(q.numerator, q.denominator - q.numerator)
+        case Adjacency.REPLACE:
+            return q.denominator
+
+
+def _ranks(below: Sequence[int], q: Fraction) -> list[int]:
+    """Return the score of each cell, from the rows below each edge."""
+    wanted = q.numerator * below[-1]
+    return [-max(0, q.denominator * first - wanted, wanted - q.denominator * last) for first, last in pairwise(below)]
+
+
+def _together(events: Sequence[Event]) -> Event:
+    return events[0] if len(events) == 1 else Composed(parts=tuple(events))

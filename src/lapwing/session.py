@@ -1,0 +1,245 @@
+"""The spine: the one place where a question becomes an answer.
+
+Plan, price, charge, commit, read, add noise, commit, tell: in this order, and there is no other way through. Until the
+charge, nothing depends on data; a refusal costs nothing. After it, there is the answer, or one failure that says
+nothing and keeps the charge. Noise is drawn once for a charge, never again.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, Self, Unpack
+
+from lapwing.accounting.filters.charge import OneShot
+from lapwing.answers.answer import CONFIDENCE, Answer, Asked
+from lapwing.answers.preview import Preview, Standing
+from lapwing.answers.releases import release_of
+from lapwing.answers.wishes import Offer, Wish, wish
+from lapwing.engines.engine import Engine, unless_it_fails
+from lapwing.ledger.faults import reach
+from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.questions import Charged, Released, Request
+from lapwing.queries import asking
+from lapwing.queries.asking import Where
+from lapwing.queries.catalogue import Population
+from lapwing.queries.planning import plan
+from lapwing.queries.questions import Question
+from lapwing.queries.sql import read_sql
+from lapwing.streams import QuestionStream, StreamTerms, fresh_name
+from lapwing.vocabulary.errors import BadQuestionError, EngineError
+from lapwing.vocabulary.exact import Exact
+
+STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
+"""The fault points of a question, in their order (see `lapwing.ledger.faults`)."""
+
+
+class Data(Protocol):
+    """Where the tables of a population are."""
+
+    def check(self) -> None:
+        """Refuse if the data cannot be reached, or is not what its version says. It is called before any charge."""
+
+    def engine(self, versions: Mapping[str, int]) -> Engine:
+        """Return an engine on these versions of the tables, or fail. It is called after the charge."""
+
+    def rehearsal(self) -> Engine:
+        """Return an engine on made-up rows."""
+
+    def close(self) -> None:
+        """Let go of the databases."""
+
+
+class Session:
+    """One analyst at the door of one population.
+
+    Parameters
+    ----------
+    population : what is publicly known about the tables
+    ledger : the account
+    data : where the tables are
+    analyst : who asks
+    key : 32 secret bytes under which streams are sealed; they are kept outside the ledger
+    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        ledger: Ledger,
+        data: Data,
+        *,
+        analyst: str,
+        key: bytes,
+        on_failure: Callable[[Exception], None] = lambda _: None,
+    ) -> None:
+        self.population, self.ledger, self.analyst = population, ledger, analyst
+        self._data, self._key, self._on_failure = data, key, on_failure
+
+    def preview(self, question: Question | str, **offer: Unpack[Offer]) -> Preview:
+        """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
+
+        Parameters
+        ----------
+        question : a question, or a SELECT
+        offer : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all numbers may be at a
+            `confidence=`, for the smallest price that gives it
+        """
+        asked = self._asked(question, wish(**offer))
+        return Preview.of(asked, self.standing(), offer.get("confidence", CONFIDENCE))
+
+    def ask(self, question: Question | str, *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
+        """Ask a question, and pay for it: `epsilon=`, `epsilon=` with `delta=`, `rho=` or `within=`, as in `preview`.
+
+        The same question at the same price about the same data is answered as it was before, for free. So is the same
+        `key`, for ever: ask again with it where it is not known whether the first time went through.
+
+        Raises
+        ------
+        BadQuestionError, BudgetError : the question, or the account, does not allow it; nothing was charged
+        EngineError : the database failed after the charge, which stays
+        """
+        return self._told(self._asked(question, wish(**offer)), key)
+
+    def sql(
+        self,
+        text: str,
+        *,
+        key: str | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        **offer: Unpack[Offer],
+    ) -> Answer:
+        """Ask a SELECT. Its statistics are charged as one, and each gets an equal share of the price.
+
+        Parameters
+        ----------
+        text : one SELECT of statistics, with WHERE and GROUP BY
+        key : as in `ask`, like the price; `within` is meant for every statistic
+        max_rows, max_groups : how many rows of one person count, and in how many groups, for tables with many rows
+        """
+        selected = read_sql(text, max_rows=max_rows, max_groups=max_groups)
+        return self._told(self._priced(selected.questions, wish(**offer)), key)
+
+    def funnel(self, table: str, steps: Sequence[Where], *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
+        """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
+        return self.ask(asking.funnel(table, steps), key=key, **offer)
+
+    def rehearse(self, question: Question | str, **offer: Unpack[Offer]) -> Answer:
+        """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
+        asked = self._asked(question, wish(**offer))
+        engine = self._data.rehearsal()
+        numbers = {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
+        return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
+
+    def stream(
+        self,
+        *,
+        at_least: int,
+        yeses: int,
+        epsilon: Exact,
+        table: str | None = None,
+        name: str | None = None,
+        key: str | None = None,
+    ) -> QuestionStream:
+        """Open a stream of "at least so many?" questions that is paid per yes; use it in a `with`, or close it.
+
+        Parameters
+        ----------
+        at_least : the number of people that is asked for, where a question does not say another
+        yeses : after so many it halts
+        epsilon : what it costs when all of them are given
+        table : the table it asks about; may be left out where there is one table with a row a person
+        name : what to call it, to go on with it in another process
+        key : the idempotency key
+        """
+        terms = StreamTerms.of(self.population, table=table, at_least=at_least, yeses=yeses, epsilon=epsilon)
+        self._data.check()
+        stream = self._stream(fresh_name() if name is None else name)
+        return stream.opened(terms, self.analyst, fresh_name() if key is None else key)
+
+    def resume(self, name: str) -> QuestionStream:
+        """Go on with a stream that was opened before, here or in another process."""
+        return self._stream(name).resumed(self.analyst)
+
+    def standing(self) -> Standing:
+        """Return what the account has left, for everybody and for this analyst."""
+        name = self.population.name
+        return Standing(account=self.ledger.account(name), allowance=self.ledger.allowance(name, self.analyst))
+
+    def close(self) -> None:
+        """Let go of the databases and of the ledger."""
+        self._data.close()
+        self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _asked(self, question: Question | str, wanted: Wish) -> Asked:
+        if isinstance(question, str):
+            return self._priced(read_sql(question).questions, wanted)
+        return self._priced({"answer": question}, wanted)
+
+    def _priced(self, questions: Mapping[str, Question], wanted: Wish) -> Asked:
+        """Plan each question and choose its release; the price is shared equally."""
+        try:
+            plans = {name: plan(question, self.population) for name, question in questions.items()}
+        except AttributeError:
+            raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL") from None
+        budget = self.ledger.account(self.population.name).budget
+        share = wanted.shared(len(plans))
+        return Asked(releases={name: release_of(one, share, budget) for name, one in plans.items()})
+
+    def _told(self, asked: Asked, key: str | None) -> Answer:
+        """Charge, commit, touch data, release."""
+        self._data.check()
+        reach("ask.checked")
+        request = Request(
+            population=self.population.name,
+            analyst=self.analyst,
+            key=fresh_name() if key is None else key,
+            question=asked.text,
+            tables=asked.tables,
+            charge=OneShot(event=asked.event),
+        )
+        charged = self.ledger.questions.charge(request)
+        reach("ask.charged")
+        if isinstance(charged, Charged):
+            told, free = self._released(asked, charged), False
+        else:
+            told, free = charged, True
+        stored = json.loads(told.answer)
+        return Answer(
+            asked=asked, numbers=stored["released"], receipt=told.receipt, versions=stored["versions"], free=free
+        )
+
+    def _released(self, asked: Asked, charged: Charged) -> Released:
+        """Read the data, add noise and commit; whatever goes wrong, the charge is kept and nothing is told."""
+
+        def work() -> str:
+            engine = self._data.engine(charged.versions)
+            exact = {name: one.read(engine) for name, one in asked.releases.items()}
+            reach("ask.read")
+            released = {name: one.release(exact[name]) for name, one in asked.releases.items()}
+            reach("ask.noised")
+            return json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
+
+        try:
+            answer = unless_it_fails(work, self._on_failure)
+        except EngineError:
+            self.ledger.questions.lose(charged.seq)
+            raise
+        told = self.ledger.questions.answer(charged.seq, answer)
+        reach("ask.answered")
+        return told
+
+    def _stream(self, name: str) -> QuestionStream:
+        return QuestionStream(
+            name,
+            population=self.population,
+            ledger=self.ledger,
+            data=self._data,
+            key=self._key,
+            on_failure=self._on_failure,
+        )

@@ -1,0 +1,407 @@
+"""Streams of "at least so many?" questions, paid per yes, that survive any crash.
+
+The protocol of one question, which no path may shorten:
+
+1. its intent is committed, with the sealed seed of its noise, before data is read;
+2. data is read, and the answer is decided with the noise that follows from that seed and no other;
+3. outcome, price and halt are committed together, and only what was committed is told.
+
+A question that a dead process left in flight is decided again with the same seed: a crash can depend only on an answer
+that is given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs
+what a yes costs. Where the key or a seal is broken, the stream is closed at its full price. Fresh noise is never drawn.
+
+Proof: proofs/stream_recovery.md
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from lapwing.accounting.filters.charge import Reservation
+from lapwing.answers.wishes import in_reason
+from lapwing.engines.engine import Engine, unless_it_fails
+from lapwing.ledger.chain import Receipt
+from lapwing.ledger.faults import reach
+from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.stream_records import Decision, Intent, Opening, Outcome, Status
+from lapwing.ledger.stream_records import Stream as Record
+from lapwing.mechanisms.sparse_vector.answers import Answer as Decided
+from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.stream import Stream as Deciding
+from lapwing.noise.randomness import SYSTEM
+from lapwing.noise.sealed_source import SealedSource, fresh_seed, open_seed, seal_seed
+from lapwing.queries.asking import Where, at_least
+from lapwing.queries.catalogue import Population, Rows
+from lapwing.queries.plan import AtLeast, Plan
+from lapwing.queries.planning import plan
+from lapwing.queries.reading_back import read_back
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import (
+    BadQuestionError,
+    EngineError,
+    ParameterError,
+    SealBrokenError,
+    StreamBusyError,
+    StreamError,
+    UnansweredError,
+)
+from lapwing.vocabulary.exact import Exact, whole
+
+STEPS: Final = ("stream.sealed", "stream.opened", "stream.intended", "stream.read", "stream.decided", "stream.told")
+"""The fault points of a stream, in their order (see `lapwing.ledger.faults`)."""
+
+_MOST_YESES: Final = 10_000
+_PATIENCE: Final = 3
+"""How often a question is put again when another process came first."""
+
+
+class Data(Protocol):
+    """Where the tables of a population are."""
+
+    def check(self) -> None:
+        """Refuse if the data cannot be reached, or is not what its version says."""
+
+    def engine(self, versions: Mapping[str, int]) -> Engine:
+        """Return an engine on these versions of the tables, or fail."""
+
+
+class Verdict(Enum):
+    """What a stream says."""
+
+    BELOW = "below"
+    ABOVE = "above"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamAnswer:
+    """Whether there are, after noise, at least so many people.
+
+    Parameters
+    ----------
+    verdict : BELOW, or ABOVE
+    threshold : how many people were asked for
+    gap : on a yes, a noisy distance from the threshold. A yes was given for a large one, so it errs upwards
+    price : what this answer cost; a no costs nothing beyond the opening of the stream
+    question : which question of the stream it was, counting from 1
+    yeses_left : how many yeses the stream can still give
+    receipt : the proof that it is in the ledger
+    """
+
+    verdict: Verdict
+    threshold: int
+    gap: int | None
+    price: Fraction
+    question: int
+    yeses_left: int
+    receipt: Receipt
+
+    def __bool__(self) -> bool:
+        return self.verdict is Verdict.ABOVE
+
+    def __str__(self) -> str:
+        return "BELOW" if self.gap is None else f"ABOVE, by about {self.gap}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamTerms:
+    """What is agreed when a stream is opened, all of it public."""
+
+    table: str
+    at_least: int
+    yeses: int
+    epsilon: Fraction
+    adjacency: Adjacency
+    people: int
+
+    @staticmethod
+    def of(
+        population: Population, *, table: str | None, at_least: object, yeses: object, epsilon: object
+    ) -> "StreamTerms":
+        """Return the terms of a stream about `population`, or refuse them."""
+        return StreamTerms(
+            table=population.table(table or _only_table(population)).name,
+            at_least=whole("at_least", at_least, most=2**62),
+            yeses=whole("yeses", yeses, most=_MOST_YESES),
+            epsilon=in_reason("epsilon", epsilon),
+            adjacency=population.unit.adjacency,
+            people=population.unit.protects_groups_of,
+        )
+
+    @property
+    def mechanism(self) -> SparseVector:
+        """The sparse vector that decides."""
+        return SparseVector(
+            epsilon=self.epsilon,
+            yeses=self.yeses,
+            threshold=self.at_least,
+            moves=Movement.of_counts(self.adjacency, people=self.people),
+        )
+
+    def written(self) -> str:
+        """Return the terms as the ledger keeps them."""
+        return json.dumps(
+            {
+                "table": self.table,
+                "at_least": self.at_least,
+                "yeses": self.yeses,
+                "epsilon": str(self.epsilon),
+                "adjacency": self.adjacency.value,
+                "people": self.people,
+            },
+            sort_keys=True,
+        )
+
+    @staticmethod
+    def read(text: str) -> "StreamTerms":
+        """Return the terms that were written as `text`."""
+        written = json.loads(text)
+        return StreamTerms(
+            **{**written, "epsilon": Fraction(written["epsilon"]), "adjacency": Adjacency(written["adjacency"])}
+        )
+
+
+class QuestionStream:
+    """A stream at the door of one population. Between two questions all of its state is in the ledger, sealed.
+
+    It can therefore be left at any time and gone on with by its `name`, in this process or another. Leaving a `with`
+    closes it, which gives back what no yes has used.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        population: Population,
+        ledger: Ledger,
+        data: Data,
+        key: bytes,
+        on_failure: Callable[[Exception], None],
+    ) -> None:
+        self.name = name
+        self._population, self._ledger, self._data = population, ledger, data
+        self._key, self._on_failure = key, on_failure
+
+    def opened(self, terms: StreamTerms, analyst: str, key: str) -> Self:
+        """Draw the noise of the threshold, seal it, and charge the stream with it."""
+        mechanism = terms.mechanism
+        sealed = mechanism.open(name=self.name).suspend(self._key)
+        reach("stream.sealed")
+        self._ledger.streams.open(
+            Opening(
+                population=self._population.name,
+                analyst=analyst,
+                key=key,
+                stream=self.name,
+                charge=Reservation(
+                    stream=self.name,
+                    opening=mechanism.threshold_epsilon,
+                    price=mechanism.yes_price,
+                    yeses=terms.yeses,
+                ),
+                units=terms.yeses,
+                tables=frozenset(table.name for table in self._population.tables),
+                terms=terms.written(),
+                sealed=sealed,
+            )
+        )
+        reach("stream.opened")
+        return self
+
+    def resumed(self, analyst: str) -> Self:
+        """Go on with it, after what a dead process left in flight was settled. Only its own analyst may."""
+        record = self.record
+        if record.analyst != analyst or record.population != self._population.name:
+            raise ParameterError("stream", self.name, reason="is not in this ledger", remedy="open it first")
+        self.recover()
+        return self
+
+    @property
+    def record(self) -> Record:
+        """The stream as it stands in the ledger."""
+        return self._ledger.streams.stream(self.name)
+
+    @property
+    def terms(self) -> StreamTerms:
+        """What was agreed when it was opened."""
+        return StreamTerms.read(self.record.terms)
+
+    @property
+    def spent(self) -> Fraction:
+        """What it has cost so far: its opening, and its yeses."""
+        mechanism = self.terms.mechanism
+        return mechanism.threshold_epsilon + self.record.used * mechanism.yes_price
+
+    @property
+    def yeses_left(self) -> int:
+        """How many yeses it can still give."""
+        record = self.record
+        return record.units - record.used if record.status is Status.OPEN else 0
+
+    def chance_of_yes(self, people: int) -> float:
+        """Return the probability of a yes if there were really so many people. It is free: no data is involved."""
+        return self.terms.mechanism.chance_of_yes(people)
+
+    def margin(self, questions: int, confidence: Exact = "0.95") -> Fraction:
+        """Return how far from the threshold cohorts must be for so many questions to be all decided right."""
+        return self.terms.mechanism.margin(confidence, questions=questions)
+
+    def ask(self, where: Where, *, at_least: int | None = None, key: str | None = None) -> StreamAnswer:
+        """Say, after noise, whether at least so many people have a row for which `where` is true.
+
+        A question that this stream was asked before, about the same data, is answered as it was, for free.
+
+        Parameters
+        ----------
+        where : which people, as SQL text or built with `col`
+        at_least : how many; the stream's own number if it is not given
+        key : the idempotency key
+
+        Raises
+        ------
+        StreamHaltedError, StreamClosedError, StreamBusyError : the stream takes no question now
+        EngineError : the database failed; the question is lost, which costs what a yes costs
+        """
+        question = self._planned(where, at_least)
+        self._data.check()
+        return self._answer(self._intended(question, fresh_name() if key is None else key))
+
+    def recover(self) -> None:
+        """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
+        intent = self.record.in_flight
+        if intent is not None:
+            self._decided(intent)
+
+    def close(self) -> None:
+        """End the stream: its secrets are destroyed, and what no yes has used is given back."""
+        self.recover()
+        self._ledger.streams.close(self.name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<stream {self.name!r}: {self.record.used} of {self.record.units} yeses given>"
+
+    def _planned(self, where: Where, people: int | None) -> Plan:
+        terms = self.terms
+        wanted = terms.at_least if people is None else whole("at_least", people, most=2**62)
+        return plan(at_least(wanted, terms.table, where), self._population)
+
+    def _intended(self, question: Plan, key: str) -> Decision:
+        """Commit the question with its seed, unless it was decided before, and decide it."""
+        for attempt in range(1, _PATIENCE + 1):
+            number = self.record.asked + 1
+            sealed = seal_seed(fresh_seed(), key=self._key, label=self._label(number))
+            try:
+                intent = self._ledger.streams.intend(
+                    self.name, number=number, key=key, question=question.canonical, sealed=sealed
+                )
+            except StreamBusyError:
+                if attempt == _PATIENCE:
+                    raise
+                self.recover()  # harmless if that process still lives: the seed decides for both alike
+                continue
+            except ParameterError as raced:
+                if raced.name != "number" or attempt == _PATIENCE:
+                    raise
+                continue
+            reach("stream.intended")
+            return intent if isinstance(intent, Decision) else self._decided(intent)
+        raise AssertionError  # pragma: no cover - the last attempt returns or raises
+
+    def _decided(self, intent: Intent) -> Decision:
+        """Decide a question with the noise of its seed, and commit the outcome; return the one that stands."""
+        record = self.record
+        if record.in_flight is None or record.in_flight.number != intent.number:  # another process came first
+            return self._standing(intent)
+        deciding, source = self._unsealed(record, intent)
+        meaning, aggregate = read_back(intent.question)
+        if not isinstance(meaning, AtLeast):
+            raise BadQuestionError("only whether there are at least so many people is asked in a stream")
+        try:
+            value = unless_it_fails(lambda: self._data.engine(intent.versions).number(aggregate), self._on_failure)
+        except EngineError:
+            self._lost(intent, deciding)
+            raise
+        reach("stream.read")
+        answer = deciding.ask(value, meaning.people, source=source)
+        reach("stream.decided")
+        decision = self._ledger.streams.decide(
+            self.name,
+            number=intent.number,
+            outcome=Outcome.YES if answer else Outcome.NO,
+            answer=_written(answer),
+            sealed=deciding.suspend(self._key),
+        )
+        reach("stream.told")
+        return decision
+
+    def _standing(self, intent: Intent) -> Decision:
+        """Return the outcome that a settled question has in the ledger, found by its key."""
+        stands = self._ledger.streams.intend(
+            self.name, number=intent.number, key=intent.key, question=intent.question, sealed=intent.sealed
+        )
+        if isinstance(stands, Intent):  # pragma: no cover - its key is in the ledger
+            raise StreamError(f"question {intent.number} of stream {self.name!r} has no outcome")
+        return stands
+
+    def _unsealed(self, record: Record, intent: Intent) -> tuple[Deciding, SealedSource]:
+        """Open the seals, or forfeit the stream: what cannot be opened is never guessed."""
+        mechanism = StreamTerms.read(record.terms).mechanism
+        try:
+            deciding = mechanism.resume(record.sealed or b"", key=self._key, sequence=record.seals, name=self.name)
+            seed = open_seed(intent.sealed, key=self._key, label=self._label(intent.number))
+        except SealBrokenError:
+            self._ledger.streams.forfeit(self.name)
+            raise
+        return deciding, SealedSource(seed)
+
+    def _lost(self, intent: Intent, deciding: Deciding) -> None:
+        deciding.lose()
+        self._ledger.streams.decide(
+            self.name, number=intent.number, outcome=Outcome.LOST, sealed=deciding.suspend(self._key)
+        )
+
+    def _answer(self, decision: Decision) -> StreamAnswer:
+        if decision.answer is None:
+            raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
+        told = json.loads(decision.answer)
+        return StreamAnswer(
+            verdict=Verdict(told["verdict"]),
+            threshold=told["threshold"],
+            gap=told["gap"],
+            price=Fraction(told["price"]),
+            question=decision.number,
+            yeses_left=self.yeses_left,
+            receipt=decision.receipt,
+        )
+
+    def _label(self, number: int) -> str:
+        return f"stream {self.name!r} question {number}"
+
+
+def fresh_name() -> str:
+    """Return a name that nothing else has."""
+    return SYSTEM.take(16).hex()
+
+
+def _written(answer: Decided) -> str:
+    verdict = Verdict.ABOVE if answer else Verdict.BELOW
+    gap = None if answer.gap is None else int(answer.gap)
+    told = {"verdict": verdict.value, "threshold": int(answer.threshold), "gap": gap, "price": str(answer.price)}
+    return json.dumps(told, sort_keys=True)
+
+
+def _only_table(population: Population) -> str:
+    tables = [table.name for table in population.tables if table.rows is Rows.ONE_A_PERSON]
+    if len(tables) != 1:
+        raise StreamError(f"which table the stream asks about is not clear; say table=, one of {', '.join(tables)}")
+    return tables[0]

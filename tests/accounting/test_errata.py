@@ -1,0 +1,164 @@
+"""The five documents, where they err or waste: each claim of docs/errata.md that a price can show."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from mpmath import exp, log, mpf
+
+from accounting import reference
+from lapwing.accounting.calibration import gaussian_mu_squared, gaussian_variance
+from lapwing.accounting.classical import advanced_epsilon, corollary_epsilon_each
+from lapwing.accounting.composition import Rule, compose
+from lapwing.accounting.homogeneous import optimal_delta
+from lapwing.accounting.losses.sampled import amplified_epsilon
+from lapwing.accounting.pricing import price
+from lapwing.vocabulary.event import (
+    ExponentialSelection,
+    GaussianNoise,
+    LaplaceNoise,
+    PureRelease,
+    Repeated,
+)
+from lapwing.vocabulary.guarantee import ApproximateDP
+
+ONE = Fraction(1)
+MICRO = Fraction(1, 10**6)
+
+
+def textbook_variance(epsilon, delta, squared=ONE):
+    """Document 001, Theorem 3: 2 ln(5/(4 delta)) Delta^2 / epsilon^2, taken for exactly what a double makes of it."""
+    return Fraction(2 * math.log(1.25 / delta)) * squared / Fraction(epsilon) ** 2
+
+
+@pytest.mark.parametrize(
+    ("delta", "first"), [(0.3, 4.97), (0.1, 5.74), (0.01, 6.77), (1e-3, 7.46), (1e-5, 8.42), (1e-6, 8.78), (1e-9, 9.62)]
+)
+def test_e14_the_textbook_gaussian_breaks_its_promise_beyond_a_certain_epsilon(delta, first) -> None:
+    def broken(epsilon):
+        loss = price(GaussianNoise(l2_sensitivity_squared=ONE, sigma_squared=textbook_variance(epsilon, delta)))
+        return loss.delta(epsilon) > delta
+
+    assert not broken(first - 0.02)
+    assert broken(first + 0.02)
+
+
+def test_e14_at_epsilon_twenty_the_textbook_gaussian_is_160_times_worse_than_it_says() -> None:
+    noise = GaussianNoise(l2_sensitivity_squared=ONE, sigma_squared=textbook_variance(20, 1e-6))
+    assert price(noise).delta(20.0) / 1e-6 == pytest.approx(161, abs=1)
+    ours = gaussian_variance(ONE, ApproximateDP(epsilon=Fraction(20), delta=MICRO))
+    assert price(GaussianNoise(l2_sensitivity_squared=ONE, sigma_squared=ours)).delta(20.0) <= 1e-6
+
+
+def test_e14_below_one_the_textbook_gaussian_is_a_quarter_too_noisy() -> None:
+    textbook = math.sqrt(textbook_variance(1, 1e-6))
+    ours = math.sqrt(gaussian_variance(ONE, ApproximateDP(epsilon=ONE, delta=MICRO)))
+    assert textbook == pytest.approx(5.2988, abs=1e-4)
+    assert ours == pytest.approx(4.2247, abs=1e-4)
+
+
+def test_e13_a_sensitivity_squared_once_too_often_leaves_no_privacy_at_all() -> None:
+    """Delta = 0.01: squared twice, the noise is a hundred times too small, and delta is as good as 1."""
+    sensitivity_squared = Fraction(1, 10**4)
+    right = textbook_variance(Fraction(9, 10), 1e-6, sensitivity_squared)
+    wrong = textbook_variance(Fraction(9, 10), 1e-6, sensitivity_squared**2)
+    assert math.sqrt(right) == pytest.approx(5.9e-2, rel=0.01)
+    assert math.sqrt(wrong) == pytest.approx(5.9e-4, rel=0.01)
+    loss = price(GaussianNoise(l2_sensitivity_squared=sensitivity_squared, sigma_squared=wrong))
+    assert loss.delta(0.9) > 0.999
+    assert loss.epsilon(1e-6) == pytest.approx(224, abs=1)
+    fine = price(GaussianNoise(l2_sensitivity_squared=sensitivity_squared, sigma_squared=right))
+    assert fine.delta(0.9) < 1e-6
+
+
+@pytest.mark.parametrize(("epsilon", "advanced", "optimal"), [("0.5", 58.7, 33.3), ("0.9", 178.7, 72.0)])
+def test_e10_the_advanced_theorem_may_be_worse_than_adding_up(epsilon, advanced, optimal) -> None:
+    costs = compose([Repeated(part=PureRelease(epsilon=Fraction(epsilon)), times=100)], delta="1e-6")
+    assert costs.by(Rule.ADVANCED).epsilon == pytest.approx(advanced, abs=0.05)
+    assert costs.by(Rule.BASIC).epsilon == pytest.approx(100 * float(epsilon))
+    assert costs.by(Rule.OPTIMAL).epsilon == pytest.approx(optimal, abs=0.05)
+    assert costs.by(Rule.ADVANCED).epsilon > costs.by(Rule.BASIC).epsilon
+    assert costs.best.rule is not Rule.ADVANCED
+
+
+@pytest.mark.parametrize("times", [2, 10, 50, 110, 1000])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 0.99])
+@pytest.mark.parametrize("delta", [1e-2, 1e-6])
+def test_e11_the_corollary_is_safe_below_one(times, epsilon, delta) -> None:
+    each = corollary_epsilon_each(epsilon=epsilon, times=times, delta=delta)
+    assert optimal_delta(epsilon=Fraction(each), times=times, at=epsilon) <= delta
+    assert advanced_epsilon(epsilon=each, times=times, delta=delta) < 0.73 * epsilon
+
+
+@pytest.mark.parametrize("times", [1, 10, 50, 100, 110])
+def test_e11_the_corollary_is_worse_than_dividing_for_fewer_than_eight_log_uses(times) -> None:
+    assert times < 8 * math.log(1e6)
+    assert corollary_epsilon_each(epsilon=0.999, times=times, delta=1e-6) < 0.999 / times
+
+
+def test_e11_what_each_of_k_uses_may_spend_of_a_total_of_one() -> None:
+    """Corollary, dividing, optimum: the table of the errata page."""
+    rows = {
+        10: (0.030, 0.1, 0.10006),
+        50: (0.0135, 0.02, 0.0344),
+        100: (0.0095, 0.01, 0.0240),
+        1000: (0.003, 0.001, 0.0075),
+    }
+    for times, (corollary, divided, optimum) in rows.items():
+        assert corollary_epsilon_each(epsilon=0.9999, times=times, delta=1e-6) == pytest.approx(corollary, rel=0.02)
+        assert 1 / times == pytest.approx(divided)
+        assert optimal_delta(epsilon=Fraction(optimum) * Fraction(99, 100), times=times, at=1.0) < 1e-6
+        assert optimal_delta(epsilon=Fraction(optimum) * Fraction(102, 100), times=times, at=1.0) > 1e-6
+
+
+@pytest.mark.parametrize(("epsilon", "tight", "stated"), [("0.5", 0.281, 0.5), ("0.1", 0.01046, 0.02)])
+def test_e17_sampling_amplifies_about_twice_as_well_as_lemma_41_says(epsilon, tight, stated) -> None:
+    e = Fraction(epsilon)
+    found = float(amplified_epsilon(e, e))
+    assert found == pytest.approx(tight, rel=2e-3)
+    assert 2 * float(e) ** 2 == pytest.approx(stated)
+    assert found < (math.e - 1) * float(e) ** 2 + 1e-15
+
+
+def test_e17_the_last_line_of_the_printed_proof_is_not_what_is_claimed() -> None:
+    """It ends with e^(2 epsilon) where e^(2 epsilon^2) is claimed; the side of removal is always the smaller one."""
+    e = mpf("0.3")
+    found = amplified_epsilon(Fraction("0.3"), Fraction("0.3"))
+    reached = mpf(found.numerator) / found.denominator
+    assert reached < 2 * e * e < 2 * e
+    assert -log(1 - e * (1 - exp(-e))) < reached
+
+
+def test_e16_gaussians_need_no_advanced_composition() -> None:
+    """A hundred Gaussians of mu = 0.1 are one of mu = 1, exactly; every general rule says more."""
+    hundred = Repeated(part=GaussianNoise(l2_sensitivity_squared=ONE, sigma_squared=Fraction(100)), times=100)
+    costs = compose([hundred], delta="1e-6")
+    exact = reference.solve(lambda e: reference.gaussian_delta(1, e), 1e-6, 20)
+    assert price(hundred).gaussian_mu_squared == 1
+    assert costs.best.rule is Rule.DISTRIBUTION
+    assert exact <= costs.best.epsilon <= exact * (1 + mpf(10) ** -9)
+    assert costs.by(Rule.RENYI).epsilon > 1.02 * float(exact)
+
+
+def test_e18_the_generic_analysis_of_the_exponential_mechanism_wastes_a_factor_of_four_in_rho() -> None:
+    selection, generic = (
+        price(ExponentialSelection(epsilon=Fraction(1, 10))),
+        price(PureRelease(epsilon=Fraction(1, 10))),
+    )
+    assert float(generic.rho) / float(selection.rho) == pytest.approx(4, rel=0.01)
+
+
+def test_e6_a_histogram_has_one_sensitivity_per_adjacency() -> None:
+    """One joint release at L1 sensitivity 1 (add or remove) or 2 (replace): half the noise, or twice the price."""
+    scale = Fraction(10)
+    assert price(LaplaceNoise(l1_sensitivity=ONE, scale=scale)).pure_epsilon == Fraction(1, 10)
+    assert price(LaplaceNoise(l1_sensitivity=Fraction(2), scale=scale)).pure_epsilon == Fraction(1, 5)
+
+
+def test_e15_no_single_factor_describes_how_a_gaussian_fails() -> None:
+    """ "With probability delta it is c epsilon-DP instead": its loss is unbounded, so no c will do."""
+    mu_squared = gaussian_mu_squared(ApproximateDP(epsilon=ONE, delta=MICRO))
+    loss = price(GaussianNoise(l2_sensitivity_squared=mu_squared, sigma_squared=ONE))
+    assert loss.pure_epsilon is None
+    for factor in (2, 5, 10):
+        assert 0 < loss.delta(float(factor)) < 1e-6

@@ -1,0 +1,238 @@
+"""Workspaces: made once, opened often, and careful about data that changed and keys that anyone can read."""
+
+import os
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import lapwing as lw
+from lapwing.app.workspace import read_key, renew_key
+from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, SettingsError, UnansweredError
+from lapwing.vocabulary.guarantee import PureDP
+
+SETTINGS = """
+[populations.clinic]
+person_key = "id"
+budget = { epsilon = "100" }
+
+[populations.clinic.tables.patients]
+source = "patients.csv"
+
+[populations.clinic.tables.patients.columns]
+age = { type = "integer", low = 0, high = 120 }
+sex = { type = "category", values = ["F", "M"] }
+"""
+HEADER = "id,age,sex\n"
+
+
+def write_patients(folder: Path, people: int = 300) -> None:
+    rows = "".join(f"{i},{i % 100},{'FM'[i % 2]}\n" for i in range(people))
+    (folder / "patients.csv").write_text(HEADER + rows)
+
+
+@pytest.fixture
+def folder(quick_path) -> Path:
+    write_patients(quick_path)
+    lw.create(quick_path, SETTINGS).close()
+    return quick_path
+
+
+@pytest.fixture
+def clinic(folder) -> Iterator[lw.Session]:
+    with lw.open(folder, analyst="ana") as session:
+        yield session
+
+
+def test_a_workspace_is_made_and_asked(clinic, folder) -> None:
+    answer = clinic.ask(lw.count("patients", "sex = 'M'"), epsilon=20)
+    assert abs(answer.value - 150) <= 3
+    with clinic.stream(at_least=100, yeses=1, epsilon=10, name="mine") as stream:
+        assert stream.ask("age < 100")
+    assert sorted(path.name for path in folder.iterdir() if not path.name.startswith("ledger")) == [
+        "fingerprints.json",
+        "lapwing.toml",
+        "patients.csv",
+        "stream.key",
+    ]
+    assert {(folder / name).stat().st_mode & 0o777 for name in ("stream.key", "fingerprints.json")} == {0o600}
+
+
+def test_data_that_changed_unannounced_is_refused_before_anything_is_charged(clinic, folder) -> None:
+    question = lw.count("patients")
+    clinic.ask(question, epsilon=1)
+    write_patients(folder, 301)
+    for _ in range(2):
+        with pytest.raises(
+            RegistrationError, match="has changed, and its data version is still 1; bring the old data back, or advance"
+        ):
+            clinic.ask(lw.count("patients", "age > 3"), epsilon=1)
+        with pytest.raises(RegistrationError, match="has changed"):
+            clinic.stream(at_least=10, yeses=1, epsilon=1)
+    assert clinic.standing().left == 99
+    with lw.workspace(folder) as workspace:
+        assert workspace.advance("patients") == 2
+    again = clinic.ask(question, epsilon=1)
+    assert (again.free, again.versions) == (False, {"patients": 2})
+    assert clinic.standing().left == 98, "a new version resets nothing"
+
+
+def test_the_same_content_under_another_date_is_the_same_data(clinic, folder) -> None:
+    clinic.ask(lw.count("patients"), epsilon=1)
+    os.utime(folder / "patients.csv", (1, 1))
+    assert clinic.ask(lw.count("patients"), epsilon=1).free
+
+
+def test_nothing_derived_from_the_data_is_in_the_ledger(clinic, folder) -> None:
+    clinic.ask(lw.count("patients"), epsilon=1)
+    fingerprint = (folder / "fingerprints.json").read_text().split('"sha256": "')[1][:64]
+    clinic.close()
+    assert fingerprint.encode() not in (folder / "ledger.db").read_bytes()
+
+
+class Died(BaseException):
+    """What happens to a process."""
+
+
+def die(*_: object) -> None:
+    raise Died
+
+
+def test_a_custodian_settles_what_dead_processes_left(clinic, folder, monkeypatch) -> None:
+    stream = clinic.stream(at_least=100, yeses=2, epsilon=20, name="mine")
+    with monkeypatch.context() as patched:
+        patched.setattr(type(stream), "_decided", die)
+        patched.setattr(type(clinic), "_released", die)
+        with pytest.raises(Died):
+            stream.ask("age < 100", key="s")
+        with pytest.raises(Died):
+            clinic.ask(lw.count("patients"), epsilon=1, key="q")
+    with lw.workspace(folder) as workspace:
+        assert workspace.recover() == 2
+        assert workspace.recover() == 0
+    assert stream.ask("age < 100", key="s").verdict is lw.Verdict.ABOVE
+    with pytest.raises(UnansweredError, match="lost after it was charged"):
+        clinic.ask(lw.count("patients"), epsilon=1, key="q")
+
+
+@pytest.mark.parametrize(
+    ("source", "statement"),
+    [
+        ('"patients.parquet"', "copy ({}) to '{}/patients.parquet'"),
+        ('{{ duckdb = "all.duckdb", table = "people" }}', "attach '{1}/all.duckdb' as a; create table a.people as {0}"),
+    ],
+    ids=["parquet", "duckdb"],
+)
+def test_tables_are_read_where_they_lie(quick_path, source, statement) -> None:
+    rows = (
+        "select i as id, (i % 100)::int as age, case when i % 2 = 0 then 'F' else 'M' end as sex from range(300) t(i)"
+    )
+    with duckdb.connect() as connection:
+        connection.execute(statement.format(rows, quick_path))
+    settings = SETTINGS.replace('"patients.csv"', source.format())
+    with lw.create(quick_path, settings) as workspace:
+        answer = workspace.session().ask(lw.count("patients", "sex = 'M'"), epsilon=20)
+        assert abs(answer.value - 150) <= 3
+
+
+def test_a_preview_and_a_rehearsal_need_no_data(folder) -> None:
+    (folder / "patients.csv").unlink()
+    with lw.open(folder) as clinic:
+        assert clinic.preview(lw.count("patients"), epsilon=1).affordable
+        assert clinic.rehearse(lw.count("patients"), epsilon=20).rehearsal
+        with pytest.raises(RegistrationError, match="bring the file back"):
+            clinic.ask(lw.count("patients"), epsilon=1)
+        assert clinic.standing().left == 100
+
+
+def test_data_of_the_wrong_type_is_for_the_custodian(folder) -> None:
+    (folder / "patients.csv").write_text(HEADER + "1,old,F\n")
+    (folder / "fingerprints.json").unlink(missing_ok=True)
+    with lw.open(folder) as clinic:
+        with pytest.raises(EngineError) as failed:
+            clinic.ask(lw.count("patients"), epsilon=1)
+        assert "old" not in str(failed.value)
+        assert failed.value.__context__ is None
+        assert clinic.standing().left == 100
+    log = folder / "failures.log"
+    assert "old" in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ('"100"', '"200"', 4, "not the budget that the ledger keeps"),
+        ('person_key = "id"', 'person_key = "age2"', 3, "person_key is not what this population was opened with"),
+        (
+            'budget = { epsilon = "100" }',
+            'budget = { epsilon = "100" }\nanalysts.bob = { epsilon = 1 }',
+            5,
+            "allowance of 'bob'",
+        ),
+        (
+            "[populations.clinic]",
+            '[populations.other]\nperson_key="id"\nbudget={epsilon=1}\ntables.t.source="t.csv"\n[populations.clinic]',
+            2,
+            "'other' is not in the ledger",
+        ),
+    ],
+    ids=["budget", "person", "allowance", "population"],
+)
+def test_settings_that_the_ledger_does_not_know_of_are_refused(folder, old, new, line, said) -> None:
+    path = folder / "lapwing.toml"
+    path.write_text(path.read_text().replace(old, new, 1))
+    with lw.workspace(folder) as workspace, pytest.raises(SettingsError, match=said) as refused:
+        workspace.session("other" if "other" in said else "clinic")
+    assert refused.value.line == line
+
+
+def test_an_update_raises_budgets_adds_tables_and_gives_allowances(folder) -> None:
+    path = folder / "lapwing.toml"
+    visits = '\n[populations.clinic.tables.visits]\nsource = "visits.csv"\nrows = "many"\n'
+    raised = path.read_text().replace('"100"', '"200"') + visits
+    path.write_text(raised + "[populations.clinic.analysts]\nana = { epsilon = 3 }\n")
+    with lw.workspace(folder) as workspace:
+        workspace.update()
+        assert workspace.ledger.account("clinic").budget == PureDP(epsilon=Fraction(200))
+        assert dict(workspace.ledger.population("clinic").tables) == {"patients": 1, "visits": 1}
+        assert workspace.session(analyst="ana").standing().left == 3
+    path.write_text(raised)
+    with lw.workspace(folder) as workspace:
+        workspace.update()
+        assert workspace.session(analyst="ana").standing().left == 200
+
+
+def test_a_budget_is_never_lowered(folder) -> None:
+    path = folder / "lapwing.toml"
+    path.write_text(path.read_text().replace('"100"', '"50"'))
+    with lw.workspace(folder) as workspace, pytest.raises(SettingsError, match="line 4"):
+        workspace.update()
+
+
+def test_a_key_that_others_can_read_or_that_is_gone_is_refused(folder) -> None:
+    key = folder / "stream.key"
+    key.chmod(0o644)
+    with pytest.raises(SettingsError, match="can be read by others; chmod 600"):
+        read_key(folder)
+    key.chmod(0o600)
+    key.write_text("17")
+    with pytest.raises(SettingsError, match="holds no key"):
+        read_key(folder)
+    key.unlink()
+    with pytest.raises(SettingsError, match="open streams cannot go on without it"):
+        read_key(folder)
+    renew_key(folder)
+    assert len(read_key(folder)) == 32
+
+
+def test_a_workspace_is_not_made_twice(folder) -> None:
+    with pytest.raises(SettingsError, match="is there already"):
+        lw.create(folder, SETTINGS)
+
+
+def test_an_unknown_population_is_refused_with_those_there_are(folder) -> None:
+    with lw.workspace(folder) as workspace, pytest.raises(ParameterError, match="name one of clinic"):
+        workspace.session("school")

@@ -1,0 +1,116 @@
+"""What a process does at the door before it is killed, and what may be said afterwards.
+
+As in `workload`, the process tells through a pipe what it has released, and the checker believes the pipe.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from crashes.workload import Release
+from lapwing import streams
+from lapwing.ledger.faults import VARIABLE
+from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.verify import verify
+from lapwing.mechanisms.sparse_vector.stream import Stream as Deciding
+from lapwing.noise.randomness import SYSTEM
+from lapwing.queries.asking import count, mean
+from lapwing.vocabulary.errors import StreamError
+from session.clinic import FixedNumber, door, same_ledger, spent
+
+PRICE = Fraction(1, 100)
+TERMS = {"at_least": 200, "yeses": 2, "epsilon": "1/10"}
+
+
+def ask_everything(pipe: Connection, folder: Path, fault: str, turn: str) -> None:
+    """Ask two questions and a whole stream, and die on the way."""
+    os.environ[VARIABLE] = fault
+    with same_ledger(folder) as ledger:
+        clinic = door(ledger, FixedNumber(200))
+        for number, question in enumerate((count("patients"), mean("patients", "age"))):
+            key = f"{turn} {number}"
+            answer = clinic.ask(question, epsilon=PRICE + Fraction(int(turn), 10**6), key=key)
+            pipe.send(Release(key, str(answer.numbers), answer.price.epsilon * (not answer.free)))
+        with clinic.stream(**TERMS, name=f"s{turn}") as stream:
+            opening = stream.terms.mechanism.threshold_epsilon
+            for number in range(4):
+                answer = ask_in(stream, number)
+                if answer is None:
+                    break
+                pipe.send(Release(f"s{turn} {number}", told(answer), answer.price + opening * (number == 0)))
+
+
+def ask_in(stream: streams.QuestionStream, number: int) -> streams.StreamAnswer | None:
+    """Ask one question of a stream; None once it has halted or closed."""
+    try:
+        return stream.ask(f"age = {number}", key=f"{stream.name} {number}")
+    except StreamError:
+        return None
+
+
+def told(answer: streams.StreamAnswer) -> str:
+    return f"{answer.verdict} {answer.gap}"
+
+
+def recover(ledger: Ledger) -> None:
+    """What the next process does: it gives lost questions up, and settles each stream with its own seed."""
+    for left in ledger.questions.unsettled():
+        ledger.questions.lose(left.seq)
+    for intent in ledger.streams.unsettled():
+        door(ledger, FixedNumber(200)).resume(intent.stream)
+
+
+def check(ledger: Ledger, releases: dict[str, Release]) -> None:
+    """Charged is at least released, and each key still leads to what was told under it, or to nothing."""
+    verify(ledger)
+    released = sum((release.cost for release in releases.values()), Fraction(0))
+    assert spent(ledger) >= released, f"{released} was released and {spent(ledger)} charged"
+    clinic = door(ledger, FixedNumber(200))
+    before = ledger.account("clinic")
+    for key, release in releases.items():
+        turn, _, number = key.partition(" ")
+        if turn.startswith("s"):
+            again = ask_in(clinic._stream(turn), int(number))
+            assert again is not None
+            assert told(again) == release.told, key
+        else:
+            question = (count("patients"), mean("patients", "age"))[int(number)]
+            answer = clinic.ask(question, epsilon=PRICE + Fraction(int(turn), 10**6), key=key)
+            assert str(answer.numbers) == release.told, key
+    assert ledger.account("clinic") == before, "asking again was charged"
+
+
+def die_after_deciding(pipe: Connection, folder: Path, people: int, stream: str, deadly: str) -> None:
+    """Ask one question at the threshold; tell the adversary what was decided, and die if it likes the decision."""
+    ask = Deciding.ask
+
+    def ask_and_die(self: Deciding, *given: Any, **named: Any) -> Any:
+        answer = ask(self, *given, **named)
+        pipe.send(decision(answer.above, answer.gap))
+        if deadly in {"always", "yes" if answer.above else "no"}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answer
+
+    Deciding.ask = ask_and_die  # type: ignore[method-assign]
+    with same_ledger(folder) as ledger:
+        door(ledger, FixedNumber(people)).resume(stream).ask("age = 1", key=f"{stream} 1")
+
+
+def decision(above: bool, gap: Any) -> str:  # noqa: FBT001 - what is told
+    return f"{'ABOVE' if above else 'BELOW'} {None if gap is None else int(gap)}"
+
+
+@contextmanager
+def fresh_noise_on_recovery() -> Iterator[None]:
+    """The mistake: a recovery that draws again, instead of deciding with the sealed seed."""
+    sealed = streams.SealedSource
+    streams.SealedSource = lambda _: SYSTEM  # type: ignore[assignment, misc]
+    try:
+        yield
+    finally:
+        streams.SealedSource = sealed  # type: ignore[misc]

@@ -1,0 +1,115 @@
+"""kill -9 at every fault point of every act: what was released was charged, and the next process goes on."""
+
+import time
+
+import pytest
+
+from crashes.workload import (
+    History,
+    answer_first_and_charge_later,
+    ask_for_ever,
+    child,
+    create,
+    do_everything,
+    migrate,
+    recover,
+    told,
+)
+from lapwing.ledger.faults import ACTS
+from lapwing.ledger.verify import verify
+from lapwing.vocabulary.errors import LedgerSchemaError, LedgerUnwritableError
+from ledger.clinic import Place
+
+KILLED = -9
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request) -> Place:
+    return Place.chosen(request.param, request)
+
+
+@pytest.mark.parametrize("point", ["begun", "written", "committed"])
+def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
+    """Thirteen acts, killed one after the other on one ledger, with the history of all of them."""
+    acts = [act for act in ACTS if act not in {"create", "migrate"}]
+    history = History()
+    place.clinic(epsilon=100).close()
+    for turn, act in enumerate(acts):
+        with child(do_everything, place, f"{act}.{point}:kill", f"{turn}") as (process, pipe):
+            history.hear(told(pipe))
+            process.join()
+            assert process.exitcode == KILLED, act
+        with place.open() as ledger:
+            recover(ledger, history)
+            history.check(ledger)
+    assert len(history.releases) == 6 * 2 + 2 * 4  # of the acts that come after the first answer
+
+
+def test_kills_at_any_moment(place) -> None:
+    history = History()
+    place.clinic(epsilon=1000).close()
+    for turn in range(8):
+        with child(ask_for_ever, place, f"{turn}") as (process, pipe):
+            first = pipe.recv()
+            time.sleep(0.003 * turn)
+            process.kill()
+            process.join()
+            history.hear(iter([first]))
+            history.hear(told(pipe))
+        with place.open() as ledger:
+            recover(ledger, history)
+    with place.open() as ledger:
+        history.check(ledger)
+
+
+def test_the_checker_catches_a_process_that_answers_before_it_charges(place) -> None:
+    history = History()
+    place.clinic().close()
+    with child(answer_first_and_charge_later, place, "charge.begun:kill") as (process, pipe):
+        history.hear(told(pipe))
+        process.join()
+        assert process.exitcode == KILLED
+    with place.open() as ledger, pytest.raises(AssertionError, match="1/100 was released and 0 charged"):
+        history.check(ledger)
+
+
+def test_the_checker_catches_a_second_draw(place) -> None:
+    """Two answers under one key: what fresh noise after a crash would look like from outside."""
+    history = History()
+    place.clinic(epsilon=100).close()
+    for turn in range(2):
+        with child(do_everything, place, "lose.committed:kill", f"{turn}") as (process, pipe):
+            releases = [type(release)(release.key[2:], release.told, release.cost) for release in told(pipe)]
+            process.join()
+        if turn:
+            with pytest.raises(AssertionError, match="noisy answer of process"):
+                history.hear(iter(releases))
+        else:
+            history.hear(iter(releases))
+
+
+@pytest.mark.parametrize("point", ["begun", "written", "committed"])
+def test_a_kill_while_a_ledger_is_brought_forward_leaves_an_old_or_a_new_one(place, point) -> None:
+    place.clinic().close()
+    with child(migrate, place, f"migrate.{point}:kill") as (process, _):
+        process.join()
+        assert process.exitcode == KILLED
+    if point == "committed":
+        with pytest.raises(LedgerSchemaError, match="newer lapwing"):
+            place.open()
+    else:
+        with place.open() as ledger:
+            verify(ledger)
+
+
+@pytest.mark.parametrize("point", ["written", "committed"])
+def test_a_kill_while_a_ledger_is_made_leaves_none_or_a_whole_one(place, point) -> None:
+    with child(create, place, f"create.{point}:kill") as (process, _):
+        process.join()
+        assert process.exitcode == KILLED
+    if point == "written":
+        with pytest.raises((LedgerUnwritableError, LedgerSchemaError), match="there is no ledger"):
+            place.open()
+        place.create().close()
+    with place.open() as ledger:
+        assert ledger.head().seq == 0

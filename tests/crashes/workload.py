@@ -1,0 +1,194 @@
+"""What a process does before it is killed, and what may be said of a ledger afterwards.
+
+The process tells through a pipe what it has released, at the moment it would tell an analyst. The checker believes the
+pipe and not the ledger: every release must be covered by a charge, and every key must lead to what was told under it.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from multiprocessing.connection import Connection
+from typing import Any
+
+from lapwing.ledger import schema
+from lapwing.ledger.faults import VARIABLE
+from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.questions import Charged
+from lapwing.ledger.stream_records import Decision, Intent, Outcome
+from lapwing.ledger.verify import verify
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import SEED, Place, opening, request, spent
+
+PRICE = Fraction(1, 100)
+FORK = multiprocessing.get_context("forkserver")
+FORK.set_forkserver_preload(["pytest", "lapwing.ledger.verify", "lapwing.ledger.postgres", "lapwing.session"])  # slow
+
+
+@dataclass(frozen=True)
+class Release:
+    """Something that an analyst was told: the key it was asked under, what was told, and what that costs at least."""
+
+    key: str
+    told: str
+    cost: Fraction
+
+
+@contextmanager
+def child(act: Callable[..., None], *arguments: Any) -> Iterator[tuple[Any, Connection]]:
+    """Run `act` in a process of its own; give the process, and the pipe on which it tells what it releases."""
+    mine, other = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=act, args=(other, *arguments))
+    process.start()
+    other.close()
+    try:
+        yield process, mine
+    finally:
+        process.kill()
+        process.join()
+        mine.close()
+
+
+def told(pipe: Connection) -> Iterator[Release]:
+    """Yield what was released until the process at the other end is gone."""
+    while True:
+        try:
+            yield pipe.recv()
+        except (EOFError, ConnectionResetError):
+            return
+
+
+def seeded_decision(sealed: bytes, question: str) -> Outcome:
+    """A stand-in for a mechanism: the decision is a function of the seed and the question, and of nothing else."""
+    return Outcome.YES if (sum(sealed) + sum(question.encode())) % 3 == 0 else Outcome.NO
+
+
+def do_everything(pipe: Connection, place: Place, fault: str, turn: str) -> None:
+    """Do everything that a ledger can do, and die on the way."""
+    os.environ[VARIABLE] = fault
+    with place.open() as ledger:
+        ledger.custody.create_population(f"p{turn}", unit=_unit(ledger), budget=PureDP(epsilon=Fraction(1)))
+        ledger.custody.add_table(f"p{turn}", "patients")
+        ledger.custody.advance_version("clinic", "visits")
+        ledger.custody.keep_fingerprint("clinic", "patients", f"content {turn}".encode())
+        ledger.custody.note(f"turn {turn}")
+        for number in range(2):
+            one_question(pipe, ledger, f"{turn} {number}")
+        lost = ledger.questions.charge(request(f"{turn} lost", epsilon=PRICE))
+        ledger.questions.lose(lost.seq)
+        name = f"s{turn}"
+        ledger.streams.open(opening(name, opening=PRICE, price=PRICE))
+        for number in range(1, 5):
+            one_of_a_stream(pipe, ledger, name, number)
+        ledger.streams.close(name)
+        ledger.streams.open(opening(f"f{turn}", opening=PRICE, price=PRICE))
+        ledger.streams.intend(f"f{turn}", number=1, key=f"f{turn} 1", question="q1", sealed=SEED)
+        ledger.streams.forfeit(f"f{turn}")
+
+
+def one_question(pipe: Connection, ledger: Ledger, key: str) -> None:
+    charged = ledger.questions.charge(request(key, epsilon=PRICE))
+    if isinstance(charged, Charged):
+        charged = ledger.questions.answer(charged.seq, f"noisy answer of process {os.getpid()}")
+    pipe.send(Release(key, charged.answer, PRICE))
+
+
+def one_of_a_stream(pipe: Connection, ledger: Ledger, stream: str, number: int) -> None:
+    key = f"{stream} {number}"
+    intent = ledger.streams.intend(stream, number=number, key=key, question=f"q{number}", sealed=SEED)
+    decided = decide(ledger, intent)
+    # the first answer of a stream costs its opening, every yes its price
+    cost = PRICE * (number == 1) + PRICE * (decided.outcome is Outcome.YES)
+    pipe.send(Release(key, decided.answer, cost))
+
+
+def decide(ledger: Ledger, intent: Intent | Decision) -> Decision:
+    if isinstance(intent, Decision):
+        return intent
+    outcome = seeded_decision(intent.sealed, intent.question)
+    return ledger.streams.decide(intent.stream, number=intent.number, outcome=outcome, answer=outcome.value)
+
+
+def answer_first_and_charge_later(pipe: Connection, place: Place, fault: str) -> None:
+    """The mistake that the checker is there for."""
+    os.environ[VARIABLE] = fault
+    with place.open() as ledger:
+        pipe.send(Release("hasty", "told too early", PRICE))
+        ledger.questions.charge(request("hasty", epsilon=PRICE))
+
+
+def ask_for_ever(pipe: Connection, place: Place, turn: str) -> None:
+    """Ask until somebody kills the process."""
+    with place.open() as ledger:
+        for number in range(10**6):
+            one_question(pipe, ledger, f"{turn} {number}")
+
+
+def migrate(pipe: Connection, place: Place, fault: str) -> None:
+    """Open an older ledger with a newer lapwing."""
+    del pipe
+    os.environ[VARIABLE] = fault
+    step = "create table added (x integer)"
+    schema.MIGRATIONS = (*schema.MIGRATIONS, schema.Migration(sqlite=(step,), postgres=(step,)))
+    place.open().close()
+
+
+def create(pipe: Connection, place: Place, fault: str) -> None:
+    """Make a new ledger."""
+    del pipe
+    os.environ[VARIABLE] = fault
+    place.create().close()
+
+
+@dataclass
+class History:
+    """All that was ever told about a ledger, by whoever told it."""
+
+    releases: dict[str, Release] = field(default_factory=dict)
+
+    def hear(self, releases: Iterator[Release]) -> int:
+        """Take down what a process released; the same key may be told again, but only the same."""
+        heard = 0
+        for release in releases:
+            assert self.releases.setdefault(release.key, release).told == release.told, release
+            heard += 1
+        return heard
+
+    def check(self, ledger: Ledger) -> None:
+        """Charged is at least released, each key leads to what was told, and the ledger is sound."""
+        verify(ledger)
+        released = sum((release.cost for release in self.releases.values()), Fraction(0))
+        assert spent(ledger) >= released, f"{released} was released and {spent(ledger)} charged"
+        account = ledger.account("clinic").filters["everyone"]
+        assert account.realised + account.reserved <= account.epsilon
+        before = ledger.account("clinic")
+        for key, release in self.releases.items():
+            assert self._again(ledger, key) == release.told
+        assert ledger.account("clinic") == before
+
+    @staticmethod
+    def _again(ledger: Ledger, key: str) -> str | None:
+        stream, _, number = key.partition(" ")
+        if stream[0] in "sf":
+            decided = ledger.streams.intend(stream, number=99, key=key, question=f"q{number}", sealed=SEED)
+            assert isinstance(decided, Decision), key
+            return decided.answer
+        stored = ledger.questions.charge(request(key, epsilon=PRICE))
+        assert not isinstance(stored, Charged), key
+        return stored.answer
+
+
+def recover(ledger: Ledger, history: History) -> None:
+    """What the next process does: questions without an answer are lost, streams go on with the same seed."""
+    for left in ledger.questions.unsettled():
+        assert left.key not in history.releases
+        ledger.questions.lose(left.seq)
+    for intent in ledger.streams.unsettled():
+        assert intent.key not in history.releases
+        decide(ledger, intent)
+
+
+def _unit(ledger: Ledger) -> Any:
+    return ledger.population("clinic").unit

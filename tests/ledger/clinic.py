@@ -1,0 +1,124 @@
+"""A small clinic for tests of the ledger: one population, two tables, and short words for what is done with it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from lapwing.accounting.filters.charge import OneShot, Reservation
+from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
+from lapwing.ledger.postgres import PostgresDatabase
+from lapwing.ledger.questions import Charged, Released, Request
+from lapwing.ledger.sqlite import SqliteDatabase
+from lapwing.ledger.store import Database
+from lapwing.ledger.stream_records import Opening
+from lapwing.vocabulary.event import Event, PureRelease
+from lapwing.vocabulary.guarantee import Guarantee, PureDP
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+PEOPLE = PrivacyUnit(person_key="patient_id")
+_schemas = count()
+SECRET = b"\x17" * 77
+SEED = b"\x42" * 60
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a ledger of a test lives: it can be opened again, in this process or in another.
+
+    `where` is a path, or a connection string with the name of a schema; `settings` go to the database.
+    """
+
+    where: Path | tuple[str, str]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def in_file(path: Path, **settings) -> "Place":
+        return Place(path, settings)
+
+    @staticmethod
+    def in_postgres(dsn: str, schema: str = "lapwing", **settings) -> "Place":
+        return Place((dsn, schema), settings)
+
+    @staticmethod
+    def chosen(kind: str, request) -> "Place":
+        """Return the place that a parametrized fixture asks for."""
+        if kind == "sqlite":
+            return Place.in_file(request.getfixturevalue("quick_path") / "ledger.db")
+        return Place.in_postgres(request.getfixturevalue("postgres").dsn(), f"ledger_{next(_schemas)}")
+
+    def database(self) -> Database:
+        if isinstance(self.where, Path):
+            return SqliteDatabase(self.where, **self.settings)
+        dsn, schema = self.where
+        return PostgresDatabase(dsn, schema=schema, **self.settings)
+
+    def create(self, name: str = "2f1c") -> Ledger:
+        return create_ledger(self.database(), name=name)
+
+    def open(self, **checks) -> Ledger:
+        return open_ledger(self.database(), **checks)
+
+    def clinic(self, epsilon: object = 1, **population) -> Ledger:
+        """Make a ledger with the population "clinic" and its tables "patients" and "visits"."""
+        ledger = self.create()
+        budget: Guarantee = PureDP(epsilon=Fraction(epsilon))
+        ledger.custody.create_population("clinic", **{"unit": PEOPLE, "budget": budget, **population})
+        ledger.custody.add_table("clinic", "patients")
+        ledger.custody.add_table("clinic", "visits")
+        return ledger
+
+
+REQUEST = Request(
+    population="clinic",
+    analyst="ana",
+    key="k",
+    question="count patients",
+    tables=frozenset({"patients"}),
+    charge=OneShot(event=PureRelease(epsilon=Fraction(1, 10))),
+)
+
+
+def pure(epsilon: object) -> Event:
+    return PureRelease(epsilon=Fraction(epsilon))
+
+
+def request(key: str = "k", *, question: str | None = None, epsilon: object = "1/10", **changed) -> Request:
+    """A question of its own for each key, unless one is given."""
+    charge = OneShot(event=pure(epsilon), cells=changed.pop("cells", None))
+    return replace(REQUEST, key=key, question=question or f"count {key}", **{"charge": charge, **changed})
+
+
+def ask(ledger: Ledger, key: str = "k", answer: str = "42", **changed) -> Released:
+    """The way of a question: charge, (read data,) answer."""
+    charged = ledger.questions.charge(request(key, **changed))
+    return ledger.questions.answer(charged.seq, answer) if isinstance(charged, Charged) else charged
+
+
+def opening(
+    stream: str = "s", *, yeses: int = 3, opening: object = "1/10", price: object = "1/10", **changed
+) -> Opening:
+    cells = changed.pop("cells", None)
+    reservation = Reservation(stream=stream, opening=Fraction(opening), price=Fraction(price), yeses=yeses, cells=cells)
+    given = {
+        "population": "clinic",
+        "analyst": "ana",
+        "key": f"open {stream}",
+        "stream": stream,
+        "charge": reservation,
+        "units": yeses,
+        "tables": frozenset({"patients"}),
+        "terms": '{"at_least":200}',
+        "sealed": SECRET,
+    }
+    return Opening(**{**given, **changed})
+
+
+def spent(ledger: Ledger, population: str = "clinic", cell: str = "everyone") -> Fraction:
+    return ledger.account(population).filters[cell].realised
+
+
+def reserved(ledger: Ledger, population: str = "clinic", cell: str = "everyone") -> Fraction:
+    return ledger.account(population).filters[cell].reserved

@@ -1,0 +1,95 @@
+"""An (epsilon, delta) account in the ledger: residues are stored to the last bit, and trusted on replay."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from lapwing.accounting.filters.charge import OneShot, WholeBudget
+from lapwing.ledger import replay as replaying
+from lapwing.ledger.stream_records import Outcome
+from lapwing.ledger.verify import verify
+from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
+from lapwing.vocabulary.event import GaussianNoise, PureRelease, Repeated
+from lapwing.vocabulary.guarantee import ApproximateDP
+from ledger.clinic import SEED, Place, opening, request
+
+BUDGET = ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+GAUSSIAN = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
+SMALL = PureRelease(epsilon=Fraction(1, 50))
+
+
+@pytest.fixture
+def place(quick_path) -> Place:
+    return Place.in_file(quick_path / "ledger.db")
+
+
+def charge(ledger, key: str, event) -> None:
+    ledger.questions.charge(request(key, charge=OneShot(event=event)))
+
+
+def test_what_is_left_is_the_same_after_reopening_to_the_last_bit(place) -> None:
+    with place.clinic(budget=BUDGET) as ledger:
+        for number in range(3):
+            charge(ledger, f"g{number}", GAUSSIAN)
+            charge(ledger, f"p{number}", SMALL)
+        account = ledger.account("clinic")
+        residue = account.filters["everyone"].residue
+        assert 0 < residue < 0.056
+    with place.open() as again:
+        assert again.account("clinic") == account
+        assert again.account("clinic").filters["everyone"].residue.hex() == residue.hex()
+        verify(again)
+
+
+def test_more_is_admitted_than_a_sum_would_and_then_no_more(place) -> None:
+    with place.clinic(budget=BUDGET) as ledger:
+        fits = ledger.account("clinic").how_many(OneShot(event=SMALL))
+        assert fits > BUDGET.epsilon / SMALL.epsilon
+        for number in range(fits):
+            charge(ledger, f"{number}", SMALL)
+        with pytest.raises(BudgetExceededError):
+            charge(ledger, "one more", SMALL)
+        verify(ledger)
+
+
+def test_a_stream_is_paid_whole_by_one_arm_and_by_its_yeses_in_the_other(place) -> None:
+    with place.clinic(budget=BUDGET) as ledger:
+        ledger.streams.open(opening(opening="1/100", price="1/100"))
+        ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
+        before = ledger.account("clinic").filters["everyone"]
+        ledger.streams.decide("s", number=1, outcome=Outcome.YES, answer="yes")
+        ledger.streams.close("s")
+        after = ledger.account("clinic").filters["everyone"]
+        assert after.residue == before.residue
+        assert after.pure.left == Fraction(98, 100)
+        verify(ledger)
+
+
+def test_a_plan_may_take_the_whole_budget(place) -> None:
+    with place.clinic(budget=BUDGET) as ledger:
+        plan = Repeated(part=GAUSSIAN, times=5)
+        ledger.questions.charge(request("plan", charge=WholeBudget(event=plan)))
+        with pytest.raises(BudgetExceededError):
+            charge(ledger, "more", SMALL)
+        verify(ledger)
+
+
+def test_a_raised_cap_charges_the_history_anew(place) -> None:
+    with place.clinic(budget=BUDGET) as ledger:
+        charge(ledger, "g", GAUSSIAN)
+        charge(ledger, "p", SMALL)
+        ledger.custody.set_budget("clinic", replace(BUDGET, epsilon=Fraction(2)))
+        charge(ledger, "q", SMALL)
+        verify(ledger)
+
+
+def test_residues_of_another_build_are_believed_and_larger_ones_are_not(place, monkeypatch) -> None:
+    with place.clinic(budget=BUDGET) as ledger:
+        charge(ledger, "g", GAUSSIAN)
+        charge(ledger, "p", SMALL)
+        monkeypatch.setattr(replaying, "_OTHER_BUILD", 1 + 1e-9)
+        verify(ledger)
+        monkeypatch.setattr(replaying, "_OTHER_BUILD", 1 - 1e-9)
+        with pytest.raises(LedgerDamagedError):
+            verify(ledger)

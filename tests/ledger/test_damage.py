@@ -1,0 +1,321 @@
+"""Whatever happens to the file of a ledger, it is noticed before anything is answered, and the bad entry is named."""
+
+import json
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from fractions import Fraction
+from typing import ClassVar
+
+import pytest
+
+from lapwing.ledger.chain import Entry, genesis, link
+from lapwing.ledger.export import check_export, export_json
+from lapwing.ledger.stream_records import Outcome
+from lapwing.ledger.verify import verify
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerError,
+    LedgerRolledBackError,
+    LedgerUnwritableError,
+    ParameterError,
+)
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import SEED, Place, ask, opening, request
+
+
+@pytest.fixture
+def file(quick_path):
+    """A ledger with 20 entries or so, closed."""
+    path = quick_path / "ledger.db"
+    with Place.in_file(path).clinic() as ledger:
+        ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9, 10)))
+        for i in range(3):
+            ask(ledger, f"k{i}")
+        ledger.streams.open(opening(yeses=2))
+        for number, outcome in ((1, Outcome.NO), (2, Outcome.YES)):
+            ledger.streams.intend("s", number=number, key=f"s{number}", question=f"q{number}", sealed=SEED)
+            ledger.streams.decide("s", number=number, outcome=outcome, answer=outcome.value)
+        ask(ledger, "again", question="count k0")
+        ledger.streams.close("s")
+        ledger.custody.advance_version("clinic", "patients")
+        ledger.custody.set_budget("clinic", PureDP(epsilon=Fraction(2)))
+        lost = ledger.questions.charge(request("lost"))
+        ledger.questions.lose(lost.seq)
+        verify(ledger)
+    return path
+
+
+def edit(path, *statements: str) -> None:
+    """Change the file behind the ledger's back."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "drop trigger entries_are_never_changed; drop trigger entries_are_never_deleted;"
+            "drop index entries_request; drop index entries_settles;" + "".join(statements)
+        )
+
+
+def entries(path) -> list[Entry]:
+    with closing(sqlite3.connect(path)) as connection:
+        return [Entry(*row) for row in connection.execute("select seq, body, hash from entries order by seq")]
+
+
+def forge(path, records: list[dict]) -> None:
+    """Write another history and hash it right: what someone does who knows how the ledger works."""
+    before, rows = genesis("2f1c"), []
+    for record in records:
+        body = json.dumps(record, sort_keys=True, separators=(",", ":"))
+        before = link(before, body)
+        rows.append((record["seq"], body, before))
+    edit(path, "delete from entries;")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executemany("insert into entries (seq, body, hash) values (?, ?, ?)", rows)
+        connection.execute("update ledger set seq = ?, hash = ?", (rows[-1][0], before))
+        connection.commit()
+
+
+class TestRows:
+    def test_an_edited_entry_is_named(self, file) -> None:
+        edit(file, """update entries set body = replace(body, '"answer":"42"', '"answer":"43"') where seq = 6;""")
+        with pytest.raises(LedgerDamagedError, match="entry 6 of the ledger is not what was written") as refused:
+            Place.in_file(file).open()
+        assert refused.value.seq == 6
+
+    def test_a_deleted_entry_is_named(self, file) -> None:
+        edit(file, "delete from entries where seq = 8;")
+        with pytest.raises(LedgerDamagedError, match="entry 8 of the ledger is missing") as refused:
+            Place.in_file(file).open()
+        assert refused.value.seq == 8
+
+    def test_deleted_last_entries_are_noticed(self, file) -> None:
+        last = entries(file)[-1].seq
+        edit(file, "delete from entries where seq > (select max(seq) - 3 from entries);")
+        with pytest.raises(LedgerDamagedError, match=f"says that it ends at entry {last}") as refused:
+            Place.in_file(file).open()
+        assert refused.value.seq == last - 2
+
+    def test_an_inserted_entry_is_named(self, file) -> None:
+        last = entries(file)[-1].seq
+        edit(file, "insert into entries (body, hash) values ('{}', x'00');")
+        with pytest.raises(LedgerDamagedError, match="added by hand") as refused:
+            Place.in_file(file).open()
+        assert refused.value.seq == last + 1
+
+    def test_an_end_that_is_not_the_end_is_noticed(self, file) -> None:
+        edit(file, "update ledger set hash = zeroblob(32);")
+        with pytest.raises(LedgerDamagedError, match="not the end"):
+            Place.in_file(file).open()
+
+    def test_a_ledger_without_its_name_is_refused(self, file) -> None:
+        edit(file, "delete from ledger;")
+        with pytest.raises(LedgerDamagedError, match="names the ledger is missing"):
+            Place.in_file(file).open()
+
+    def test_the_database_itself_refuses_to_change_or_delete_entries(self, file) -> None:
+        with closing(sqlite3.connect(file)) as connection:
+            for statement in ("update entries set body = '{}'", "delete from entries"):
+                with pytest.raises(sqlite3.IntegrityError, match="never"):
+                    connection.execute(statement)
+
+    @pytest.mark.parametrize("cost", ["nan", "-1", "0", "abc"])
+    def test_a_cost_that_is_no_number_finds_no_place(self, file, cost) -> None:
+        """A cost is text inside an entry; an entry that is not in the chain is never read."""
+        record = {**entries(file)[4].record, "seq": 22}
+        record["account"]["after"]["filters"]["everyone"]["realised"] = cost
+        edit(file)
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("insert into entries (body, hash) values (?, x'00')", (json.dumps(record),))
+        with pytest.raises(LedgerDamagedError):
+            Place.in_file(file).open()
+
+
+class TestFiles:
+    def test_a_missing_file_is_not_made_by_opening_it(self, quick_path) -> None:
+        with pytest.raises(LedgerUnwritableError, match="there is no ledger at"):
+            Place.in_file(quick_path / "ledger.db").open()
+        assert list(quick_path.iterdir()) == []
+
+    def test_an_empty_file_is_no_ledger(self, quick_path) -> None:
+        (quick_path / "ledger.db").touch()
+        with pytest.raises(LedgerDamagedError, match="is empty"):
+            Place.in_file(quick_path / "ledger.db").open()
+
+    def test_a_file_that_is_something_else_is_refused(self, quick_path) -> None:
+        (quick_path / "ledger.db").write_bytes(b"not a database, but long enough to be one " * 100)
+        with pytest.raises(LedgerDamagedError, match="file is not a database"):
+            Place.in_file(quick_path / "ledger.db").open()
+
+    @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+    def test_a_truncated_file_is_refused(self, file, share) -> None:
+        os.truncate(file, int(file.stat().st_size * share))
+        with pytest.raises(LedgerDamagedError):
+            Place.in_file(file).open()
+
+    def test_no_flipped_byte_goes_unnoticed_where_it_would_matter(self, file) -> None:
+        """Flip bytes all over the file: it is refused, or nothing that the ledger says has changed."""
+        good = file.read_bytes()
+        with Place.in_file(file).open() as ledger:
+            head, account = ledger.head(), ledger.account("clinic")
+        refused = 0
+        for position in range(40, len(good), 401):
+            bad = bytearray(good)
+            bad[position] ^= 0x55
+            file.write_bytes(bad)
+            for leftover in ("-wal", "-shm"):
+                file.with_name(file.name + leftover).unlink(missing_ok=True)
+            try:
+                with Place.in_file(file).open() as ledger:
+                    assert ledger.head() == head
+                    try:
+                        assert verify(ledger).head == head
+                        assert ledger.account("clinic") == account
+                    except LedgerError:
+                        refused += 1
+            except LedgerError:
+                refused += 1
+        assert refused > 30
+
+
+class TestBackups:
+    def test_a_restored_backup_is_refused_by_anyone_who_holds_a_newer_receipt(self, file, quick_path) -> None:
+        backup = quick_path / "backup.db"
+        shutil.copy(file, backup)
+        with Place.in_file(file).open() as ledger:
+            receipt = ask(ledger, "after the backup").receipt
+        shutil.copy(backup, file)
+        with pytest.raises(LedgerRolledBackError, match="older than a receipt"):
+            Place.in_file(file).open(receipts=[receipt])
+
+    def test_a_restored_backup_that_was_written_on_is_refused_too(self, file, quick_path) -> None:
+        backup = quick_path / "backup.db"
+        shutil.copy(file, backup)
+        with Place.in_file(file).open() as ledger:
+            receipt = ask(ledger, "after the backup").receipt
+        shutil.copy(backup, file)
+        with Place.in_file(file).open() as ledger:
+            for i in range(3):
+                ask(ledger, f"other {i}", epsilon="1/100")
+            with pytest.raises(LedgerRolledBackError, match="another past"):
+                ledger.require(receipt)
+
+    def test_a_running_process_notices_that_the_ledger_went_backwards(self, file, quick_path) -> None:
+        backup = quick_path / "backup.db"
+        shutil.copy(file, backup)
+        with Place.in_file(file).open() as ledger:
+            ask(ledger, "after the backup")
+            ledger.close()
+            shutil.copy(backup, file)
+            with pytest.raises(LedgerRolledBackError, match="older than"):
+                ledger.questions.charge(request("next"))
+
+
+class TestForgers:
+    """Someone who recomputes all hashes is caught by whoever holds a receipt, and by arithmetic."""
+
+    def test_the_forgers_tool_is_faithful(self, file) -> None:
+        forge(file, [entry.record for entry in entries(file)])
+        with Place.in_file(file).open() as ledger:
+            verify(ledger)
+
+    def test_a_receipt_shows_a_rewritten_past(self, file) -> None:
+        receipt = Place.in_file(file).open().head()
+        records = [entry.record for entry in entries(file)]
+        records[5]["answer"] = "43"
+        forge(file, records)
+        with pytest.raises(LedgerRolledBackError, match="another past"):
+            Place.in_file(file).open(receipts=[receipt])
+
+    FORGERIES: ClassVar = {
+        "a charge is made cheaper": (5, lambda r: r["account"]["lines"][0]["cost"].update(epsilon="1/100")),
+        "a balance is improved": (5, lambda r: r["account"]["after"]["filters"]["everyone"].update(realised="0")),
+        "an allowance is improved": (5, lambda r: r["allowance"]["after"]["filters"]["everyone"].update(realised="0")),
+        "an allowance is forgotten": (5, lambda r: r.pop("allowance")),
+        "an account starts below zero": (
+            1,
+            lambda r: r["account"]["after"]["filters"]["everyone"].update(realised="-1"),
+        ),
+        "a key is used twice": (7, lambda r: r.update(request="k0")),
+        "a yes is free": (15, lambda r: [r.pop("account"), r.pop("allowance")]),
+        "a yes takes no units": (15, lambda r: r.update(units=0, used=0)),
+        "a yes is called a no": (15, lambda r: r.update(outcome="no")),
+        "a stream is said to have used less": (15, lambda r: r.update(used=0)),
+        "a question has another number": (14, lambda r: r.update(number=3, asked=3)),
+        "an answer settles something else": (6, lambda r: r.update(settles=4)),
+        "a recall of what was never told": (16, lambda r: r.update(recalls=5)),
+        "closing gives back too much": (
+            17,
+            lambda r: r["account"]["after"]["filters"]["everyone"].update(realised="3/10"),
+        ),
+        "a version skips one": (18, lambda r: [r.update(version=3), r["policy"]["tables"].update(patients=3)]),
+        "a policy changes on the side": (18, lambda r: r["policy"].update(suspended=True)),
+        "a new cap forgets the past": (
+            19,
+            lambda r: [
+                part["filters"]["everyone"].update(realised="0")
+                for part in (r["account"]["after"], r["account"]["lines"][0]["account"])
+            ],
+        ),
+        "a time is a number": (5, lambda r: r.update(at=1.5)),
+        "an unknown kind": (5, lambda r: r.update(kind="gift")),
+        "something is lost twice": (21, lambda r: r.update(settles=5)),
+    }
+
+    @pytest.mark.parametrize("forgery", FORGERIES)
+    def test_arithmetic_shows_that(self, file, forgery) -> None:
+        seq, change = self.FORGERIES[forgery]
+        records = [entry.record for entry in entries(file)]
+        change(records[seq - 1])
+        forge(file, records)
+        with Place.in_file(file).open() as ledger:
+            with pytest.raises(LedgerDamagedError) as found:
+                verify(ledger)
+            assert found.value.seq == seq
+
+    def test_the_charges_that_the_forgeries_are_about_are_where_they_are_thought_to_be(self, file) -> None:
+        kinds = {entry.seq: entry.record["kind"] for entry in entries(file)}
+        expected = {1: "population", 5: "charge", 6: "answer", 7: "charge", 14: "intent", 15: "outcome", 16: "recall"}
+        expected |= {17: "closing", 18: "policy", 19: "policy", 20: "charge", 21: "lost"}
+        assert {seq: kinds[seq] for seq in expected} == expected
+
+
+class TestExports:
+    @pytest.fixture
+    def export(self, file, quick_path):
+        with Place.in_file(file).open() as ledger:
+            receipt = export_json(ledger, quick_path / "out.jsonl")
+        return quick_path / "out.jsonl", receipt
+
+    def test_an_edited_line_is_named(self, export) -> None:
+        path, receipt = export
+        path.write_text(path.read_text("ascii").replace('"answer":"42"', '"answer":"43"', 1), "ascii")
+        with pytest.raises(LedgerDamagedError) as found:
+            check_export(path, [receipt])
+        assert found.value.seq == 6
+
+    def test_a_shortened_export_is_noticed(self, export) -> None:
+        path, _ = export
+        lines = path.read_text("ascii").splitlines(keepends=True)
+        path.write_text("".join(lines[:-2]), "ascii")
+        with pytest.raises(LedgerDamagedError, match="is missing"):
+            check_export(path)
+
+    def test_an_old_export_is_recognised_by_a_newer_receipt(self, export, file) -> None:
+        path, _ = export
+        with Place.in_file(file).open() as ledger:
+            newer = ask(ledger, "newer").receipt
+        with pytest.raises(LedgerRolledBackError, match="older than"):
+            check_export(path, [newer])
+
+    def test_a_broken_line_is_named(self, export) -> None:
+        path, _ = export
+        lines = path.read_text("ascii").splitlines(keepends=True)
+        path.write_text("".join([*lines[:4], "{\n", *lines[5:]]), "ascii")
+        with pytest.raises(LedgerDamagedError, match="cannot be read") as found:
+            check_export(path)
+        assert found.value.seq == 4
+
+    def test_another_file_is_no_export(self, quick_path) -> None:
+        (quick_path / "x").write_text("hello\n", "ascii")
+        with pytest.raises(ParameterError, match="is no export"):
+            check_export(quick_path / "x")

@@ -1,0 +1,310 @@
+"""What a ledger in PostgreSQL does beyond the contract: server settings, lost connections, crashes of the server."""
+
+from fractions import Fraction
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from lapwing.ledger import schema
+from lapwing.ledger.ledger import create_ledger, open_ledger
+from lapwing.ledger.postgres import PostgresDatabase
+from lapwing.ledger.verify import verify
+from lapwing.vocabulary.errors import (
+    BudgetExceededError,
+    LedgerDamagedError,
+    LedgerDurabilityError,
+    LedgerInDoubtError,
+    LedgerSchemaError,
+    LedgerUnwritableError,
+    ParameterError,
+    UnansweredError,
+)
+from ledger.clinic import SEED, Place, ask, opening, request, spent
+
+
+@pytest.fixture
+def place(database) -> Place:
+    return Place.in_postgres(database)
+
+
+class TestSettings:
+    def test_a_server_that_forgets_acknowledged_commits_is_refused(self, postgres) -> None:
+        with postgres.database() as dsn:
+            Place.in_postgres(dsn).clinic().close()
+            for weak in ("fsync=off", "full_page_writes=off"):
+                postgres.stop()
+                postgres.start(weak)
+                try:
+                    name = weak.split("=", maxsplit=1)[0]
+                    with pytest.raises(LedgerDurabilityError, match=f"{name} of .* is off.*set {name} = on") as refused:
+                        Place.in_postgres(dsn).open()
+                    assert refused.value.found == "off"
+                    with pytest.raises(LedgerDurabilityError):
+                        Place.in_postgres(dsn, schema="other").create()
+                finally:
+                    postgres.stop()
+                    postgres.start()
+
+    def test_commits_wait_for_the_disk_even_where_the_default_is_not_to(self, place, database) -> None:
+        with psycopg.connect(database, autocommit=True) as admin:
+            admin.execute(sql.SQL("alter database {} set synchronous_commit = off").format(_name(database)))
+        with place.clinic() as ledger:
+            writer = ledger.store._writer.open()
+            assert writer.execute("show synchronous_commit").fetchone() == ("on",)
+
+    def test_a_standby_cannot_be_charged(self, place, monkeypatch) -> None:
+        place.clinic().close()
+        shows = PostgresDatabase._shows
+        monkeypatch.setattr(PostgresDatabase, "_shows", staticmethod(lambda c, q: "recovery" not in q and shows(c, q)))
+        with pytest.raises(LedgerUnwritableError, match="is a standby"):
+            place.open()
+
+    def test_another_encoding_is_refused(self, postgres) -> None:
+        with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
+            admin.execute("create database latin encoding 'LATIN1' template template0")
+        try:
+            with pytest.raises(LedgerSchemaError, match="not UTF8"):
+                Place.in_postgres(postgres.dsn("latin")).create()
+        finally:
+            with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
+                admin.execute("drop database latin")
+
+
+class TestSchema:
+    def test_a_database_without_a_ledger_is_refused(self, place) -> None:
+        with pytest.raises(LedgerSchemaError, match="there is no ledger in schema lapwing"):
+            place.open()
+
+    def test_creating_never_overwrites(self, place) -> None:
+        place.clinic().close()
+        with pytest.raises(LedgerUnwritableError, match="exists already"):
+            place.create()
+
+    def test_two_ledgers_share_a_database_in_two_schemas(self, database) -> None:
+        with Place.in_postgres(database).clinic() as one, Place.in_postgres(database, schema="b").clinic() as two:
+            ask(one, epsilon="1/2")
+            assert (spent(one), spent(two)) == (Fraction(1, 2), 0)
+
+    def test_a_newer_ledger_is_refused(self, place, database) -> None:
+        place.clinic().close()
+        with psycopg.connect(database) as admin:
+            admin.execute("update lapwing.ledger set version = version + 1")
+        with pytest.raises(LedgerSchemaError, match="newer lapwing"):
+            place.open()
+
+    def test_an_older_ledger_is_brought_forward(self, place, monkeypatch) -> None:
+        with place.clinic() as ledger:
+            ask(ledger)
+            head = ledger.head()
+        step = schema.Migration(sqlite=(), postgres=("create table added (x integer)",))
+        monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, step))
+        with place.open() as ledger:
+            assert verify(ledger).head == head
+
+    def test_entries_are_never_changed_deleted_or_truncated(self, place, database) -> None:
+        place.clinic().close()
+        with psycopg.connect(database, autocommit=True) as admin:
+            for statement in ("update entries set body = '{}'", "delete from entries", "truncate entries"):
+                with pytest.raises(psycopg.errors.RaiseException, match="never changed"):
+                    admin.execute("set search_path = lapwing;" + statement)
+
+    def test_an_edited_entry_is_named(self, place, database) -> None:
+        with place.clinic() as ledger:
+            ask(ledger)
+        with psycopg.connect(database) as admin:
+            admin.execute("set search_path = lapwing")
+            admin.execute("alter table entries disable trigger all")
+            admin.execute("update entries set body = replace(body, '42', '43') where seq = 5")
+        with pytest.raises(LedgerDamagedError) as found:
+            place.open()
+        assert found.value.seq == 5
+
+    def test_a_dropped_table_is_damage(self, place, database) -> None:
+        with place.clinic() as ledger:
+            with psycopg.connect(database) as admin:
+                admin.execute("drop table lapwing.secrets")
+            with pytest.raises(LedgerDamagedError, match="secrets"):
+                ledger.streams.open(opening())
+
+    def test_a_name_that_is_no_schema_is_refused(self, database) -> None:
+        with pytest.raises(ParameterError, match="no plain name"):
+            PostgresDatabase(database, schema='x"; drop schema lapwing; --')
+
+    def test_an_address_is_enough_and_no_message_holds_the_password(self, postgres, database) -> None:
+        name = psycopg.conninfo.conninfo_to_dict(database)["dbname"]
+        address = f"postgresql://postgres:hunter2@/{name}?host={postgres.folder}"
+        create_ledger(address, name="2f1c").close()
+        with open_ledger(address) as ledger:
+            assert ledger.populations() == []
+            assert "hunter2" not in ledger.store.database.place
+
+
+class TestConnections:
+    def test_a_server_that_is_not_there_is_reported(self, quick_path) -> None:
+        nowhere = Place.in_postgres(f"host={quick_path} dbname=x")
+        for act in (nowhere.create, nowhere.open):
+            with pytest.raises(LedgerUnwritableError, match="cannot be used"):
+                act()
+
+    def test_a_user_who_may_only_read_charges_nothing(self, place, database, postgres) -> None:
+        place.clinic().close()
+        with psycopg.connect(database, autocommit=True) as admin:
+            admin.execute("create role reader login")
+            admin.execute("grant usage on schema lapwing to reader")
+            admin.execute("grant select on all tables in schema lapwing to reader")
+        name = psycopg.conninfo.conninfo_to_dict(database)["dbname"]
+        reader = Place.in_postgres(f"host={postgres.folder} user=reader dbname={name}")
+        try:
+            with reader.open() as ledger:
+                assert verify(ledger).entries == 3
+                with pytest.raises(LedgerUnwritableError, match="permission denied"):
+                    ledger.questions.charge(request("k1"))
+        finally:
+            with psycopg.connect(database, autocommit=True) as admin:
+                admin.execute("drop owned by reader")
+                admin.execute("drop role reader")
+
+    def test_a_full_disk_of_the_server_charges_nothing(self, place, monkeypatch) -> None:
+        with place.clinic() as ledger:
+            with monkeypatch.context() as full:
+
+                def fail(*_):
+                    raise psycopg.errors.DiskFull("could not extend file")
+
+                full.setattr(PostgresDatabase, "append", fail)
+                with pytest.raises(LedgerUnwritableError, match=r"could not extend file.*nothing was charged"):
+                    ledger.questions.charge(request("k1"))
+            ask(ledger, "k1")
+
+    def test_a_server_that_restarts_between_two_questions_is_found_again(self, place, postgres) -> None:
+        with place.clinic() as ledger:
+            ask(ledger, "k1")
+            postgres.stop()
+            with pytest.raises(LedgerUnwritableError, match="nothing was charged"):
+                ledger.questions.charge(request("k2"))
+            postgres.start()
+            ask(ledger, "k2")
+            assert spent(ledger) == Fraction(1, 5)
+
+    def test_a_server_that_comes_back_weaker_is_refused(self, place, postgres) -> None:
+        with place.clinic() as ledger:
+            ask(ledger, "k1")
+            postgres.stop()
+            postgres.start("fsync=off")
+            try:
+                with pytest.raises(LedgerDurabilityError):
+                    ledger.questions.charge(request("k2"))
+            finally:
+                postgres.stop()
+                postgres.start()
+
+    def test_a_connection_lost_before_the_commit_charges_nothing(self, place) -> None:
+        def hang_up_in_the_middle(ledger) -> None:
+            with ledger.chronicle.writing("charge") as book:
+                book.append("note", by="me", remark="never written")
+                _terminate(place, ledger)
+                book.append("note", by="me", remark="never written")
+
+        with place.clinic() as ledger:
+            with pytest.raises(LedgerUnwritableError, match="nothing was charged"):
+                hang_up_in_the_middle(ledger)
+            assert verify(ledger).entries == 3
+
+    @pytest.mark.parametrize("landed", [True, False], ids=["it landed", "it did not"])
+    def test_a_connection_lost_at_the_commit_is_in_doubt_and_the_key_finds_out(self, place, landed) -> None:
+        with place.clinic() as ledger:
+            _breaks_at_the_next_commit(ledger, landed=landed)
+            with pytest.raises(LedgerInDoubtError, match="counts as charged"):
+                ledger.questions.charge(request("k1"))
+            if landed:
+                with pytest.raises(UnansweredError):
+                    ledger.questions.charge(request("k1"))
+            else:
+                ask(ledger, "k1")
+            assert spent(ledger) == Fraction(1, 10)
+
+    @pytest.mark.parametrize("landed", [True, False], ids=["it landed", "it did not"])
+    def test_an_answer_whose_commit_was_lost_is_told_only_if_it_stands(self, place, landed) -> None:
+        with place.clinic() as ledger:
+            charged = ledger.questions.charge(request("k1"))
+            _breaks_at_the_next_commit(ledger, landed=landed)
+            with pytest.raises(LedgerInDoubtError):
+                ledger.questions.answer(charged.seq, "7")
+            assert ledger.questions.answer(charged.seq, "8").answer == ("7" if landed else "8")
+
+    def test_a_charge_that_is_overtaken_is_made_again_on_the_new_state(self, place, monkeypatch) -> None:
+        """Somebody else writes between the look at the chain and the append."""
+        with place.clinic() as ledger, place.open() as faster:
+            append = PostgresDatabase.append
+            overtaken = []
+
+            def append_late(self, connection, entry, before):
+                if not overtaken and '"request":"slow"' in entry.body:
+                    overtaken.append(entry.seq)
+                    ask(faster, "fast", epsilon="19/20")
+                return append(self, connection, entry, before)
+
+            monkeypatch.setattr(PostgresDatabase, "append", append_late)
+            with pytest.raises(BudgetExceededError, match="1/20 is left"):
+                ledger.questions.charge(request("slow"))
+            assert overtaken == [4]
+            assert spent(ledger) == Fraction(19, 20)
+
+    def test_a_lock_that_is_held_too_long_is_reported(self, database) -> None:
+        with Place.in_postgres(database, patience=0.1).clinic() as ledger:
+            with psycopg.connect(database) as other:
+                other.execute("select 1 from lapwing.ledger for update")
+                with pytest.raises(LedgerUnwritableError, match="lock timeout"):
+                    ledger.questions.charge(request())
+                other.rollback()
+            ask(ledger)
+
+    def test_no_acknowledged_charge_is_lost_in_a_crash_of_the_server(self, place, postgres) -> None:
+        with place.clinic(epsilon=100) as ledger:
+            told = [ask(ledger, f"k{i}").receipt for i in range(30)]
+            ledger.streams.open(opening())
+            ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
+            postgres.crash()
+            postgres.start()
+        with place.open(receipts=told) as ledger:
+            assert verify(ledger, told).receipts == 30
+            assert ledger.streams.stream("s").in_flight.sealed == SEED
+
+
+def _breaks_at_the_next_commit(ledger, *, landed: bool) -> None:
+    line = ledger.store._writer
+    line._connection = DeafConnection(line.open(), landed=landed)
+
+
+class DeafConnection:
+    """A connection that breaks when it commits, before or after the server has done so."""
+
+    def __init__(self, connection, *, landed: bool) -> None:
+        self._connection, self._landed, self._begun = connection, landed, False
+
+    @property
+    def closed(self) -> bool:
+        return self._connection.closed
+
+    def execute(self, statement, values=()):
+        self._begun |= statement == "BEGIN"
+        commits = statement == "COMMIT" or ("insert into entries" in statement and not self._begun)
+        if commits:
+            if self._landed:
+                self._connection.execute(statement, values)
+            self._connection.close()
+        return self._connection.execute(statement, values)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _terminate(place: Place, ledger) -> None:
+    (pid,) = ledger.store._writer.open().execute("select pg_backend_pid()").fetchone()
+    with psycopg.connect(place.database()._dsn, autocommit=True) as admin:
+        admin.execute("select pg_terminate_backend(%s)", (pid,))
+
+
+def _name(dsn: str) -> sql.Identifier:
+    return sql.Identifier(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])

@@ -1,0 +1,257 @@
+"""What a ledger in a file does beyond the contract: settings, schema, locks, full disks, read-only folders."""
+
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from contextlib import closing
+from fractions import Fraction
+
+import pytest
+
+from lapwing.ledger import schema
+from lapwing.ledger.sqlite import SqliteDatabase
+from lapwing.ledger.stream_records import Outcome, Status
+from lapwing.ledger.verify import verify
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerDurabilityError,
+    LedgerInDoubtError,
+    LedgerSchemaError,
+    LedgerUnwritableError,
+    UnansweredError,
+)
+from ledger.clinic import SECRET, Place, ask, opening, request, spent
+
+
+@pytest.fixture
+def path(quick_path):
+    return quick_path / "ledger.db"
+
+
+class Wrapped:
+    """A connection whose statements a test may change or refuse."""
+
+    def __init__(self, path, change) -> None:
+        self._connection, self._change = sqlite3.connect(path, isolation_level=None, check_same_thread=False), change
+
+    def execute(self, statement, values=()):
+        return self._connection.execute(self._change(statement) or statement, values)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class FailingDisk:
+    """A disk on which commits fail when told to, with or without having written."""
+
+    def __init__(self, *, landed: bool) -> None:
+        self.landed, self.fails = landed, False
+
+    def connect(self, path) -> Wrapped:
+        def fail(statement) -> None:
+            if statement == "COMMIT" and self.fails:
+                if self.landed:
+                    connection._connection.execute("COMMIT")
+                raise sqlite3.OperationalError("disk I/O error")
+
+        connection = Wrapped(path, fail)
+        return connection
+
+
+class TestSettings:
+    def test_commits_are_synced_and_deleted_bytes_overwritten_in_a_write_ahead_log(self, path) -> None:
+        Place.in_file(path).clinic().close()
+        connection = SqliteDatabase(path).connect()
+        shown = {
+            setting: connection.execute(f"pragma {setting}").fetchone()[0]
+            for setting in ("journal_mode", "synchronous", "secure_delete", "fullfsync")
+        }
+        connection.close()
+        assert shown == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "fullfsync": 1}
+
+    @pytest.mark.parametrize("setting", ["journal_mode = wal", "synchronous = full", "secure_delete = on"])
+    def test_a_setting_that_does_not_take_is_refused(self, path, setting) -> None:
+        Place.in_file(path).clinic().close()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("pragma journal_mode = delete")
+        weak = {"journal_mode = wal": "pragma journal_mode", "synchronous = full": "pragma synchronous = normal"}
+        weak["secure_delete = on"] = "pragma secure_delete = off"
+
+        def deaf(statement):
+            return weak[setting] if statement == f"pragma {setting}" else None
+
+        name = setting.split(" ", maxsplit=1)[0]
+        with pytest.raises(LedgerDurabilityError, match=f"{name} of .* could lose a charge; it must be") as refused:
+            Place.in_file(path, driver=lambda file: Wrapped(file, deaf)).open()
+        assert refused.value.found in {"delete", 1, 0}
+
+    def test_only_the_owner_may_read_the_file(self, path) -> None:
+        Place.in_file(path).clinic().close()
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+class TestSchema:
+    def test_a_foreign_database_is_refused_and_left_alone(self, path) -> None:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("create table mine (x)")
+        before = path.read_bytes()
+        with pytest.raises(LedgerSchemaError, match="no ledger of lapwing"):
+            Place.in_file(path).open()
+        assert path.read_bytes() == before
+
+    def test_a_newer_ledger_is_refused(self, path) -> None:
+        Place.in_file(path).clinic().close()
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("update ledger set version = version + 1")
+        with pytest.raises(LedgerSchemaError, match=r"newer lapwing \(schema 2, this one knows 1\); update lapwing"):
+            Place.in_file(path).open()
+
+    def test_an_older_ledger_is_brought_forward_and_keeps_its_chain(self, path, monkeypatch) -> None:
+        with Place.in_file(path).clinic() as ledger:
+            ask(ledger, "k1")
+            head = ledger.head()
+        step = schema.Migration(sqlite=("create table added (x integer) strict",), postgres=())
+        monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, step))
+        for _ in range(2):
+            with Place.in_file(path).open() as ledger:
+                assert ledger.head() == head
+                verify(ledger)
+        monkeypatch.undo()
+        with pytest.raises(LedgerSchemaError, match="newer"):
+            Place.in_file(path).open()
+
+    def test_a_step_that_fails_leaves_the_ledger_as_it_was(self, path, monkeypatch) -> None:
+        Place.in_file(path).clinic().close()
+        step = schema.Migration(sqlite=("create table added (x)", "create table added (x)"), postgres=())
+        with monkeypatch.context() as patched:
+            patched.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, step))
+            with pytest.raises(LedgerDamagedError, match="already exists"):
+                Place.in_file(path).open()
+        Place.in_file(path).open().close()
+
+    def test_creating_never_overwrites_and_leaves_nothing_half_made(self, path) -> None:
+        Place.in_file(path).clinic().close()
+        before = path.read_bytes()
+        with pytest.raises(LedgerUnwritableError, match=r"there is a ledger at .* already; open it"):
+            Place.in_file(path).create()
+        assert path.read_bytes() == before
+        assert [file.name for file in path.parent.iterdir()] == ["ledger.db"]
+
+
+class TestTrouble:
+    def test_a_lock_that_is_held_too_long_is_reported_and_nothing_is_charged(self, path) -> None:
+        with Place.in_file(path, patience=0.05).clinic() as ledger:
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("begin immediate")
+                with pytest.raises(LedgerUnwritableError, match=r"held its lock for too long.*nothing was charged"):
+                    ledger.questions.charge(request())
+            ask(ledger)
+
+    def test_a_full_disk_refuses_the_charge_and_recovers_when_there_is_space(self, path) -> None:
+        with Place.in_file(path).clinic() as ledger:
+            writer = ledger.store._writer.open()
+            (pages,) = writer.execute("pragma page_count").fetchone()
+            writer.execute(f"pragma max_page_count = {pages}")
+            with pytest.raises(LedgerUnwritableError, match="the disk is full"):
+                ledger.questions.charge(request("large", question="x" * 100_000))
+            assert spent(ledger) == 0
+            writer = ledger.store._writer.open()
+            writer.execute("pragma max_page_count = 1000000")
+            ask(ledger, "more", epsilon="1/1000")
+            verify(ledger)
+
+    @pytest.mark.parametrize("landed", [True, False], ids=["it landed", "it did not"])
+    def test_a_commit_that_fails_is_in_doubt_and_the_key_finds_out(self, path, landed) -> None:
+        Place.in_file(path).clinic().close()
+        disk = FailingDisk(landed=landed)
+        with Place.in_file(path, driver=disk.connect).open() as ledger:
+            disk.fails = True
+            with pytest.raises(LedgerInDoubtError, match="counts as charged"):
+                ledger.questions.charge(request("k1"))
+            disk.fails = False
+            if landed:
+                with pytest.raises(UnansweredError, match="charged and not answered yet"):
+                    ledger.questions.charge(request("k1"))
+            else:
+                ask(ledger, "k1")
+            assert spent(ledger) == Fraction(1, 10)
+            verify(ledger)
+
+    def test_an_interrupted_commit_leaves_a_ledger_that_goes_on(self, path) -> None:
+        def interrupt(statement) -> None:
+            if statement == "COMMIT" and armed:
+                armed.clear()
+                raise KeyboardInterrupt
+
+        armed = []
+        Place.in_file(path).clinic().close()
+        with Place.in_file(path, driver=lambda file: Wrapped(file, interrupt)).open() as ledger:
+            armed.append(True)
+            with pytest.raises(KeyboardInterrupt):
+                ledger.questions.charge(request("k1"))
+            ask(ledger, "k1")
+
+    def test_tidying_up_may_fail(self, path) -> None:
+        def full(statement) -> None:
+            if "wal_checkpoint" in statement:
+                raise sqlite3.OperationalError("disk I/O error")
+
+        Place.in_file(path).clinic().close()
+        with Place.in_file(path, driver=lambda file: Wrapped(file, full)).open() as ledger:
+            ledger.streams.open(opening())
+            assert ledger.streams.close("s").status is Status.CLOSED
+
+    def test_a_ledger_cannot_be_made_in_a_folder_that_is_not_there(self, path) -> None:
+        with pytest.raises(LedgerUnwritableError, match="No such file or directory"):
+            Place.in_file(path.parent / "nowhere" / "ledger.db").create()
+
+    def test_a_read_only_file_or_folder_is_refused_at_the_door(self, path) -> None:
+        """Run as an ordinary user: root may write anything."""
+        Place.in_file(path).clinic().close()
+        code = """
+            import os, sys
+            from pathlib import Path
+            from lapwing.ledger.ledger import open_ledger
+            from lapwing.vocabulary.errors import LedgerUnwritableError
+            if os.geteuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+            try:
+                open_ledger(Path(sys.argv[1]))
+            except LedgerUnwritableError as error:
+                print(error)
+        """
+        path.parent.chmod(0o755)
+        for mode, folder in ((0o444, 0o777), (0o666, 0o555)):
+            path.chmod(mode)
+            path.parent.chmod(folder)
+            run = [sys.executable, "-c", textwrap.dedent(code), str(path)]
+            shown = subprocess.run(run, check=True, capture_output=True, text=True, cwd="/")
+            path.parent.chmod(0o755)
+            assert "read-only" in shown.stdout, shown
+
+    def test_a_forked_process_opens_connections_of_its_own(self, path) -> None:
+        with Place.in_file(path).clinic() as ledger:
+            ask(ledger, "parent")
+            mine = ledger.store._writer.open()
+            ledger.store._writer._process = -1  # as if this were the child
+            ask(ledger, "child")
+            assert ledger.store._writer.open() is not mine
+            mine.close()
+
+
+class TestSecrets:
+    def test_nothing_of_a_closed_stream_is_left_in_any_file(self, path) -> None:
+        state, seed = bytes(range(64, 141)), bytes(range(180, 240))
+        with Place.in_file(path).clinic() as ledger:
+            ledger.streams.open(opening(sealed=state))
+            ledger.streams.intend("s", number=1, key="a", question="q", sealed=seed)
+            assert any(state in file.read_bytes() for file in path.parent.iterdir())
+            ledger.streams.decide("s", number=1, outcome=Outcome.NO, answer="no", sealed=SECRET)
+            ledger.streams.close("s")
+            files = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+        assert {"ledger.db", "ledger.db-wal"} <= files.keys()
+        for content in files.values():
+            for secret in (state, seed, SECRET):
+                assert secret[:32] not in content

@@ -1,0 +1,344 @@
+"""A ledger against a model of it that is kept apart: charges, answers, streams, failures and restarts, in any order.
+
+The model has its own book of what was spent and its own record of what was told. It never asks the ledger.
+"""
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from lapwing.ledger import faults
+from lapwing.ledger.questions import Released
+from lapwing.ledger.stream_records import Decision, Intent, Outcome, Status
+from lapwing.ledger.verify import verify
+from lapwing.vocabulary.errors import (
+    BudgetExceededError,
+    LedgerInDoubtError,
+    LedgerUnwritableError,
+    ParameterError,
+    RequestConflictError,
+    StreamBusyError,
+    StreamClosedError,
+    StreamHaltedError,
+    SuspendedError,
+    UnansweredError,
+)
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import SECRET, SEED, Place, opening, request, reserved, spent
+from postgres_server import where_there_is_room
+
+CAP = Fraction(2)
+OPENING, PRICE, YESES = Fraction(1, 10), Fraction(1, 5), 2
+
+analysts = st.sampled_from(["ana", "bob"])
+keys = st.sampled_from(["k1", "k2", "k3", "k4"])
+questions = st.sampled_from(["q1", "q2", "q3"])
+epsilons = st.sampled_from([Fraction(1, 10), Fraction(1, 4), Fraction(2, 3)])
+points = st.sampled_from([None, None, None, None, "begun", "written", "committed"])
+streams = st.sampled_from(["s1", "s2", "s3"])
+
+
+@dataclass
+class Asked:
+    """What the model knows of an idempotency key."""
+
+    what: object
+    seq: int = 0
+    told: str | None = None
+    lost: bool = False
+
+
+@dataclass
+class Flow:
+    """What the model knows of a stream."""
+
+    analyst: str
+    asked: int = 0
+    yeses: int = 0
+    status: Status = Status.OPEN
+    in_flight: tuple[str, tuple[str, int]] | None = None
+    told: dict[tuple[str, int], str] = field(default_factory=dict)
+    keys: dict[str, str | None] = field(default_factory=dict)
+
+
+@dataclass
+class Purse:
+    """An account of the model."""
+
+    cap: Fraction
+    spent: Fraction = Fraction(0)
+    held: Fraction = Fraction(0)
+
+    def fits(self, amount: Fraction) -> bool:
+        return self.spent + self.held + amount <= self.cap
+
+
+class Machine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = TemporaryDirectory(dir=where_there_is_room())
+        self.place = Place.in_file(Path(self.folder.name) / "ledger.db")
+        self.ledger = self.place.clinic(epsilon=CAP)
+        self.all, self.own = Purse(CAP), {"ana": Purse(CAP), "bob": Purse(CAP)}
+        self.version, self.suspended = 1, False
+        self.keys: dict[tuple[str, str], Asked] = {}
+        self.stored: dict[tuple[str, int], str] = {}
+        self.flows: dict[str, Flow] = {}
+        self.receipts = []
+
+    def teardown(self) -> None:
+        verify(self.ledger, self.receipts)
+        self.ledger.close()
+        self.folder.cleanup()
+
+    @contextmanager
+    def failing(self, act: str, point: str | None):
+        """Let the disk fail at a fault point; `happened` says whether what was done counts."""
+        faults._reached.clear()
+        os.environ[faults.VARIABLE] = f"{act}.{point}:full" if point else ""
+        try:
+            yield
+        finally:
+            os.environ.pop(faults.VARIABLE)
+
+    def attempt(self, act: str, point: str | None, call):
+        """Do something that should succeed, on a disk that may fail; return what came of it, and whether it counts."""
+        with self.failing(act, point):
+            if point is None:
+                return call(), True
+            with pytest.raises(LedgerInDoubtError if point == "committed" else LedgerUnwritableError):
+                call()
+            return None, point == "committed"
+
+    def pay(self, analyst: str, now: Fraction, later: Fraction = Fraction(0)) -> None:
+        for purse in (self.all, self.own[analyst]):
+            purse.spent += now
+            purse.held += later
+
+    def affordable(self, analyst: str, amount: Fraction) -> bool:
+        return self.all.fits(amount) and self.own[analyst].fits(amount)
+
+    @rule(analyst=analysts, key=keys, question=questions, epsilon=epsilons, point=points)
+    def charge(self, analyst, key, question, epsilon, point) -> None:
+        asked = request(key, analyst=analyst, question=question, epsilon=epsilon)
+        known = self.keys.get((analyst, key))
+        if known:
+            self.charge_again(asked, known, (question, epsilon))
+            return
+        if (question, self.version) in self.stored:
+            found, counts = self.attempt("charge", point, lambda: self.ledger.questions.charge(asked))
+            if counts:
+                told = self.stored[question, self.version]
+                assert found is None or found.answer == told
+                self.keys[analyst, key] = Asked((question, epsilon), told=told)
+            return
+        if self.suspended or not self.affordable(analyst, epsilon):
+            with pytest.raises(SuspendedError if self.suspended else BudgetExceededError):
+                self.ledger.questions.charge(asked)
+            return
+        found, counts = self.attempt("charge", point, lambda: self.ledger.questions.charge(asked))
+        if counts:
+            self.pay(analyst, epsilon)
+            seq = found.seq if found else self.ledger.head().seq
+            self.keys[analyst, key] = Asked((question, epsilon), seq=seq)
+
+    def charge_again(self, asked, known: Asked, what) -> None:
+        if known.what != what:
+            with pytest.raises(RequestConflictError):
+                self.ledger.questions.charge(asked)
+        elif known.told is None:
+            with pytest.raises(UnansweredError) as refused:
+                self.ledger.questions.charge(asked)
+            assert refused.value.lost == known.lost
+        else:
+            found = self.ledger.questions.charge(asked)
+            assert isinstance(found, Released)
+            assert found.answer == known.told
+
+    def open_charges(self) -> list[Asked]:
+        return [asked for asked in self.keys.values() if asked.seq and asked.told is None and not asked.lost]
+
+    @precondition(lambda self: self.open_charges())
+    @rule(data=st.data(), point=points)
+    def answer(self, data, point) -> None:
+        asked = data.draw(st.sampled_from(self.open_charges()))
+        told = f"answer to {asked.seq}"
+        found, counts = self.attempt("answer", point, lambda: self.ledger.questions.answer(asked.seq, told))
+        if counts:
+            asked.told = told
+            self.stored.setdefault((asked.what[0], self._version_of(asked)), told)
+        if found:
+            self.receipts.append(found.receipt)
+
+    def _version_of(self, asked: Asked) -> int:
+        with self.ledger.chronicle.reading() as book:
+            return book.entry(asked.seq).record["versions"]["patients"]
+
+    @precondition(lambda self: self.open_charges())
+    @rule(data=st.data(), point=points)
+    def lose(self, data, point) -> None:
+        asked = data.draw(st.sampled_from(self.open_charges()))
+        _, counts = self.attempt("lose", point, lambda: self.ledger.questions.lose(asked.seq))
+        asked.lost = counts
+
+    @rule(point=points)
+    def advance(self, point) -> None:
+        _, counts = self.attempt("version", point, lambda: self.ledger.custody.advance_version("clinic", "patients"))
+        self.version += counts
+
+    @rule(analyst=analysts, cap=st.sampled_from([Fraction(1, 2), Fraction(1), CAP]), point=points)
+    def allow(self, analyst, cap, point) -> None:
+        purse = self.own[analyst]
+        allowance = PureDP(epsilon=cap)
+        if purse.spent + purse.held > cap:
+            with pytest.raises(ParameterError, match="does not cover"):
+                self.ledger.custody.set_allowance("clinic", analyst, allowance)
+            return
+        try:
+            _, counts = self.attempt(
+                "policy", point, lambda: self.ledger.custody.set_allowance("clinic", analyst, allowance)
+            )
+        except ParameterError as refused:  # the history did not fit in its own order, although the balance does
+            assert "does not cover" in str(refused)  # noqa: PT017
+            return
+        if counts:
+            purse.cap = cap
+
+    @rule()
+    def suspend_or_resume(self) -> None:
+        act = self.ledger.custody.resume if self.suspended else self.ledger.custody.suspend
+        act("clinic")
+        self.suspended = not self.suspended
+
+    @rule(name=streams, analyst=analysts, point=points)
+    def open_stream(self, name, analyst, point) -> None:
+        wanted = opening(name, opening=OPENING, price=PRICE, yeses=YESES, analyst=analyst)
+        flow = self.flows.get(name)
+        if flow:
+            if flow.analyst == analyst:
+                assert self.ledger.streams.open(wanted).asked == flow.asked
+            else:
+                with pytest.raises(ParameterError, match="is a stream of this ledger already"):
+                    self.ledger.streams.open(wanted)
+            return
+        if self.suspended or not self.affordable(analyst, OPENING + YESES * PRICE):
+            with pytest.raises(SuspendedError if self.suspended else BudgetExceededError):
+                self.ledger.streams.open(wanted)
+            return
+        _, counts = self.attempt("open", point, lambda: self.ledger.streams.open(wanted))
+        if counts:
+            self.pay(analyst, OPENING, YESES * PRICE)
+            self.flows[name] = Flow(analyst)
+
+    @precondition(lambda self: self.flows)
+    @rule(data=st.data(), question=questions, point=points)
+    def intend(self, data, question, point) -> None:
+        name = data.draw(st.sampled_from(sorted(self.flows)))
+        flow = self.flows[name]
+        key = f"{name} {flow.asked + 1} {question}"
+
+        def act():
+            return self.ledger.streams.intend(name, number=flow.asked + 1, key=key, question=question, sealed=SEED)
+
+        if key in flow.keys:
+            found = act()
+            assert isinstance(found, Decision)
+            assert found.answer == flow.keys[key]
+        elif (question, self.version) in flow.told:
+            found, counts = self.attempt("intend", point, act)
+            told = flow.told[question, self.version]
+            assert found is None or found.answer == told
+            if counts:
+                flow.keys[key] = told
+        elif flow.status is not Status.OPEN:
+            with pytest.raises(StreamHaltedError if flow.status is Status.HALTED else StreamClosedError):
+                act()
+        elif self.suspended:
+            with pytest.raises(SuspendedError):
+                act()
+        elif flow.in_flight:
+            with pytest.raises(StreamBusyError):
+                act()
+        else:
+            found, counts = self.attempt("intend", point, act)
+            assert found is None or isinstance(found, Intent)
+            if counts:
+                flow.asked += 1
+                flow.in_flight = key, (question, self.version)
+
+    def in_flight(self) -> list[str]:
+        return [name for name, flow in sorted(self.flows.items()) if flow.in_flight]
+
+    @precondition(lambda self: self.in_flight())
+    @rule(data=st.data(), outcome=st.sampled_from(Outcome), point=points)
+    def decide(self, data, outcome, point) -> None:
+        name = data.draw(st.sampled_from(self.in_flight()))
+        flow = self.flows[name]
+        answer = None if outcome is Outcome.LOST else f"{outcome.value} {flow.asked}"
+
+        def act():
+            return self.ledger.streams.decide(name, number=flow.asked, outcome=outcome, answer=answer, sealed=SECRET)
+
+        found, counts = self.attempt("decide", point, act)
+        if not counts:
+            return
+        key, asked = flow.in_flight
+        flow.keys[key] = answer
+        if answer:
+            flow.told[asked] = answer
+        flow.in_flight = None
+        if outcome is not Outcome.NO:
+            flow.yeses += 1
+            self.pay(flow.analyst, PRICE, -PRICE)
+        if flow.yeses == YESES:
+            flow.status = Status.HALTED
+        if found:
+            assert (found.outcome, found.answer, found.status) == (outcome, answer, flow.status)
+            self.receipts.append(found.receipt)
+
+    @precondition(lambda self: any(flow.status is Status.OPEN for flow in self.flows.values()))
+    @rule(data=st.data(), forfeit=st.booleans(), point=points)
+    def end(self, data, forfeit, point) -> None:
+        name = data.draw(st.sampled_from([n for n, flow in sorted(self.flows.items()) if flow.status is Status.OPEN]))
+        flow = self.flows[name]
+        unused = (YESES - flow.yeses) * PRICE
+        if forfeit:
+            _, counts = self.attempt("forfeit", point, lambda: self.ledger.streams.forfeit(name))
+        elif flow.in_flight:
+            with pytest.raises(StreamBusyError):
+                self.ledger.streams.close(name)
+            return
+        else:
+            _, counts = self.attempt("close", point, lambda: self.ledger.streams.close(name))
+        if counts:
+            self.pay(flow.analyst, unused if forfeit else Fraction(0), -unused)
+            if flow.in_flight:
+                flow.keys[flow.in_flight[0]] = None
+            flow.status, flow.in_flight = Status.CLOSED, None
+
+    @rule()
+    def restart(self) -> None:
+        self.ledger.close()
+        self.ledger = self.place.open(receipts=self.receipts)
+
+    @invariant()
+    def the_ledger_says_what_the_model_says(self) -> None:
+        assert (spent(self.ledger), reserved(self.ledger)) == (self.all.spent, self.all.held)
+        assert self.all.spent + self.all.held <= CAP
+
+    @invariant()
+    def what_has_no_end_is_listed(self) -> None:
+        assert {left.seq for left in self.ledger.questions.unsettled()} == {a.seq for a in self.open_charges()}
+        assert {intent.stream for intent in self.ledger.streams.unsettled()} == set(self.in_flight())
+
+
+TestLedgerAgainstItsModel = Machine.TestCase
+TestLedgerAgainstItsModel.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)

@@ -1,0 +1,182 @@
+"""The catalogue of bad questions: each is refused before anything is charged, and says what to write instead."""
+
+from fractions import Fraction
+
+import pytest
+
+from lapwing.queries.asking import at_least, count, count_rows, mean, quantiles, top, total
+from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError, ParameterError
+from lapwing.vocabulary.guarantee import PureDP
+from session.clinic import FixedNumber, door, new_ledger, spent
+
+PRICES = {
+    "P1 zero": {"epsilon": 0},
+    "P2 minus zero": {"epsilon": -0.0},
+    "P3 negative": {"epsilon": -1},
+    "P4 not a number": {"epsilon": float("nan")},
+    "P5 written not a number": {"epsilon": "NaN"},
+    "P6 infinite": {"epsilon": float("inf")},
+    "P6 too large for a float": {"epsilon": "1e400"},
+    "P7 true": {"epsilon": True},
+    "P7 a word": {"epsilon": "much"},
+    "P8 denormal": {"epsilon": 5e-324},
+    "P8 tiny": {"epsilon": "1e-30"},
+    "P10 huge": {"epsilon": 1e308},
+    "P10 no privacy at all": {"epsilon": 1000},
+    "P11 delta negative": {"epsilon": 1, "delta": -1},
+    "P11 delta one": {"epsilon": 1, "delta": 1},
+    "P11 delta nan": {"epsilon": 1, "delta": float("nan")},
+    "P12 delta zero": {"epsilon": 1, "delta": 0},
+    "P12 delta on a pure budget": {"epsilon": 1, "delta": "1e-6"},
+    "P12 rho on a pure budget": {"rho": 1},
+    "P22 many digits": {"epsilon": "0." + "1" * 5000},
+    "no price": {},
+    "two prices": {"epsilon": 1, "within": 10},
+    "within nothing": {"within": 0},
+    "within less than nothing": {"within": -5},
+    "within nan": {"within": float("nan")},
+    "confidence as a percentage": {"within": 5, "confidence": 95},
+    "confidence of one": {"within": 5, "confidence": 1},
+    "a list": {"epsilon": [1]},
+    "none": {"epsilon": None},
+}
+
+QUESTIONS = {
+    "P13 bounds the wrong way round": lambda: total("patients", "clip(age, 9, 1)"),
+    "P15 bounds are words": lambda: total("patients", "clip(age, 'a', 'b')"),
+    "P16 bounds beyond the grid": lambda: total("patients", f"clip(age, 0, {2**63})"),
+    "P18 no rows": lambda: count_rows("visits", max_rows=0),
+    "P18 minus one row": lambda: count_rows("visits", max_rows=-1),
+    "P18 half a row": lambda: count_rows("visits", max_rows=1.5),
+    "P18 absurd rows": lambda: count_rows("visits", max_rows=10**30),
+    "Q2 injection in a table": lambda: count("patients; drop table patients"),
+    "Q2 injection in a column": lambda: count("patients", "age; drop table patients"),
+    "Q3 division": lambda: count("patients", "1/age > 2"),
+    "Q3 cast": lambda: count("patients", "cast(city as int) = 1"),
+    "Q3 regex": lambda: count("patients", "city ~ 'a.*'"),
+    "Q4 error": lambda: count("patients", "error('x')"),
+    "Q4 sleep": lambda: count("patients", "sleep_ms(100) = 1"),
+    "Q4 random": lambda: count("patients", "random() < 0.5"),
+    "Q4 now": lambda: count("patients", "now() > 1"),
+    "Q5 file": lambda: count("patients", "age in (select * from read_csv('/etc/passwd'))"),
+    "Q6 sum without bounds": lambda: total("patients", "id"),
+    "Q8 distinct without a bound": lambda: count("visits", by="kind"),
+    "Q10 group by the person": lambda: count("patients", by="id"),
+    "Q16 too many cells": lambda: count("visits", by=["kind"] * 18, max_groups=1),
+    "Q19 no quantile": lambda: quantiles("patients", "age", []),
+    "Q19 a quantile of one": lambda: quantiles("patients", "age", [1]),
+    "Q19 too many candidates": lambda: quantiles("patients", "age", "0.5", cells=10**7),
+    "Q20 a number beyond the column": lambda: at_least(2**70, "patients"),
+    "Q21 text against a number": lambda: count("patients", "age = 'old'"),
+    "an unknown table": lambda: count("doctors"),
+    "an unknown column": lambda: count("patients", "shoe_size > 40"),
+    "a threshold outside a stream": lambda: at_least(200, "patients"),
+    "more tops than there are": lambda: top("visits", "kind", 3),
+    "the mean of a word": lambda: mean("patients", "city"),
+    "no question at all": lambda: 17,
+    "the class of one": lambda: count,
+}
+
+SELECTS = {
+    "Q1 not a question": "drop table patients",
+    "Q1 two statements": "select count(*) from patients; select count(*) from visits",
+    "Q5 copy": "copy patients to 'out.csv'",
+    "Q7 maximum": "select max(age) from patients",
+    "Q11 nested": "select count(*) from (select avg(age) from patients)",
+    "Q11 having": "select sex, count(*) from patients group by sex having count(*) > 10",
+    "Q12 join": "select count(*) from patients join visits using (id)",
+    "Q13 union": "select count(*) from patients union select count(*) from visits",
+    "Q18 deep": "select count(*) from patients where " + "(" * 5000 + "age = 1" + ")" * 5000,
+    "Q24 explain": "explain select count(*) from patients",
+    "names and rows": "select sex, age from patients",
+}
+
+
+@pytest.fixture
+def clinic(quick_path):
+    with new_ledger(quick_path, PureDP(epsilon=Fraction(2000))) as ledger:
+        yield door(ledger, FixedNumber(7))
+        assert spent(ledger) == 0
+        assert ledger.head().seq == 3, "a refused question left an entry"
+
+
+@pytest.mark.parametrize("offer", PRICES.values(), ids=PRICES)
+def test_a_bad_price_is_refused_free_of_charge(clinic, offer) -> None:
+    for act in (clinic.ask, clinic.preview, clinic.rehearse):
+        with pytest.raises(ParameterError) as refused:
+            act(count("patients"), **offer)
+        assert ";" in str(refused.value), "a refusal says what to do"
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_a_bad_question_is_refused_free_of_charge(clinic, question) -> None:
+    for act in (clinic.ask, clinic.preview, clinic.rehearse):
+        with pytest.raises(BadQuestionError):
+            act(question(), epsilon=1)
+
+
+@pytest.mark.parametrize("text", SELECTS.values(), ids=SELECTS)
+def test_a_bad_select_is_refused_free_of_charge(clinic, text) -> None:
+    with pytest.raises(BadQuestionError):
+        clinic.sql(text, epsilon=1)
+    with pytest.raises(BadQuestionError):
+        clinic.ask(text, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"yeses": 0},
+        {"yeses": -1},
+        {"yeses": 10**9},
+        {"yeses": 1.5},
+        {"at_least": float("nan")},
+        {"at_least": -1},
+        {"at_least": 2**70},
+        {"at_least": "2.5"},
+        {"epsilon": 0},
+        {"epsilon": "1e-30"},
+        {"epsilon": 1e308},
+        {"table": "doctors"},
+    ],
+    ids=str,
+)
+def test_a_bad_stream_is_refused_free_of_charge(clinic, terms) -> None:
+    """P23 of the catalogue."""
+    with pytest.raises(BadQuestionError):
+        clinic.stream(**{"at_least": 200, "yeses": 5, "epsilon": 1, **terms})
+
+
+def test_more_than_is_left_is_refused_free_of_charge(quick_path) -> None:
+    """P9, with an allowance that is smaller than the cap."""
+    with new_ledger(quick_path) as ledger:
+        ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1)))
+        refuse_two(door(ledger, FixedNumber(7)))
+        assert spent(ledger) == 0
+
+
+def refuse_two(clinic) -> None:
+    with pytest.raises(BudgetError, match="asked for epsilon 2, but 1 is left"):
+        clinic.ask(count("patients"), epsilon=2)
+    with pytest.raises(BudgetError, match="asked for epsilon 2, but 1 is left"):
+        clinic.stream(at_least=200, yeses=5, epsilon=2)
+
+
+def test_nobody_can_hand_in_a_sensitivity_or_a_seed(clinic) -> None:
+    """P19, P21 and P24: no such words exist."""
+    for word in ("sensitivity", "seed", "scale", "noise"):
+        with pytest.raises(TypeError):
+            clinic.ask(count("patients"), epsilon=1, **{word: 1})
+
+
+def test_one_person_may_be_asked_about_at_the_same_price_and_noise(clinic) -> None:
+    """Q14: refusing would itself tell."""
+    one, all_ = count("patients", "age = 7 and city = 'city 1'"), count("patients")
+    events = {clinic.preview(question, epsilon="0.1").asked.event for question in (one, all_)}
+    assert len(events) == 1
+
+
+@pytest.mark.parametrize("key", ["", " " * 3, "x" * 500, "\x00", 17], ids=repr)
+def test_a_bad_key_is_refused_free_of_charge(clinic, key) -> None:
+    with pytest.raises(LapwingError):
+        clinic.ask(count("patients"), epsilon=1, key=key)

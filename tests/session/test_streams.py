@@ -1,0 +1,263 @@
+"""Streams at the door: what they cost, that they survive, and that nobody gets more than was paid for."""
+
+import threading
+from fractions import Fraction
+
+import pytest
+
+from lapwing.ledger.stream_records import Status
+from lapwing.ledger.verify import verify
+from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.session import Session
+from lapwing.streams import Verdict
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import (
+    BadQuestionError,
+    EngineError,
+    ParameterError,
+    SealBrokenError,
+    StreamClosedError,
+    StreamError,
+    StreamHaltedError,
+    UnansweredError,
+)
+from lapwing.vocabulary.guarantee import ConcentratedDP
+from session.clinic import Broken, FixedNumber, door, new_ledger, population, same_ledger, spent
+from session.real_tables import Tables
+
+TERMS = {"at_least": 200, "yeses": 3, "epsilon": 1}
+MECHANISM = SparseVector(epsilon=1, yeses=3, threshold=200, moves=Movement.of_counts(Adjacency.ADD_REMOVE))
+FAR_ABOVE, FAR_BELOW = FixedNumber(10_000), FixedNumber(-10_000)
+
+
+def test_a_stream_is_paid_by_its_yeses(ledger) -> None:
+    clinic = door(ledger, FAR_BELOW)
+    with clinic.stream(**TERMS) as stream:
+        assert spent(ledger) == 1, "all of it is held while it is open"
+        answers = [stream.ask(f"age = {age}") for age in range(20)]
+        assert {answer.verdict for answer in answers} == {Verdict.BELOW}
+        assert not any(answers)
+        assert {(answer.price, answer.gap, answer.yeses_left) for answer in answers} == {(0, None, 3)}
+        assert stream.spent == MECHANISM.threshold_epsilon
+    assert spent(ledger) == MECHANISM.threshold_epsilon
+    with pytest.raises(StreamClosedError):
+        stream.ask("age = 99")
+    verify(ledger)
+
+
+def test_a_yes_comes_with_its_gap_and_its_price_and_the_last_one_halts(ledger) -> None:
+    stream = door(ledger, FAR_ABOVE).stream(**TERMS)
+    answers = [stream.ask(f"age = {age}") for age in range(3)]
+    assert all(answers)
+    assert [answer.yeses_left for answer in answers] == [2, 1, 0]
+    assert {answer.price for answer in answers} == {MECHANISM.yes_price}
+    assert all(abs(answer.gap - 9800) < 500 for answer in answers)
+    assert str(answers[0]) == f"ABOVE, by about {answers[0].gap}"
+    assert spent(ledger) == 1
+    with pytest.raises(StreamHaltedError, match="all the 3 yeses"):
+        stream.ask("age = 3")
+    assert stream.ask("age = 2") == answers[2], "what was answered stays answered, after the halt too"
+    verify(ledger)
+
+
+def test_the_same_question_in_the_same_stream_is_free_and_the_same(ledger) -> None:
+    stream = door(ledger, FixedNumber(200)).stream(**TERMS)
+    first = stream.ask("age = 1 and sex = 'M'")
+    for _ in range(20):
+        again = stream.ask("sex = 'M' and age = 1")
+        assert (again.verdict, again.gap, again.receipt) == (first.verdict, first.gap, first.receipt)
+    assert stream.record.asked == 1
+
+
+def test_a_key_serves_one_question(ledger) -> None:
+    stream = door(ledger, FAR_BELOW).stream(**TERMS)
+    assert stream.ask("age = 1", key="k").receipt == stream.ask("age = 1", key="k").receipt
+    with pytest.raises(BadQuestionError, match="belongs to another request"):
+        stream.ask("age = 2", key="k")
+
+
+def test_a_question_may_ask_for_another_number_of_people(ledger) -> None:
+    stream = door(ledger, FixedNumber(10_000)).stream(**TERMS)
+    assert not stream.ask("age = 1", at_least=10**6)
+    assert stream.ask("age = 1", at_least=10).threshold == 10
+
+
+def test_a_stream_goes_on_in_another_process(quick_path, ledger) -> None:
+    stream = door(ledger, FAR_ABOVE).stream(**TERMS, name="mine")
+    first = stream.ask("age = 1")
+    with same_ledger(quick_path) as other:
+        resumed = door(other, FAR_ABOVE).resume("mine")
+        assert resumed.ask("age = 1").receipt == first.receipt
+        assert resumed.ask("age = 2").yeses_left == 1
+    assert stream.ask("age = 3").yeses_left == 0
+    with same_ledger(quick_path) as other:
+        verify(other)
+
+
+def test_a_stream_belongs_to_its_analyst(ledger) -> None:
+    door(ledger, FAR_ABOVE).stream(**TERMS, name="mine")
+    with pytest.raises(ParameterError, match="is not in this ledger"):
+        door(ledger, FAR_ABOVE, analyst="bob").resume("mine")
+    with pytest.raises(ParameterError, match="is not in this ledger"):
+        door(ledger, FAR_ABOVE).resume("another")
+
+
+def test_two_threads_at_the_boundary_get_one_last_yes(ledger) -> None:
+    stream = door(ledger, FAR_ABOVE).stream(**{**TERMS, "yeses": 1})
+    told: list[object] = []
+
+    def ask(age: int) -> None:
+        try:
+            told.append(stream.ask(f"age = {age}").verdict)
+        except StreamError as refused:
+            told.append(type(refused))
+
+    threads = [threading.Thread(target=ask, args=(age,)) for age in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told.count(Verdict.ABOVE) == 1
+    assert len(told) == 6
+    assert spent(ledger) == 1
+    verify(ledger)
+
+
+def test_a_lost_answer_costs_what_a_yes_costs_and_says_nothing(ledger) -> None:
+    told = []
+    stream = door(ledger, Broken()).stream(**TERMS)
+    stream._on_failure = told.append
+    with pytest.raises(EngineError) as failed:
+        stream.ask("age = 1", key="k")
+    assert failed.value.__context__ is None
+    assert "123456789" in str(told[0])
+    assert stream.record.used == 1
+    assert stream.yeses_left == 2
+    with pytest.raises(UnansweredError, match="was lost after it was charged"):
+        stream.ask("age = 1", key="k")
+    stream.close()
+    assert spent(ledger) == MECHANISM.threshold_epsilon + MECHANISM.yes_price
+    verify(ledger)
+
+
+def in_flight(ledger, seconds: FixedNumber = FAR_ABOVE) -> Session:
+    """A stream whose first question was left in flight: its process died after the intent."""
+    clinic = door(ledger, seconds)
+    stream = clinic.stream(**TERMS, name="mine")
+
+    class Died(BaseException):
+        pass
+
+    def die(_: object) -> None:
+        raise Died
+
+    stream._decided = die
+    with pytest.raises(Died):
+        stream.ask("age = 1", key="k")
+    return clinic
+
+
+def test_what_a_dead_process_left_in_flight_is_decided_with_its_own_seed(ledger) -> None:
+    resumed = in_flight(ledger).resume("mine")
+    assert resumed.record.in_flight is None
+    assert resumed.ask("age = 1", key="k").verdict is Verdict.ABOVE
+    assert resumed.record.asked == 1
+
+
+def test_a_process_that_comes_second_tells_what_the_first_one_committed(ledger) -> None:
+    """Both decide the same question; also where the first outcome halted the stream and its secrets are gone."""
+    clinic = in_flight(ledger, FixedNumber(10_000))
+    slow = clinic._stream("mine")
+    intent = slow.record.in_flight
+    first = clinic.resume("mine").ask("age = 1", key="k")
+    assert slow._answer(slow._decided(intent)).receipt == first.receipt
+    for age in (2, 3):
+        clinic._stream("mine").ask(f"age = {age}")
+    assert slow.record.status is Status.HALTED
+    assert slow._answer(slow._decided(intent)).receipt == first.receipt
+
+
+def test_another_question_settles_the_one_in_flight_first(ledger) -> None:
+    clinic = in_flight(ledger)
+    stream = clinic._stream("mine")
+    assert stream.ask("age = 2").question == 2
+    assert stream.ask("age = 1", key="k").question == 1
+
+
+def test_what_is_in_flight_is_lost_when_the_data_moved_on(ledger) -> None:
+    tables = Tables()
+    clinic = in_flight(ledger, tables)
+    ledger.custody.advance_version("clinic", "patients")
+
+    def moved(versions) -> None:
+        if versions["patients"] != 2:
+            raise ValueError("the tables have moved on")
+
+    tables.engine = moved
+    with pytest.raises(EngineError):
+        clinic.resume("mine")
+    record = ledger.streams.stream("mine")
+    assert (record.used, record.in_flight, record.status) == (1, None, Status.OPEN)
+
+
+def test_without_its_key_a_stream_is_closed_at_its_full_price(ledger) -> None:
+    in_flight(ledger)
+    stranger = Session(population(), ledger, FAR_ABOVE, analyst="ana", key=bytes(32))
+    with pytest.raises(SealBrokenError):
+        stranger.resume("mine")
+    assert ledger.streams.stream("mine").status is Status.CLOSED
+    assert spent(ledger) == 1
+    verify(ledger)
+
+
+def test_a_seed_of_another_question_is_not_taken(ledger) -> None:
+    clinic = door(ledger, FAR_ABOVE)
+    stream = clinic.stream(**TERMS)
+    label = stream._label
+    stream._label = lambda number: label(number + 1)
+    intent = stream._ledger.streams.intend
+    stream._ledger.streams.intend = lambda *given, **named: (setattr(stream, "_label", label), intent(*given, **named))[
+        1
+    ]
+    with pytest.raises(SealBrokenError):
+        stream.ask("age = 1")
+    assert stream.record.status is Status.CLOSED
+
+
+def test_under_a_budget_of_rho_all_is_paid_at_the_opening(quick_path) -> None:
+    with new_ledger(quick_path, ConcentratedDP(rho=Fraction(2))) as ledger:
+        clinic = door(ledger, FAR_BELOW)
+        with clinic.stream(**TERMS) as stream:
+            held = clinic.standing().left
+            assert not stream.ask("age = 1")
+        assert clinic.standing().left == held < 2
+
+
+def test_what_a_stream_does_is_known_beforehand(ledger) -> None:
+    stream = door(ledger, FAR_BELOW).stream(**TERMS)
+    assert stream.chance_of_yes(100) < 0.01
+    assert stream.chance_of_yes(260) > 0.99
+    assert stream.margin(20) == MECHANISM.margin("0.95", questions=20)
+    assert repr(stream) == f"<stream {stream.name!r}: 0 of 3 yeses given>"
+
+
+def test_a_stream_reads_real_tables(clinic) -> None:
+    with clinic.stream(at_least=100, yeses=4, epsilon=8) as stream:
+        assert stream.ask("sex = 'M'")
+        assert not stream.ask("age < 10 and survivor")
+        assert stream.ask("has(visits, kind = 'ER')")
+
+
+def test_no_secret_of_a_stream_is_in_the_ledger_file(quick_path) -> None:
+    """The noise of the threshold is sealed at one length, and nothing of it is left after the end."""
+    with new_ledger(quick_path) as ledger:
+        clinic = door(ledger, FAR_BELOW)
+        lengths = set()
+        for number in range(8):
+            with clinic.stream(at_least=10, yeses=1, epsilon="1/8", name=f"s{number}") as stream:
+                lengths.add(len(stream.record.sealed))
+                stream.ask("age = 1")
+                lengths.add(len(stream.record.sealed))
+            assert stream.record.sealed is None
+        assert len(lengths) == 1
