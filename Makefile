@@ -42,19 +42,19 @@ lock: .venv/run      ## choose new versions of what lapwing stands on
 	$(BIN)/uv pip compile --quiet --universal --upgrade --no-header --no-annotate --all-extras --group dev \
 	  pyproject.toml -o constraints.txt
 
-clean:      ## forget both environments
-	rm -rf .venv .venv-peers
+clean:      ## forget all environments
+	rm -rf .venv .venv-*
 
 .venv/run: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo 'Python 3.11 or newer not found. Install it, or say: make PYTHON=/path/to/python'; exit 1; }
 	@echo 'Setting up .venv (once)'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
-	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e .
+	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots]'
 	@touch $@
 
 .venv/dev: .venv/run
-	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[postgres]' --group dev
+	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots,postgres,spark]' --group dev
 	@touch $@
 
 # Peers are yardsticks: they never share an environment with the product.
@@ -62,4 +62,11 @@ clean:      ## forget both environments
 	@echo 'Setting up .venv-peers (once)'
 	@$(PYTHON) -m venv .venv-peers
 	@$(INSTALL) --python $(PEERS)/python -e '.[postgres]' -r benchmarks/peers.txt
+	@touch $@
+
+# Peers that quarrel with the others. One that cannot be installed here is left out, and the benchmark says so.
+.venv-%/ready: .venv/run benchmarks/peers-%.txt
+	@echo 'Setting up .venv-$* (once)'
+	@$(PYTHON) -m venv .venv-$*
+	@$(INSTALL) --python .venv-$*/bin/python -r benchmarks/peers-$*.txt || echo '$* cannot be installed here'
 	@touch $@
