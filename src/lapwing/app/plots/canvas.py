@@ -1,0 +1,83 @@
+"""The one style of all pictures, and how they are written: SVG or PNG, the same bytes for the same numbers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from lapwing.vocabulary.errors import ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMATS: Final = (".svg", ".png")
+INK, ACCENT, SECOND, QUIET = "#22313f", "#0f766e", "#c2410c", "#94a3b8"
+"""What is said, what is meant to be seen first, what it is compared with, and what is only there for orientation."""
+_STYLE: Final = {
+    "figure.figsize": (7.2, 4.2),
+    "figure.dpi": 120,
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.grid": True,
+    "grid.color": "#e2e8f0",
+    "legend.frameon": False,
+    "svg.hashsalt": "lapwing",
+}
+
+
+@contextmanager
+def canvas(path: str | Path, *, title: str, x: str, y: str) -> "Iterator[Axes]":
+    """Draw on what this gives, and find it in the file afterwards.
+
+    Parameters
+    ----------
+    path : where to write, ending in .svg or .png
+    title : the one thing the picture says, as a sentence
+    x, y : what the axes measure, with the unit
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "line.svg"
+    >>> with canvas(file, title="A line rises", x="time (days)", y="height") as axes:
+    ...     _ = axes.plot([0, 1], [0, 1])
+    >>> file.stat().st_size > 1000
+    True
+    """
+    file = checked_path(path)
+    try:
+        from matplotlib import rc_context  # noqa: PLC0415 - half a second, and an extra
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError:
+        raise ParameterError(
+            "plot", str(path), reason="needs matplotlib", remedy="pip install 'lapwing[plots]', or leave it out"
+        ) from None
+    with rc_context(_STYLE):  # type: ignore[arg-type]  # the stubs list every key by name
+        figure = Figure(layout="constrained")
+        axes = figure.add_subplot()
+        axes.set(title=title, xlabel=x, ylabel=y)
+        yield axes
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend()
+        figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else {})
+
+
+def checked_path(path: str | Path) -> Path:
+    """Return where to write a picture, unless it is no place or no format for one; before any work is done."""
+    file = Path(path)
+    if file.suffix.lower() not in FORMATS:
+        raise ParameterError("plot", str(path), reason="is neither .svg nor .png", remedy="name it funnel.svg, say")
+    if not file.parent.is_dir():
+        raise ParameterError(
+            "plot", str(path), reason="is in a folder that is not there", remedy=f"mkdir -p {file.parent} first"
+        )
+    return file
