@@ -216,12 +216,12 @@ def cohorts(goals: Goals, path: Path) -> None:
             clock,
         )
         start = clock()
-        engine.numbers(asked, data_version=1)
+        engine.numbers(asked, versions={"people": 1})
         building = clock() - start
         stream = best(
             {
-                "lapwing, a batch": lambda: engine.numbers(asked, data_version=1),
-                "lapwing, a stream": lambda: [engine.numbers([a], data_version=1) for a in asked],
+                "lapwing, a batch": lambda: engine.numbers(asked, versions={"people": 1}),
+                "lapwing, a stream": lambda: [engine.numbers([a], versions={"people": 1}) for a in asked],
             },
             3,
             clock,
@@ -239,7 +239,7 @@ def cohorts(goals: Goals, path: Path) -> None:
 
 def check(bare: duckdb.DuckDBPyConnection, engine: DuckDB, wheres: list[str], asked: list) -> None:
     """See that all of them count the same people."""
-    for where, many, aggregate in zip(wheres, engine.numbers(asked, data_version=1), asked, strict=True):
+    for where, many, aggregate in zip(wheres, engine.numbers(asked, versions={"people": 1}), asked, strict=True):
         ((people,),) = bare.execute(BARE.format(where)).fetchall()
         one = engine.number(aggregate)
         assert people == many.open_for_release() == one.open_for_release()  # noqa: S101

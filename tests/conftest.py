@@ -13,6 +13,20 @@ settings.register_profile("lapwing", deadline=None)
 settings.load_profile("lapwing")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests that need Spark first: one worker then has them all, for others take work from the end of its queue."""
+    items.sort(key=lambda item: not _needs_spark(item))
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return "spark" in getattr(item, "fixturenames", ()) or any("spark" in _words(given) for given in parameters)
+
+
+def _words(given: object) -> tuple[object, ...]:
+    return given if isinstance(given, tuple) else (given,)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """One PostgreSQL server for the whole run; a test that kills it starts it again."""

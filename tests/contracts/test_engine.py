@@ -7,20 +7,23 @@ say that all engines share it.
 import math
 from dataclasses import replace
 from datetime import date
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engines.clinic import clinic, rows_of_anyone
+from engines.clinic import HOSTILE, clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
 from lapwing.queries import asking as ask
 from lapwing.queries.aggregate import Aggregate, ClippedTotals
-from lapwing.queries.catalogue import KeyType
+from lapwing.queries.catalogue import KeyType, Population, Table
+from lapwing.queries.column import Column, Text
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.term import OnGrid
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
 from lapwing.vocabulary.sensitive import Sensitive
 from queries.asked import QUESTIONS
 
@@ -298,3 +301,53 @@ def test_the_smallest_numbers_land_on_a_coarse_grid(bench) -> None:
     bounding = ClippedTotals(term=halves, low=-500, high=500, max_cells=1)
     aggregate = Aggregate(table="patients", where=ALWAYS, keys=(), bounding=bounding, salt=0)
     assert bench.number(aggregate).open_for_release() == 1 + 0 + 500
+
+
+INJECTIONS = [
+    "'; drop table patients; --",
+    "' or 1 = 1 --",
+    "\\' or 1=1 --",
+    "$1",
+    "?",
+    "%s",
+    ":p0",
+    "{x}",
+    '"',
+    "`",
+    "/*",
+    "\n;--",
+    "\u2019 or 1=1",
+    "0x27",
+    *HOSTILE,
+]
+
+
+def test_hostile_texts_are_only_texts(bench) -> None:
+    bench.load({**EMPTY, "patients": [patient(i, city=text) for i, text in enumerate(INJECTIONS)]})
+    city = ask.col("city")
+    wheres = [city == text for text in INJECTIONS] + [city.starts_with(text) for text in INJECTIONS]
+    cohorts = [plan(ask.count("patients", where), CLINIC).aggregate for where in wheres]
+    found = [number.open_for_release() for number in bench.numbers(cohorts, versions={"patients": 1})]
+    assert found == [1 for _ in INJECTIONS] + [sum(t.startswith(text) for t in INJECTIONS) for text in INJECTIONS]
+    assert [bench.number(cohort).open_for_release() for cohort in cohorts[:4]] == found[:4]
+    assert numbers(bench, ask.count("patients", by="city")) == {(text,): (1,) for text in INJECTIONS}
+
+
+ODD_NAMES = ['we"ird', "a`b", "x; drop table y --", "select", "a b", "a'b", "é", "$1", "%s", "${x}", "r0", "p"]
+ODD = Population(
+    name="odd",
+    unit=PrivacyUnit(person_key="pid"),
+    tables=tuple(
+        Table(name=name, columns=(Column(name=f"{name} x", type=Text()),), person_key=f"{name} key")
+        for name in ODD_NAMES
+    ),
+)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_odd_names_are_only_names(name, request) -> None:
+    with ENGINES[name](ODD, request) as bench:
+        bench.load({odd: [{f"{odd} key": i, f"{odd} x": "ab"[i]} for i in range(2)] for odd in ODD_NAMES})
+        for odd, other in pairwise(ODD_NAMES):
+            where = (ask.col(f"{odd} x") == "a") & ask.has(other, ask.col(f"{other} x") == "a")
+            assert numbers(bench, ask.count(odd, where), ODD) == (1,), odd

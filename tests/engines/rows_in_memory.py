@@ -44,7 +44,7 @@ from lapwing.vocabulary.sensitive import Sensitive
 class RowsInMemory:
     """An engine on `tables`: a list of dicts for each table name."""
 
-    examples = 40  # it is quick
+    examples = 20  # it is quick
 
     def __init__(self, population, tables=None):
         self.population, self.tables = population, tables or {}

@@ -28,7 +28,7 @@ def cohorts(wheres, table="patients", population=CLINIC):
 
 
 def numbers(engine, aggregates, version=1):
-    answers = engine.numbers(aggregates, data_version=version)
+    answers = engine.numbers(aggregates, versions={"patients": version})
     assert all(isinstance(answer, Sensitive) for answer in answers)
     return [answer.open_for_release() for answer in answers]
 
@@ -148,7 +148,7 @@ def test_other_aggregates_may_stand_among_the_cohorts() -> None:
         asked = [*cohorts(["age = 0"]), total, *cohorts([None, "age is null and age = 3"])]
         assert numbers(engine, asked) == [5, sum(row["age"] for row in AGES), 500, 0]
         with pytest.raises(ValueError, match="one number"):
-            engine.numbers([plan(ask.count("patients", by="sex"), CLINIC).aggregate], data_version=1)
+            engine.numbers([plan(ask.count("patients", by="sex"), CLINIC).aggregate], versions={})
 
 
 def test_a_failure_is_opaque_here_too() -> None:
@@ -156,7 +156,7 @@ def test_a_failure_is_opaque_here_too() -> None:
     engine = Watched(on_failure=reasons.append)
     engine.close()
     with pytest.raises(EngineError) as failed:
-        engine.numbers(cohorts([None]), data_version=1)
+        engine.numbers(cohorts([None]), versions={})
     assert failed.value.__context__ is None
     assert len(reasons) == 1
 

@@ -21,7 +21,7 @@ from lapwing.queries.catalogue import KeyType, Rows
 class DuckDBBench(DuckDB):
     """Everything but loading is the engine's own."""
 
-    examples, corpus = 12, 50
+    examples, corpus = 7, 50
 
     def __init__(self, population, *, threads=1, **options):
         empty = {table.name: [] for table in population.tables}
@@ -39,7 +39,7 @@ class DuckDBBench(DuckDB):
 class PostgresBench(PostgreSQL):
     """The tables of a database of its own, read by a role that may do nothing else."""
 
-    examples, corpus = 8, 50
+    examples, corpus = 5, 50
 
     def __init__(self, population, server, **options):
         self.open = ExitStack()
@@ -133,3 +133,5 @@ ENGINES = {
     "spark": lambda population, request: SparkBench(population, request.getfixturevalue("spark")),
 }
 """How to set up each engine; `request` is what pytest knows of the servers that run beside the tests."""
+QUICK = ("rows", "duckdb")
+"""Those that need no server."""

@@ -47,14 +47,14 @@ class Cohorts:
     def __init__(self, *, read_facts: ReadFacts, read_counts: ReadCounts, memory: int) -> None:
         self._read_facts, self._read_counts, self._memory = read_facts, read_counts, memory
         self._lock = Lock()
-        self._version: object = None
+        self._versions: Mapping[str, int] = {}
         self._shelves: dict[str, _Shelf | None] = {}  # None: not for bitmaps
 
-    def counts(self, table: str, predicates: Sequence[Predicate], *, data_version: int) -> list[int]:
-        """Return the number of people in each cohort; bitmaps of another data version are forgotten first."""
+    def counts(self, table: str, predicates: Sequence[Predicate], *, versions: Mapping[str, int]) -> list[int]:
+        """Return the number of people in each cohort; bitmaps of other data versions are forgotten first."""
         with self._lock:
-            if data_version != self._version:
-                self._version, self._shelves = data_version, {}
+            if versions != self._versions:
+                self._versions, self._shelves = dict(versions), {}
             if table not in self._shelves:
                 (people,) = self._read_counts(table, [ALWAYS])
                 self._shelves[table] = _Shelf(b"", people, self._memory) if people * _READ <= self._memory else None

@@ -85,10 +85,10 @@ class SQLEngine(ABC):
         check_keyed(aggregate)
         return self._run(aggregate, numbers_by_cell)
 
-    def numbers(self, aggregates: Sequence[Aggregate], *, data_version: int) -> list[Sensitive[int]]:
+    def numbers(self, aggregates: Sequence[Aggregate], *, versions: Mapping[str, int]) -> list[Sensitive[int]]:
         """Return the number of each of many aggregates; cohorts of the same table are counted together.
 
-        Numbers of one `data_version` may be taken from what was read for others of that version.
+        Numbers may be taken from what was read for others of the same `versions` of the tables.
         """
         for aggregate in aggregates:
             check_number(aggregate)
@@ -98,7 +98,7 @@ class SQLEngine(ABC):
 
         def counted() -> dict[str, Iterator[int]]:
             count = self._cohorts.counts
-            return {table: iter(count(table, where, data_version=data_version)) for table, where in cohorts.items()}
+            return {table: iter(count(table, where, versions=versions)) for table, where in cohorts.items()}
 
         counts = unless_it_fails(counted, self._on_failure)
         return [Sensitive(next(counts[a.table])) if is_cohort(a) else self.number(a) for a in aggregates]
