@@ -1,7 +1,6 @@
-"""The bounded sum with OpenDP on Polars; prints the seconds of each run. Arguments: the file, the number of runs."""
+"""The bounded sum with OpenDP on Polars; says when a run begins and ends. Arguments: the file, the number of runs."""
 
 import sys
-import time
 import warnings
 
 warnings.simplefilter("ignore")  # what a peer's dependencies have to say
@@ -38,6 +37,6 @@ def bounded_sum(path: str):
 
 
 for _ in range(int(sys.argv[2])):
-    start = time.perf_counter()
+    print("begin", flush=True)
     assert len(bounded_sum(sys.argv[1])) == 100  # noqa: S101
-    print("seconds", time.perf_counter() - start, flush=True)
+    print("end", flush=True)

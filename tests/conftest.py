@@ -20,11 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _needs_spark(item: pytest.Item) -> bool:
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return "spark" in getattr(item, "fixturenames", ()) or any("spark" in _words(given) for given in parameters)
-
-
-def _words(given: object) -> tuple[object, ...]:
-    return given if isinstance(given, tuple) else (given,)
+    return "spark" in " ".join([*getattr(item, "fixturenames", ()), *map(str, parameters)])
 
 
 @pytest.fixture(scope="session")

@@ -42,6 +42,8 @@ class Cohorts:
     read_counts : given a table and at most 10 predicates, the number of people in each cohort
     memory : how many bytes of bitmaps of a table are kept, those not used for longest going first; a table whose people
         alone take more is left to the database
+
+    Proof: proofs/cohort_bitmaps.md
     """
 
     def __init__(self, *, read_facts: ReadFacts, read_counts: ReadCounts, memory: int) -> None:

@@ -66,7 +66,7 @@ class PostgreSQL(SQLEngine):
         bitmap_memory: int = BITMAP_MEMORY,
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
-        self._sources, self._conninfo = sources, conninfo
+        self._sources, self._address = sources, _address(population, conninfo)
         limit = f"{whole('time_limit', time_limit, most=86_400)}s"
         self._settings = _PINNED | {"statement_timeout": limit, "work_mem": work_memory}
         self._lock = Lock()
@@ -78,9 +78,8 @@ class PostgreSQL(SQLEngine):
                 self._shape = shape_of(connection, sources)
                 encoding = connection.info.parameter_status("server_encoding")
         except psycopg.Error as failure:
-            raise RegistrationError(
-                population.name, reason=f"cannot be reached: {failure}", remedy="mend the connection"
-            ) from None
+            reason = f"cannot be reached: {self._without_password(str(failure))}"
+            raise RegistrationError(population.name, reason=reason, remedy="mend the connection") from None
         if encoding != "UTF8":  # its MD5 of a text would be another than that of other engines
             self.close()
             raise RegistrationError(
@@ -159,11 +158,15 @@ class PostgreSQL(SQLEngine):
 
     def _connect(self) -> psycopg.Connection:
         given: dict[str, Any] = {"connect_timeout": _CONNECT_SECONDS, "application_name": "lapwing"}
-        given |= conninfo_to_dict(self._conninfo) | {"client_encoding": "UTF8"}
+        given |= self._address | {"client_encoding": "UTF8"}
         connection = psycopg.connect(**given, prepare_threshold=None, cursor_factory=psycopg.RawCursor)
         connection.adapters.register_loader("numeric", _WholeNumber)
         connection.isolation_level, connection.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
         return connection
+
+    def _without_password(self, text: str) -> str:
+        password = self._address.get("password")
+        return text.replace(str(password), "...") if password else text
 
     def _pin(self, connection: psycopg.Connection) -> None:
         """Begin a transaction with the settings that the meaning of a statement depends on."""
@@ -171,6 +174,17 @@ class PostgreSQL(SQLEngine):
             f"pg_catalog.set_config(${2 * n + 1}, ${2 * n + 2}, TRUE)" for n in range(len(self._settings))
         )
         connection.execute(f"SELECT {calls}", [text for setting in self._settings.items() for text in setting])
+
+
+def _address(population: Population, conninfo: str) -> dict[str, Any]:
+    """Return what `conninfo` says. What libpq has to say about a wrong one may quote the password: it is kept back."""
+    with suppress(psycopg.ProgrammingError):
+        return dict(conninfo_to_dict(conninfo))
+    raise RegistrationError(
+        population.name,
+        reason="has an address that means nothing to PostgreSQL",
+        remedy='write "postgresql://user@host/database", and special characters of a password as %XX',
+    )
 
 
 class _WholeNumber(Loader):

@@ -43,6 +43,16 @@ class SparkTable:
         """The SQL of the name."""
         return ".".join(SPARK.name(part) for part in (self.catalog, self.schema, self.table) if part is not None)
 
+    @staticmethod
+    def named(name: str) -> "SparkTable":
+        """Return the table of a name with dots: a table, or its schema before it, or its catalogue before that.
+
+        >>> SparkTable.named("ehr.person").relation
+        '`ehr`.`person`'
+        """
+        table, *before = reversed(name.split(".", maxsplit=2))
+        return SparkTable(table=table, **dict(zip(("schema", "catalog"), before, strict=False)))
+
 
 Source: TypeAlias = str | Path | SparkTable | DataFrame
 """A Parquet file or folder, a table of the catalogue, or a data frame."""
@@ -164,6 +174,15 @@ class Spark(SQLEngine):
                 frame.createGlobalTempView(view)
                 self._views[name] = view
                 return f"{SPARK.name('global_temp')}.{SPARK.name(view)}"
+
+
+def session_of_this_process(population: str) -> SparkSession:
+    """Return the session that is there, or start one as the configuration of Spark says (`SPARK_CONF_DIR`)."""
+    try:
+        return SparkSession.getActiveSession() or SparkSession.builder.appName("lapwing").getOrCreate()
+    except Exception as failure:  # noqa: BLE001 - Java, the gateway and the cluster each fail in their own way
+        reason = f"is on a Spark that does not start: {failure}"
+    raise RegistrationError(population, reason=reason, remedy="mend SPARK_CONF_DIR or JAVA_HOME; Java 17 or newer")
 
 
 def _argument(value: Value) -> Value:
