@@ -15,7 +15,7 @@ from engines.workbenches import ENGINES, QUICK
 from lapwing.queries.catalogue import KeyType
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.adjacency import Adjacency
-from queries.asked import KINDS, STATISTICS
+from queries.asked import STATISTICS
 
 SLOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 ADDED, REPLACED = clinic(), clinic(adjacency=Adjacency.REPLACE)
@@ -61,7 +61,7 @@ def test_one_person_moves_an_answer_by_at_most_its_sensitivity(tried, statistic)
 @pytest.mark.parametrize("liar", BROKEN, ids=lambda c: c.__name__)
 def test_an_engine_with_a_mistake_is_caught(liar) -> None:
     @settings(max_examples=2000, phases=[Phase.generate], database=None, derandomize=True, **SLOW)
-    @given(neighbours(ADDED), st.lists(KINDS[BROKEN[liar]], min_size=3, max_size=6))
+    @given(neighbours(ADDED), st.lists(STATISTICS[BROKEN[liar]], min_size=3, max_size=6))
     def holds(pair, questions) -> None:
         assert exceeded(lambda tables: liar(ADDED, tables), ADDED, pair, questions) is None
 

@@ -206,10 +206,4 @@ STATISTICS = {
     for name in dict.fromkeys(name for asked in _ASKED for name in asked)
 }
 """Questions about any table, by their statistic."""
-KINDS = {
-    kind: st.one_of(list(asked.values()))
-    for kind, asked in zip(
-        ["people, patients", "people, visits", "rows, patients", "rows, visits", "codes"], _ASKED, strict=True
-    )
-}
-QUESTIONS = st.one_of(*KINDS.values())
+QUESTIONS = st.one_of(*STATISTICS.values())
