@@ -1,4 +1,4 @@
-"""Whom an attacker asks, and what: how many of these people have the trait?
+"""Whom an attacker asks, and the one question he has: how many of these people have the trait.
 
 The people are known to the attacker by something public, a date of birth say. A cohort is a mask over them: he can ask
 about any group of them that he likes, because he can name each. Only the trait is secret.
@@ -6,7 +6,7 @@ about any group of them that he likes, because he can name each. Only the trait 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from lapwing.vocabulary.errors import BudgetError
 
 class Answerer(Protocol):
     """Whoever answers how many people of a cohort have the trait."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in a table."""
 
     def count(self, members: Mask, *, spelling: int = 0) -> float:
         """Return the number, as it is shown; or refuse with a BudgetError.
@@ -38,6 +42,7 @@ class Exact:
     """
 
     trait: Mask
+    name: ClassVar[str] = "exact"
 
     def count(self, members: Mask, *, spelling: int = 0) -> float:
         """Return how many there are."""

@@ -1,11 +1,11 @@
 """Averaging: ask the same again and again, and let fresh noise cancel itself.
 
-The mean of k answers with fresh noise of deviation s is off by s/sqrt(k). Once that is small, two cohorts that differ in
-one person give that person away. Against it: an answer that is given once is given again, as it was, and whatever is not
-the same question is charged.
+The mean of k answers with fresh noise of deviation s is off by s/sqrt(k). Once that is small, two cohorts that differ
+in one person give that person away. Against it: an answer that is given once is given again, as it was, and whatever is
+not the same question is charged.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import sqrt
 
 import numpy as np
@@ -24,7 +24,7 @@ def ask_again_and_again(
     targets: int,
     times: int,
     *,
-    first_spelling: int = 0,
+    spellings: Sequence[int] = (0,),
     progress: Callable[[], None] = lambda: None,
 ) -> Interrogation:
     """Ask about everybody, and about everybody but each of the first `targets` people, many times over.
@@ -34,15 +34,16 @@ def ask_again_and_again(
     answerer : who is asked
     people : how many people there are
     targets : how many of them to find out about
-    times : how often each question is asked, each time in another spelling
-    first_spelling : the spelling to begin with
+    times : how often each question is asked
+    spellings : how to write it, in turn
     progress : told of each answer
     """
     rounds = [EVERYBODY_MORE_OFTEN * times] + [times] * targets
     cohorts = np.repeat(_all_but_each(people, targets), rounds, axis=0)
-    spellings = [first_spelling + number for times_ in rounds for number in range(times_)]
-    order = np.argsort(spellings, kind="stable")  # round after round, so that who is refused has some of each
-    return interrogate(answerer, cohorts[order], spellings=np.array(spellings)[order].tolist(), progress=progress)
+    turns = np.concatenate([np.arange(times_) for times_ in rounds])
+    order = np.argsort(turns, kind="stable")  # round after round, so that who is refused has some of each
+    written = [spellings[turn % len(spellings)] for turn in turns[order]]
+    return interrogate(answerer, cohorts[order], spellings=written, progress=progress)
 
 
 def guess_targets(heard: Interrogation, targets: int) -> Mask:

@@ -47,8 +47,7 @@ class Coins:
         bits = shake_256(f"{self._prefix}{self._drawn}".encode()).digest(_BYTES * count)
         self._drawn += 1
         words = np.frombuffer(bits, dtype="<u8") >> np.uint64(_LOWEST_BITS)
-        drawn: Numbers = ((words + 0.5) * 2.0 ** (_LOWEST_BITS - 8 * _BYTES)).reshape(shape)
-        return drawn
+        return (words.astype(np.float64) + 0.5).reshape(shape) * 2.0 ** (_LOWEST_BITS - 8 * _BYTES)
 
     def normals(self, *shape: int) -> Numbers:
         """Return numbers of the normal law with mean 0 and deviation 1."""

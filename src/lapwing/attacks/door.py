@@ -52,8 +52,13 @@ class Door:
         self.free += answer.free
         return float(answer.value)
 
+    def margin(self, members: Mask) -> float:
+        """Return how far off an answer is at most, 95 times in 100; it is free to know."""
+        (margin,) = self._session.preview(self.question(members), epsilon=self.epsilon).margin.values()
+        return float("nan") if margin is None else float(margin)
+
     @property
-    def left(self) -> Fraction | float | None:
+    def left(self) -> Fraction | None:
         """What the account has left."""
         return self._session.standing().left
 

@@ -1,7 +1,7 @@
 """The Fourier attack: as many questions as people, chosen so that one transform in n log n steps solves for everybody.
 
-Question k is about the people whose number shares an even number of binary digits with k: the rows of a Hadamard matrix.
-The errors of n answers of deviation s become errors of deviation 2s/sqrt(n) in each secret, all uncorrelated. So any noise
+Question k is about the people whose number shares an even number of binary ones with k: a row of a Hadamard matrix. The
+errors of n answers of deviation s become errors of deviation 2s/sqrt(n) in each secret, all uncorrelated. So any noise
 below sqrt(n)/4 or so is undone, for a million people in a fraction of a second (Dwork and Yekhanin 2008).
 
 References
@@ -43,7 +43,8 @@ def transform(numbers: Numbers) -> Numbers:
 def hadamard_cohorts(people: int) -> Mask:
     """Return the questions, one row each; question 0 is about everybody."""
     numbers = np.arange(people, dtype=np.uint32)
-    return np.bitwise_count(numbers[:, None] & numbers[None, :]) % 2 == 0
+    shared: Mask = np.bitwise_count(numbers[:, None] & numbers[None, :]) % 2 == 0
+    return shared
 
 
 def exact_answers(trait: Mask) -> Numbers:

@@ -1,12 +1,12 @@
 """How cohort tools of hospitals blur their counts: written from what their source and settings say, to be attacked.
 
-None of it is differentially private, and none of it claims to be. The parameters are the tools' defaults where they have
-some. What is left out (federation, log-in, query languages) makes no answer less exact.
+None of it is differentially private. The parameters are the tools' defaults where they have some. What is left out
+(federation, log-in, query languages) makes no answer less exact.
 
 References
 ----------
-i2b2-core-server, GaussianBoxMuller.java and crc.properties (2026); uwrit/leaf, ObfuscationService.cs and
-appsettings.json (2025); samply/laplace-rs and the README of samply/focus (2026); Hutch Bunny, its result modifiers (2026).
+i2b2-core-server, GaussianBoxMuller.java and crc.properties (2026). uwrit/leaf, ObfuscationService.cs and
+appsettings.json (2025). samply/laplace-rs, and the README of samply/focus (2026). Hutch Bunny (2026).
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class I2b2:
     ----------
     trait : who has it
     coins : the noise
-    deviation : `lockout.setfinderquery` and its kin are in crc.properties; the deviation is in the source
+    deviation : of the noise; breakdowns have 1.6
     accounts : how many accounts the attacker can use
     """
 
@@ -95,7 +95,7 @@ class Leaf:
         self._trait, self._concepts = trait, concepts
 
     def count(self, members: Mask, *, spelling: int = 0) -> float:
-        """Return the shifted number. Which dates of birth were asked for is a filter, so the shift is always the same."""
+        """Return the shifted number. Dates of birth are a filter, so the shift is the same for every cohort."""
         del spelling
         size = int(np.count_nonzero(self._trait & members))
         return float(self.SMALL if size <= self.SMALL else size + leaf_shift(self._concepts))

@@ -1,19 +1,19 @@
 """Linear reconstruction: ask about random groups of people, and solve for the people.
 
-Each answer is a noisy linear equation in everybody's secret. Noise that is small beside the square root of the number of
-people leaves them solvable, however the noise is made (Dinur and Nissim 2003).
+Each answer is a noisy linear equation in everybody's secret. Noise that is small beside the square root of the number
+of people leaves them solvable, however the noise is made (Dinur and Nissim 2003).
 
 References
 ----------
-Irit Dinur and Kobbi Nissim, Revealing information while preserving privacy, PODS 2003. Cynthia Dwork, Frank McSherry and
-Kunal Talwar, The price of privacy and the limits of LP decoding, STOC 2007.
+Irit Dinur and Kobbi Nissim, Revealing information while preserving privacy, PODS 2003. Cynthia Dwork, Frank McSherry
+and Kunal Talwar, The price of privacy and the limits of LP decoding, STOC 2007.
 """
 
 from math import sqrt
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sparse
+from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import ndtr, ndtri
 
@@ -50,14 +50,15 @@ def linear_program(heard: Interrogation) -> Mask:
     answered, people = heard.cohorts.shape
     cohorts, slack = sparse.csr_array(heard.cohorts.astype(float)), sparse.eye_array(answered, format="csr")
     above, below = sparse.hstack([cohorts, -slack]), sparse.hstack([-cohorts, -slack])
-    solved: Any = linprog(
+    constraints: Any = sparse.vstack([above, below]).tocsr()  # sparse is allowed, though the stubs know dense only
+    solved = linprog(
         np.concatenate([np.zeros(people), np.ones(answered)]),
-        A_ub=sparse.vstack([above, below]).tocsr(),
+        A_ub=constraints,
         b_ub=np.concatenate([heard.answers, -heard.answers]),
         bounds=[(0, 1)] * people + [(0, None)] * answered,
         method="highs",
     )
-    guesses: Mask = solved.x[:people] > _SECRET_MEAN
+    guesses: Mask = np.asarray(solved.x)[:people] > _SECRET_MEAN
     return guesses
 
 
@@ -78,7 +79,7 @@ def expected_share(people: int, questions: int, deviation: float) -> float:
 
 
 def questions_needed(people: int, deviation: float, share: float) -> float:
-    """Return how many questions it takes to get this share of people right: people + (4 deviation z)^2, z = Phi^-1(share).
+    """Return how many questions it takes to get this share of people right: people + (4 deviation Phi^-1(share))^2.
 
     Examples
     --------

@@ -6,8 +6,9 @@ person's memberships and the answers adds the leanings up (Homer et al. 2008, Dw
 
 References
 ----------
-Nils Homer et al., Resolving individuals contributing trace amounts of DNA to highly complex mixtures, PLoS Genetics 2008.
-Cynthia Dwork, Adam Smith, Thomas Steinke, Jonathan Ullman and Salil Vadhan, Robust traceability from trace amounts, FOCS 2015.
+Nils Homer et al., Resolving individuals contributing trace amounts of DNA to highly complex mixtures, PLoS Genetics
+2008. Cynthia Dwork, Adam Smith, Thomas Steinke, Jonathan Ullman and Salil Vadhan, Robust traceability from trace
+amounts, FOCS 2015.
 """
 
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ def expected_true_positives(
     Examples
     --------
     >>> round(expected_true_positives(24, 384, 0.0), 2), round(expected_true_positives(24, 384, 384 * 2**0.5), 3)
-    (0.99, 0.051)
+    (0.99, 0.052)
     """
     lean = sqrt(questions / (members / 4 + deviation**2)) / 2
     return float(ndtr(lean + ndtri(false_positives)))
