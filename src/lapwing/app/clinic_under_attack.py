@@ -6,7 +6,7 @@ from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class ClinicUnderAttack:
     def target(self, people: int, *, ages: range) -> Target:
         """Return the first so many patients of these ages who share their date of birth with nobody in the clinic."""
         patients = make_block(SEED, 0, PEOPLE)[TABLE]
-        born, age, trait = (np.ma.asarray(patients[column]) for column in (PUBLIC, "age", self.trait))
+        born, age, trait = (_masked(patients[column]) for column in (PUBLIC, "age", self.trait))
         _, which, times = np.unique(born.filled(np.datetime64("NaT")), return_inverse=True, return_counts=True)
         known = ~np.ma.getmaskarray(born) & (times[which] == 1)
         places = np.flatnonzero(known & (age.filled(-1) >= ages.start) & (age.filled(-1) < ages.stop))[:people]
@@ -63,3 +63,7 @@ class ClinicUnderAttack:
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+
+
+def _masked(column: Any) -> "np.ma.MaskedArray[Any, np.dtype[Any]]":
+    return np.ma.masked_array(column)

@@ -4,7 +4,7 @@ At the door an attacker spreads the whole budget evenly over the questions he ne
 then asks one more. What he has recovered stands beside what a guess would have.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -152,13 +152,14 @@ class Campaign:
         """Ask the same again and again: in words that lapwing sees through, and in words that it does not."""
         people, trait = self.target.people, self.target.trait
         rounds = AVERAGED + averaging.EVERYBODY_MORE_OFTEN
-        outcomes = []
-        for way, answerer, times, spellings in (
+        plans: list[tuple[str, Answerer, int, Sequence[int]]] = [
             ("averaging", Exact(trait), 1, [0]),
             ("averaging", I2b2(trait, Coins(self.seed, "averaging")), I2B2_TIMES, [0]),
             ("same question", self._door(AVERAGED + 1), len(TRIVIAL), range(len(TRIVIAL))),
             ("padded question", self._door(rounds * DOOR_TIMES), DOOR_TIMES, range(len(TRIVIAL), 100)),
-        ):
+        ]
+        outcomes = []
+        for way, answerer, times, spellings in plans:
             heard = averaging.ask_again_and_again(
                 answerer, people, AVERAGED, times, spellings=spellings, progress=self._progress(answerer)
             )
