@@ -26,6 +26,8 @@ NOTHING: Final = "nothing"
 HASTE: Final = 10
 """The part of the budget that an impatient attacker offers for each question is 1/HASTE."""
 QUESTIONS_A_PERSON: Final = 4
+QUESTIONS_A_PERSON_ROUNDED: Final = 16
+"""Rounding to tens is more noise than i2b2 adds, and nobody counts the questions."""
 AVERAGED: Final = 32
 I2B2_TIMES: Final = 100
 DOOR_TIMES: Final = 6
@@ -122,13 +124,19 @@ class Campaign:
     """The scores of the last tracing, by answerer."""
 
     def reconstruction(self) -> list[Outcome]:
-        """Ask about random cohorts, four for each person, and solve for the people."""
-        coins = Coins(self.seed, "reconstruction")
-        cohorts = reconstruction.random_cohorts(self.target.people, QUESTIONS_A_PERSON * self.target.people, coins)
-        trait = self.target.trait
+        """Ask about random cohorts, several for each person, and solve for the people."""
+        coins, people, trait = Coins(self.seed, "reconstruction"), self.target.people, self.target.trait
+        cohorts = reconstruction.random_cohorts(people, QUESTIONS_A_PERSON * people, coins)
+        more = reconstruction.random_cohorts(people, QUESTIONS_A_PERSON_ROUNDED * people, coins)
+        plans: list[tuple[Answerer, Mask]] = [
+            (Exact(trait), cohorts),
+            (I2b2(trait, coins), cohorts),
+            (Bunny(trait), more),
+            (self._door(len(cohorts)), cohorts),
+        ]
         outcomes = []
-        for answerer in (Exact(trait), I2b2(trait, coins), Bunny(trait), self._door(len(cohorts))):
-            heard = self._interrogate(answerer, cohorts)
+        for answerer, asked in plans:
+            heard = self._interrogate(answerer, asked)
             for way, solve in (
                 ("least squares", reconstruction.least_squares),
                 ("linear program", reconstruction.linear_program),
@@ -141,7 +149,8 @@ class Campaign:
     def hadamard(self) -> list[Outcome]:
         """Ask as many questions as there are people, and transform the answers into the people."""
         cohorts, trait = hadamard.hadamard_cohorts(self.target.people), self.target.trait
-        answerers = (Exact(trait), I2b2(trait, Coins(self.seed, "hadamard")), Bunny(trait), self._door(len(cohorts)))
+        noisy = I2b2(trait, Coins(self.seed, "hadamard"))
+        answerers: list[Answerer] = [Exact(trait), noisy, self._door(len(cohorts))]
         heard = [self._interrogate(answerer, cohorts) for answerer in answerers]
         return [
             self._outcome("Hadamard", answerer, one, hadamard.guess_from(one))
@@ -236,7 +245,7 @@ class Campaign:
     def _stopped(self, answerer: Answerer) -> str:
         match answerer:
             case I2b2():
-                return f"{NOTHING}; {answerer.accounts_used} accounts were used"
+                return f"{NOTHING} ({answerer.accounts_used} accounts)"
             case Door():
                 return self._one_more(answerer)
             case _:
@@ -248,8 +257,8 @@ class Campaign:
         try:
             door.count(cohort, spelling=len(TRIVIAL))
         except BudgetError:
-            repeats = f", {door.free} repeats for free" if door.free else ""
-            return f"±{door.margin(cohort):,.0f} on each answer{repeats}; then the ledger"
+            repeats = f"{door.free} repeats, " if door.free else ""
+            return f"{repeats}noise ±{door.margin(cohort):,.0f}, then the ledger"
         return NOTHING
 
 

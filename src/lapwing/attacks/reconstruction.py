@@ -41,7 +41,8 @@ def least_squares(heard: Interrogation) -> Mask:
     """
     cohorts = heard.cohorts.astype(float)
     beyond = heard.answers - _SECRET_MEAN * cohorts.sum(axis=1)
-    solution: Numbers = np.linalg.lstsq(cohorts, beyond, rcond=None)[0]
+    # Through the normal equations: cohorts of whole numbers are well conditioned, and people fewer than questions.
+    solution: Numbers = np.linalg.pinv(cohorts.T @ cohorts, hermitian=True) @ (cohorts.T @ beyond)
     return solution > 0
 
 
