@@ -95,7 +95,7 @@ def draw_questions(path: Path, *, seed: int, people: int = FEW) -> None:
     )
 
 
-def measured_share(people: int, questions: int, deviation: float, coins: Coins, *, tables: int = 12) -> float:
+def measured_share(people: int, questions: int, deviation: float, coins: Coins, *, tables: int = 16) -> float:
     """Return the share of made-up people whom least squares gets right, over several tables, with Laplace noise."""
     shares = []
     for _ in range(tables):

@@ -21,6 +21,8 @@ from lapwing.attacks.answerers import Interrogation
 from lapwing.attacks.coins import Coins, Mask, Numbers
 
 _SECRET_MEAN = 0.5
+_RIDGE = 1e-6
+"""Enough to make the shortest solution the only one; too little to move any other."""
 
 
 def random_cohorts(people: int, questions: int, coins: Coins) -> Mask:
@@ -41,8 +43,8 @@ def least_squares(heard: Interrogation) -> Mask:
     """
     cohorts = heard.cohorts.astype(float)
     beyond = heard.answers - _SECRET_MEAN * cohorts.sum(axis=1)
-    # Through the normal equations: cohorts of whole numbers are well conditioned, and people fewer than questions.
-    solution: Numbers = np.linalg.pinv(cohorts.T @ cohorts, hermitian=True) @ (cohorts.T @ beyond)
+    together = cohorts.T @ cohorts + _RIDGE * np.eye(cohorts.shape[1])
+    solution: Numbers = np.linalg.solve(together, cohorts.T @ beyond)
     return solution > 0
 
 
