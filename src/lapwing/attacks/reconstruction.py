@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import ndtr, ndtri
 
-from lapwing.attacks.answerers import Interrogation
+from lapwing.attacks.answerers import Interrogation, share_right
 from lapwing.attacks.coins import Coins, Mask, Numbers
 
 _SECRET_MEAN = 0.5
@@ -90,3 +90,14 @@ def questions_needed(people: int, deviation: float, share: float) -> float:
     (1152, 86591...)
     """
     return people + (4 * deviation * float(ndtri(share))) ** 2
+
+
+def measured_share(people: int, questions: int, deviation: float, coins: Coins, *, tables: int) -> float:
+    """Return the share of made-up people whom least squares gets right, over several tables, with Laplace noise."""
+    shares = []
+    for _ in range(tables):
+        trait, cohorts = coins.flips(people), random_cohorts(people, questions, coins)
+        answers = cohorts @ trait.astype(float) + deviation / sqrt(2) * coins.laplaces(questions)
+        heard = Interrogation(cohorts=cohorts, answers=answers, planned=questions)
+        shares.append(share_right(least_squares(heard), trait))
+    return float(np.mean(shares))
