@@ -215,9 +215,9 @@ class Session:
         else:
             told, free = charged, True
         stored = json.loads(told.answer)
-        return Answer(
-            asked=asked, numbers=stored["released"], receipt=told.receipt, versions=stored["versions"], free=free
-        )
+        # By place, not by name: the same question may have been asked under other names before.
+        numbers = dict(zip(asked.releases, stored["released"].values(), strict=True))
+        return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
 
     def _released(self, asked: Asked, charged: Charged) -> Released:
         """Read the data, add noise and commit; whatever goes wrong, the charge is kept and nothing is told."""

@@ -28,6 +28,7 @@ _A_DECADE: Final = 6
 _MOST_ENTRIES: Final = 400
 _SURE: Final = 0.95
 _CERTAIN: Final = 1e-3
+_POINTS: Final = 160
 
 
 def draw_prices(path: Path, preview_at: Callable[..., Preview], chosen: Preview, offer: Offer) -> None:
@@ -83,13 +84,14 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
 def draw_stream(path: Path, chance: Callable[[int], float], at_least: int) -> None:
     """Draw how likely a yes is by how many there really are, as far as that changes."""
     reach = 1
-    while chance(at_least + reach) < 1 - _CERTAIN or chance(at_least - reach) > _CERTAIN:
+    while chance(at_least + reach) < 1 - _CERTAIN or (reach < at_least and chance(at_least - reach) > _CERTAIN):
         reach *= 2
-    people = sorted({round(at_least - reach + 2 * reach * step / 160) for step in range(161)})
+    low, high = max(at_least - reach, 0), at_least + reach
+    people = sorted({low + (high - low) * step // _POINTS for step in range(_POINTS + 1)})
     chances = [chance(count) for count in people]
     unsure = [count for count, one in zip(people, chances, strict=True) if 1 - _SURE < one < _SURE]
-    low, high = (unsure[0], unsure[-1]) if unsure else (at_least, at_least)
-    draw_chance_of_yes(path, people=people, chances=chances, at_least=at_least, unsure=(low, high))
+    ends = (unsure[0], unsure[-1]) if unsure else (at_least, at_least)
+    draw_chance_of_yes(path, people=people, chances=chances, at_least=at_least, unsure=ends)
 
 
 def draw_account(path: Path, history: Sequence[Mapping[str, Any]]) -> None:
