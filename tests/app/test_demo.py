@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import lapwing as lw
 from lapwing.app.cli import main
-from lapwing.app.demo.mallory import ExactDoor
-from lapwing.app.demo.stage import WIDTH, Stage
+from lapwing.app.cli.demo.mallory import ExactDoor
+from lapwing.app.cli.demo.stage import WIDTH, Stage
 from lapwing.ledger.verify import verify
 from lapwing.mechanisms.sparse_vector.movement import Movement
 
@@ -133,9 +133,28 @@ def test_the_sceptic_finds_the_lecture_s_algorithm_leaking_and_lapwing_s_not(tol
 
 
 def test_it_fits_into_eighty_columns_and_a_pipe(told) -> None:
-    assert all(len(line) <= WIDTH and line == line.rstrip() for line in told[1].splitlines())
+    assert all(len(line) <= WIDTH or "drawn in" in line or "/" in line for line in told[1].splitlines())
+    assert all(line == line.rstrip() for line in told[1].splitlines())
     assert "\x1b" not in told[1]
     assert "\n\n\n" not in told[1]
+
+
+def test_pictures_are_drawn_where_they_are_wanted(told) -> None:
+    drawn = {file.name for file in (told[0].parent / "pictures").iterdir()}
+    assert drawn == {"error.svg", "stream.svg", "funnel.svg", "account.svg", "meaning.svg"}
+    assert all(f"/{name}" in flat(told[1]) for name in drawn)
+
+
+def test_a_clinic_to_play_with_has_an_account_that_nobody_has_touched(tmp_path) -> None:
+    made = CliRunner().invoke(
+        main, ["demo", "--make", "--people", "500", "--folder", str(tmp_path / "clinic")], catch_exceptions=False
+    )
+    assert made.output.endswith("500 made-up people, and an account of epsilon 10.\n")
+    with lw.open(tmp_path / "clinic") as clinic:
+        assert clinic.standing().left == 10
+    nowhere = CliRunner().invoke(main, ["demo", "--make"])
+    assert nowhere.exit_code == 2
+    assert "--folder clinic" in nowhere.output
 
 
 def test_a_terminal_gets_colour_and_old_encodings_get_plain_signs(capsys, monkeypatch) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.answers.answer import brief
+from lapwing.app.cli.demo.cast import ALLOWANCES, Cast
 from lapwing.app.clinic import SEED, concepts
 from lapwing.app.clinic.people import BLOCK, make_block
-from lapwing.app.demo.cast import ALLOWANCES, Cast
 from lapwing.engines.parquet_files import Named, Values
 from lapwing.queries.asking import count
 from lapwing.session import Session

@@ -7,38 +7,51 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from lapwing.accounting.interpretation import belief_range
+from lapwing.app.cli.demo import analyst
+from lapwing.app.cli.demo.cast import ALLOWANCES, BUDGET, POPULATION, Cast, shortened
+from lapwing.app.cli.demo.mallory import attack
+from lapwing.app.cli.demo.sceptic import sceptic
+from lapwing.app.cli.demo.stage import Stage
+from lapwing.app.cli.pictures import draw_account, draw_meaning
 from lapwing.app.clinic import make_clinic
-from lapwing.app.demo import analyst
-from lapwing.app.demo.cast import ALLOWANCES, BUDGET, Cast, shortened
-from lapwing.app.demo.mallory import attack
-from lapwing.app.demo.sceptic import sceptic
-from lapwing.app.demo.stage import Stage
 from lapwing.app.front import create
 from lapwing.ledger.verify import verify
+from lapwing.vocabulary.errors import ParameterError
 
-PEOPLE: Final = 100_000
 _PRIOR: Final = "0.01"
 
 
-def run(people: int = PEOPLE, *, folder: str | Path | None = None) -> None:
+def run(people: int, *, folder: Path | None = None, plots: Path | None = None) -> None:
     """Tell the story.
 
     Parameters
     ----------
     people : how large the clinic is
     folder : where to keep it; it is thrown away if it is not said
+    plots : where to draw pictures, if they are wanted
     """
     started, stage = time.perf_counter(), Stage()
+    if plots is not None:
+        plots.mkdir(parents=True, exist_ok=True)
     stage.title("lapwing: the door in front of a table of people")
     with ExitStack() as stack:
         place = Path(stack.enter_context(TemporaryDirectory(prefix="lapwing-"))) if folder is None else Path(folder)
         workspace = stack.enter_context(create(_clinic(stage, place, people)))
         ana, mallory = (workspace.session(analyst=name) for name in ALLOWANCES)
-        cast = Cast(stage=stage, workspace=workspace, ana=ana, mallory=mallory, people=people)
+        cast = Cast(stage=stage, workspace=workspace, ana=ana, mallory=mallory, people=people, plots=plots)
         cast.show_account()
         for act in (analyst.look_first, analyst.stream, analyst.funnel, analyst.statistics, attack, _account, sceptic):
             act(cast)
-    _next(stage, folder, time.perf_counter() - started)
+    _next(stage, time.perf_counter() - started)
+
+
+def make_workspace(people: int, folder: Path | None) -> None:
+    """Make a clinic with an account of its own, to play with."""
+    if folder is None:
+        raise ParameterError("folder", None, reason="is not said", remedy="write lapwing demo --make --folder clinic")
+    with Stage().progress("Making up a clinic", people) as progress:
+        create(make_clinic(folder, people, progress=progress)).close()
+    print(f"{folder}: {people:,} made-up people, and an account of epsilon 10.")
 
 
 def _clinic(stage: Stage, folder: Path, people: int) -> Path:
@@ -64,18 +77,20 @@ def _account(cast: Cast) -> None:
         f"one on. What it means: whoever knew everything about everybody else, and gave it {float(_PRIOR):.0%} that "
         f"you are in this clinic at all, is now at most {belief_range(_PRIOR, spent)[1]:.0%} sure, whatever was asked."
     )
-    stage.remark(f"receipt of the whole ledger {shortened(checked.head)}")
+    stage.remark(f"receipt of the whole ledger: {shortened(checked.head)}")
+    cast.draw("account", lambda file: draw_account(file, ledger.history(POPULATION)))
+    cast.draw("meaning", lambda file: draw_meaning(file, spent, _PRIOR))
 
 
-def _next(stage: Stage, folder: str | Path | None, took: float) -> None:
+def _next(stage: Stage, took: float) -> None:
     stage.title(f"Where to go from here (that was {took:.0f} s)")
-    kept = f"lapwing budget --workspace {folder}" if folder else "lapwing demo --folder clinic"
     stage.table(
         ["", ""],
         [
-            [kept, "look around" if folder else "keep the clinic, and look around in it"],
-            ["README.md", "five minutes of use, in Python and the shell"],
-            ["docs/using.md", "workspaces, questions, streams, errors"],
+            ["lapwing demo --make --folder clinic", "a clinic of your own to play with"],
+            ["lapwing --help", "what there is to play with"],
+            ["README.md", "five minutes in Python and the shell"],
+            ["docs/using.md", "workspaces, questions and streams"],
             ["docs/questions.md", "everything that can be asked"],
             ["docs/sparse_vector.md", "why a no is free"],
             ["docs/guarantee.md", "what is promised, and what is not"],

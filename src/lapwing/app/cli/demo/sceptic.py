@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lapwing.app.demo.cast import Cast
+from lapwing.app.cli.demo.cast import Cast
 from lapwing.auditor.known_liars import DOCUMENT_002
 from lapwing.auditor.noise_laws import Geometric as GeometricNoise
 from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant

@@ -1,12 +1,14 @@
 """The acts of Ana, who asks: a preview and a count, a stream, a funnel, SQL and other statistics."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 from lapwing.answers.answer import Row, brief
 from lapwing.answers.releases import Cell
+from lapwing.app.cli.demo.cast import SURE, Cast, shortened
+from lapwing.app.cli.pictures import draw_answer, draw_prices, draw_stream
 from lapwing.app.clinic.concepts import CONDITIONS, SITES
-from lapwing.app.demo.cast import SURE, Cast, shortened
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.queries.asking import correlation, count, quantiles, top
 
@@ -40,6 +42,7 @@ def look_first(cast: Cast) -> None:
     answer = ana.ask(question, epsilon="0.1")
     stage.result(f"{brief(answer.value)} people, +-{brief(answer.margin() or 0)}, for {answer.price}")
     stage.remark(f"receipt {shortened(answer.receipt)}")
+    cast.draw("error", lambda file: draw_prices(file, partial(ana.preview, question), previews[1], {"epsilon": "0.1"}))
 
 
 def stream(cast: Cast) -> None:
@@ -76,6 +79,7 @@ def stream(cast: Cast) -> None:
     each = GeometricMechanism(l1_sensitivity=1, epsilon=spent / number).margin(SURE)
     stage.result(f"{number} questions and {yeses} yes, for epsilon {brief(spent)} in all. The rest is given back.")
     stage.remark(f"As {number} plain counts for the same price, each would have been +-{brief(each)}.")
+    cast.draw("stream", lambda file: draw_stream(file, terms.chance_of_yes, wanted))
 
 
 def _spoken(where: str) -> str:
@@ -109,6 +113,7 @@ def funnel(cast: Cast) -> None:
     )
     each = GeometricMechanism(l1_sensitivity=1, epsilon=epsilon / len(COHORT)).margin(SURE)
     stage.remark(f"As {len(COHORT)} counts for the same {answer.price}, each would have been +-{each}.")
+    cast.draw("funnel", lambda file: draw_answer(file, answer, SURE))
 
 
 def statistics(cast: Cast) -> None:

@@ -1,13 +1,14 @@
 """Who is in the story: a custodian with a workspace, Ana who asks, Mallory who attacks; and the stage they are on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Final
 
 from lapwing.answers.answer import brief
 from lapwing.answers.preview import Standing
-from lapwing.app.demo.stage import Stage
+from lapwing.app.cli.demo.stage import Stage
 from lapwing.app.workspace import Workspace
 from lapwing.ledger.chain import Receipt
 from lapwing.session import Session
@@ -27,11 +28,19 @@ class Cast:
     ana: Session
     mallory: Session
     people: int
+    plots: Path | None
 
     @property
     def at_least(self) -> int:
         """How many people make a cohort: 200, as in the lecture, and fewer in a small clinic."""
         return min(200, max(20, self.people // 500))
+
+    def draw(self, name: str, draw: Callable[[Path], None]) -> None:
+        """Draw a picture, if pictures are wanted, and say where it is."""
+        if self.plots is not None:
+            file = self.plots / f"{name}.svg"
+            draw(file)
+            self.stage.remark(f"drawn in {file}")
 
     def show_account(self) -> None:
         """Show what may be spent, what is, and what is left."""
