@@ -41,7 +41,9 @@ class Stage:
 
     def say(self, text: str, style: str = "") -> None:
         """Say a sentence or a few. A margin is written +-, and shown as the terminal can."""
-        for line in textwrap.wrap(self._spelled(text), width=self._width - _INDENT, break_on_hyphens=False):
+        for line in textwrap.wrap(
+            self._spelled(text), width=self._width - _INDENT, break_on_hyphens=False, break_long_words=False
+        ):
             self._line(" " * _INDENT + line, style)
 
     def remark(self, text: str) -> None:
