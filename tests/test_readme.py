@@ -49,19 +49,20 @@ def _row(line):
     return f"{found[1]} {' '.join('N' for _ in numbers)} {widths}"
 
 
-def test_what_the_python_prints_is_what_follows_it(tmp_path, monkeypatch, request) -> None:
+def test_what_the_python_prints_is_what_follows_it(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    request.addfinalizer(names["clinic"].close)  # type: ignore[attr-defined]
-    found = blocks()
-    pairs = [(code, then) for (kind, code), then in itertools.pairwise(found) if kind == "python"]
+    pairs = [(code, then) for (kind, code), then in itertools.pairwise(blocks()) if kind == "python"]
     assert len(pairs) == 4
-    for code, (kind, expected) in pairs:
-        assert kind == "text"
-        printed = io.StringIO()
-        with redirect_stdout(printed):
-            exec(compile(code, str(README), "exec"), names)  # noqa: S102 - it is ours
-        assert masked(printed.getvalue()) == masked(expected)
+    names: dict[str, object] = {}
+    try:
+        for code, (kind, expected) in pairs:
+            assert kind == "text"
+            printed = io.StringIO()
+            with redirect_stdout(printed):
+                exec(compile(code, str(README), "exec"), names)  # noqa: S102 - it is ours
+            assert masked(printed.getvalue()) == masked(expected)
+    finally:
+        names["clinic"].close()  # type: ignore[attr-defined]
 
 
 def test_what_the_commands_print_is_what_follows_them(tmp_path, monkeypatch) -> None:
