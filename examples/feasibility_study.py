@@ -1,7 +1,7 @@
 """A study needs patients; an analyst finds out which disease has enough of them, and how many remain.
 
-It is a whole session on the made-up clinic. She searches with a stream, where only a yes is paid, follows a disease down
-the criteria of the study with a funnel, and asks for a mean with its bounds.
+It is a whole session on the made-up clinic. She searches with a stream, where only a yes is paid, follows a disease
+down the criteria of the study with a funnel, and asks for a mean with its bounds.
 
     python examples/feasibility_study.py
 """
