@@ -62,8 +62,6 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
     """Draw the numbers of an answer, each with its error bar."""
     rows, column = answer.bounded(confidence), answer.columns[0]
     cells = [row.cells[column] for row in rows if column in row.cells]
-    if not cells or any(isinstance(cell.value, str) for cell in cells):
-        raise BadQuestionError("this answer holds no numbers, so there is nothing to draw")
     values = [float(cell.value) for cell in cells]
     bounds = {
         "lows": [None if cell.low is None else float(cell.low) for cell in cells],
