@@ -17,10 +17,10 @@ from lapwing.app.cli.telling import answer_blocks, answer_record, preview_facts,
 from lapwing.app.plots.canvas import checked_path
 from lapwing.queries import asking
 from lapwing.queries.asking import Grouping
-from lapwing.queries.questions import Question
+from lapwing.queries.questions import Question, TopCategories
 from lapwing.queries.sql import read_sql
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import probability, whole
 
 Asked: TypeAlias = Mapping[str, Question]
 """Questions by the names of their columns, which are charged as one."""
@@ -109,9 +109,12 @@ def put(
     dry_run: bool = False,
     plot: Path | None = None,
 ) -> None:
-    """Preview, rehearse or ask a question, and tell what came of it."""
+    """Preview, rehearse or ask a question, and tell what came of it. What can be refused is refused before it is asked."""
+    confidence = probability("confidence", offer.get("confidence", "0.95"))
     if plot is not None:
         checked_path(plot)
+        if any(isinstance(one, TopCategories) for one in question.values()):
+            raise ParameterError("plot", str(plot), reason="draws numbers, and these are names", remedy="leave it out")
     if dry_run and rehearse:
         raise ParameterError("rehearse", True, reason="and --dry-run are two things", remedy="choose one of them")  # noqa: FBT003
     if dry_run:
@@ -120,7 +123,6 @@ def put(
     with door.session() as session, waiting("asking"):
         answer = session.rehearse(question, **offer) if rehearse else session.ask(question, key=key, **offer)
         left = session.standing()
-    confidence = offer.get("confidence", "0.95")
     if plot is not None:
         draw_answer(plot, answer, confidence)
     drawn = facts(("picture", str(plot))) if plot is not None else ""

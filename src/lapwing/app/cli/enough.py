@@ -149,7 +149,7 @@ def ask_once(
     if dry_run:
         show_stream_preview(door, terms, plot)
         return
-    name = fresh_name() if key is None else f"once {key}"
+    name = f"once-{fresh_name()[:12] if key is None else key}"
     with door.session() as session, waiting("asking"):
         with session.stream(name=name, key=f"{name} opening", **terms) as stream:
             answer = stream.ask(where, key=f"{name} question")

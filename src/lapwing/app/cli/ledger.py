@@ -64,15 +64,15 @@ def show(door: Door, *, last: int) -> None:
 def _said(entry: Mapping[str, Any]) -> tuple[str, str]:
     who = entry.get("analyst") if entry["kind"] != "policy" else entry.get("by")
     words = [
-        _price(entry),
         entry.get("change"),
         entry.get("table"),
         f"stream {entry['stream']}" if "stream" in entry else None,
-        f"question {entry['number']}" if "number" in entry else None,
+        f"question {entry['number']}" if entry["kind"] in {"intent", "outcome"} else None,
         entry.get("outcome"),
         f"of entry {entry['settles']}" if "settles" in entry and entry["kind"] in {"answer", "lost"} else None,
         f"of entry {entry['recalls']}, free" if "recalls" in entry else None,
         f"version {entry['version']}" if "version" in entry else None,
+        _price(entry),
     ]
     return who or entry.get("by") or "", " ".join(word for word in words if word)
 

@@ -41,11 +41,12 @@ def draw_prices(path: Path, preview_at: Callable[..., Preview], chosen: Preview,
         raise BadQuestionError("how far off this answer is depends on the answer, so there is no curve to draw")
     prices = [one for one in _around(price) if SMALLEST_EPSILON <= one <= LARGEST_EPSILON]
     rest = {word: given for word, given in offer.items() if word in {"delta", "confidence"} and not in_rho}
-    margins = [preview_at(**{currency: one, **rest}).margin[column] for one in prices]
+    margins = {one: preview_at(**{currency: one, **rest}).margin[column] for one in prices}
+    curve = {one: other for one, other in margins.items() if other}  # no error has no place on a logarithmic axis
     draw_error_by_price(
         path,
-        prices=[float(one) for one in prices],
-        margins=[max(float(one or 0), 0.5) for one in margins],
+        prices=[float(one) for one in curve],
+        margins=[float(one) for one in curve.values()],
         chosen=(float(price), float(margin)),
         currency=currency,
         confidence=percent(chosen.confidence),
@@ -61,8 +62,6 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
     """Draw the numbers of an answer, each with its error bar."""
     rows, column = answer.bounded(confidence), answer.columns[0]
     cells = [row.cells[column] for row in rows if column in row.cells]
-    if not cells or any(isinstance(cell.value, str) for cell in cells):
-        raise BadQuestionError("this answer holds no numbers, so there is nothing to draw")
     values = [float(cell.value) for cell in cells]
     bounds = {
         "lows": [None if cell.low is None else float(cell.low) for cell in cells],

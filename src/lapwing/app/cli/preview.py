@@ -1,6 +1,7 @@
 """`lapwing preview`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,16 +21,7 @@ from lapwing.app.plots.canvas import checked_path
 @priced
 @plot_option
 @at_the_door
-def preview(
-    door: Door,
-    *,
-    offer: Offer,
-    asked: Words,
-    at_least: str | None,
-    yeses: str,
-    questions: str | None,
-    plot: Path | None,
-) -> None:
+def preview(door: Door, *, offer: Offer, asked: Words, at_least: str | None, plot: Path | None, **stream: Any) -> None:
     """Say what a question would cost and how far off it would be.
 
     Price and error follow from the question and from what you offer, never from the data: so they can be known before,
