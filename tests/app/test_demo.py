@@ -99,8 +99,9 @@ def test_a_funnel_falls_and_is_near_the_truth(told) -> None:
 
 def test_mallory_reads_exact_answers_and_not_lapwing_s(told) -> None:
     folder, shown = told
-    assert re.search(r"exact answers +32 of 32 +reading the table", shown)
-    guessed = int(re.search(r"lapwing's +(\d+) of 32 +tossing a coin", shown)[1])
+    assert re.search(r"exact +33 +32 of 32 +reading the table", shown)
+    assert re.search(r"blurred as i2b2 does it +13,200 +32 of 32 +reading the table", shown)
+    guessed = int(re.search(r"lapwing's +33 +(\d+) of 32 +tossing a coin", shown)[1])
     assert guessed < 32  # P < 1e-9 for who knows nothing
     survivors = exact(folder, "cancer_survivor")
     assert re.search(

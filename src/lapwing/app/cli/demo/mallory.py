@@ -1,4 +1,4 @@
-"""The act of Mallory, who knows some people and wants to know which of them had cancer; and two doors she tries.
+"""The act of Mallory, who knows some people and wants to know which of them had cancer; and the doors she tries.
 
 She knows when a person was born, their sex and where they are treated, and asks two questions about thousands of people
 each: how many survivors are there, and how many other than this one? The difference is the secret. Rules that hide
@@ -18,12 +18,14 @@ from lapwing.answers.answer import brief
 from lapwing.app.cli.demo.cast import ALLOWANCES, Cast
 from lapwing.app.clinic import SEED, concepts
 from lapwing.app.clinic.people import BLOCK, make_block
+from lapwing.attacks.coins import Coins
+from lapwing.attacks.obfuscation import I2b2
 from lapwing.engines.parquet_files import Named, Values
 from lapwing.queries.asking import count
 from lapwing.session import Session
 from lapwing.vocabulary.errors import BudgetExceededError
 
-VICTIMS: Final = 32
+VICTIMS, TIMES = 32, 400
 EVERYONE: Final = "cancer_survivor"
 _UNKNOWN: Final = np.datetime64("NaT", "D")
 
@@ -81,10 +83,11 @@ class ExactDoor:
 
 
 def attack(cast: Cast) -> None:
-    """Let Mallory try a door with exact answers, and lapwing's."""
+    """Let Mallory try a door with exact answers, one that blurs them, and lapwing's."""
     stage, exact = cast.stage, ExactDoor(cast.people)
     stage.act("Mallory: what an exact answer would have given away")
     victims = list(exact.victims(VICTIMS))
+    sizes = np.array([exact.survivors(), *(exact.survivors(but=one) for one in victims)])
     first = victims[0]
     stage.say(
         f"She knows that her neighbour was born on {first.born}, is treated at the {first.site} site, and is "
@@ -94,32 +97,44 @@ def attack(cast: Cast) -> None:
     stage.table(
         ["exact, for the sake of the story", "people"],
         [
-            ["cancer survivors", brief(exact.survivors())],
-            ["cancer survivors other than her neighbour", brief(exact.survivors(but=first))],
+            ["cancer survivors", brief(int(sizes[0]))],
+            ["cancer survivors other than her neighbour", brief(int(sizes[1]))],
         ],
     )
-    price = ALLOWANCES["mallory"] / (len(victims) + 1)
-    caught = sum((exact.survivors() > exact.survivors(but=one)) is one.survivor for one in victims)
-    guessed = attack_lapwing(cast.mallory, victims, price)
     stage.say(
-        f"One less: so the neighbour had cancer. She does it to {len(victims)} people, half of them survivors, and "
-        f"asks the same at lapwing's door for all of her epsilon {brief(ALLOWANCES['mallory'])}:"
+        f"One less: so the neighbour had cancer. She does it to {len(victims)} people, half of them survivors. Where "
+        f"answers are blurred by fresh noise, as cohort tools of hospitals do, she asks {TIMES} times and takes the "
+        f"mean. At lapwing's door she spends all of her epsilon {brief(ALLOWANCES['mallory'])}:"
     )
+    price = ALLOWANCES["mallory"] / len(sizes)
+    blurred = I2b2(np.ones(0, dtype=bool), Coins(SEED, "demonstration"))
+    heard = {
+        "exact": sizes,
+        "blurred as i2b2 does it": np.array([blurred.blur(np.full(TIMES, size)).mean() for size in sizes]),
+        "lapwing's": np.array(
+            [_told(cast.mallory, where, price) for where in (EVERYONE, *(v.others for v in victims))]
+        ),
+    }
     stage.table(
-        ["", "right about", "as good as"],
+        ["answers", "asked", "right about", "as good as"],
         [
-            ["exact answers", f"{caught} of {len(victims)}", "reading the table"],
-            ["lapwing's", f"{guessed} of {len(victims)}", "tossing a coin"],
+            [name, f"{len(sizes) * times:,}", f"{_right(heard[name], victims)} of {len(victims)}", good]
+            for name, times, good in zip(
+                heard, (1, TIMES, 1), ("reading the table", "reading the table", "tossing a coin"), strict=True
+            )
         ],
     )
     _ask_again(cast, price)
 
 
-def attack_lapwing(door: Session, victims: list[Victim], price: Fraction) -> int:
-    """Return about how many of the victims Mallory is right at lapwing's door, at this price a question."""
-    everyone = door.ask(count("patient", EVERYONE), epsilon=price).value
-    differences = [everyone - door.ask(count("patient", one.others), epsilon=price).value for one in victims]
-    return sum((difference > 0) is one.survivor for difference, one in zip(differences, victims, strict=True))
+def _told(door: Session, where: str, price: Fraction) -> int:
+    told: int = door.ask(count("patient", where), epsilon=price).value
+    return told
+
+
+def _right(answers: NDArray[Any], victims: list[Victim]) -> int:
+    """Return about how many victims Mallory is right who takes a difference of more than a half for a survivor."""
+    return int(sum((answers[0] - answers[1:] > 1 / 2) == [one.survivor for one in victims]))
 
 
 def _plain(column: Values) -> NDArray[Any]:
@@ -133,8 +148,8 @@ def _ask_again(cast: Cast, price: Fraction) -> None:
     stage, question = cast.stage, count("patient", EVERYONE)
     answers = {cast.mallory.ask(question, epsilon=price).value for _ in range(20)}
     stage.say(
-        f"Can she ask the same again and average the noise away? Twenty times the same question: {len(answers)} "
-        "answer, the one from before, for nothing. Another question, then?"
+        f"Can she not average lapwing's noise away, too? Twenty times the same question: {len(answers)} answer, the "
+        "one from before, for nothing. Another question, then?"
     )
     try:
         cast.mallory.ask(count("patient"), epsilon=price)

@@ -89,6 +89,7 @@ def _next(stage: Stage, took: float) -> None:
         [
             ["lapwing demo --make --folder clinic", "a clinic of your own to play with"],
             ["lapwing --help", "what there is to play with"],
+            ["lapwing attack", "more of Mallory, in five scenes"],
             ["README.md", "five minutes in Python and the shell"],
             ["docs/using.md", "workspaces, questions and streams"],
             ["docs/questions.md", "everything that can be asked"],
