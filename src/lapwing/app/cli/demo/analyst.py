@@ -49,8 +49,8 @@ def stream(cast: Cast) -> None:
     """Ask the three questions of the lecture, and dozens of others, in one stream."""
     stage, wanted = cast.stage, cast.at_least
     stage.act(f'"Are there at least {wanted}?", as often as you like: only a yes is paid')
-    stage.typed(f'stream = clinic.stream(at_least={wanted}, yeses=3, epsilon="1")')
-    with cast.ana.stream(at_least=wanted, yeses=3, epsilon="1") as opened:
+    stage.typed(f'stream = clinic.stream(at_least={wanted}, yeses=5, epsilon="1")')
+    with cast.ana.stream(at_least=wanted, yeses=5, epsilon="1") as opened:
         terms, sizes = opened.terms.mechanism, [wanted + off for off in _OFF if wanted + off >= 0]
         stage.say(
             "Is there a cohort that is large enough for a study? Nobody needs the number itself for that. Opening the "
@@ -70,10 +70,10 @@ def stream(cast: Cast) -> None:
                 for where, one in zip(LECTURE, asked, strict=True)
             ],
         )
-        more = [opened.ask(where) for where in _exploring()]
+        more = [opened.ask(where) for where in _exploring() if opened.yeses_left]
         number, yeses, spent = len(asked) + len(more), opened.record.used, opened.spent
     stage.say(
-        f"Ana goes on: young men with each of {len(CONDITIONS)} diagnoses at each of {len(SMALL_SITES)} sites. "
+        f"Ana goes on: the second cohort with each of {len(CONDITIONS)} diagnoses at each of {len(SMALL_SITES)} sites. "
         f"{len(more)} more questions, {sum(not one for one in more)} times no."
     )
     each = GeometricMechanism(l1_sensitivity=1, epsilon=spent / number).margin(SURE)
@@ -89,9 +89,8 @@ def _spoken(where: str) -> str:
 
 
 def _exploring() -> list[str]:
-    young = " and ".join(COHORT[:2])
     return [
-        f"{young} and site = '{site}' and has(condition, concept = '{one.name}')"
+        f"{LECTURE[1]} and site = '{site}' and has(condition, concept = '{one.name}')"
         for site in SMALL_SITES
         for one in CONDITIONS
     ]
