@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from lapwing.accounting.pricing import price
     from lapwing.answers.answer import Answer
     from lapwing.answers.preview import Preview
+    from lapwing.answers.stream_preview import StreamPreview
+    from lapwing.answers.verdicts import StreamAnswer, Verdict
+    from lapwing.app.clinic.files import make_clinic
     from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
     from lapwing.mechanisms.above_threshold import AboveThreshold
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
     from lapwing.queries.written import age, col
     from lapwing.session import Session
-    from lapwing.streams import QuestionStream, StreamAnswer, Verdict
+    from lapwing.streams import QuestionStream
     from lapwing.vocabulary.adjacency import Adjacency
     from lapwing.vocabulary.errors import LapwingError
     from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
@@ -101,12 +104,13 @@ _HOME = {
     "Session": "lapwing.session",
     "SparseVector": "lapwing.mechanisms.sparse_vector.pure",
     "StableKeys": "lapwing.mechanisms.stable_keys",
-    "StreamAnswer": "lapwing.streams",
+    "StreamAnswer": "lapwing.answers.verdicts",
     "StreamNoise": "lapwing.mechanisms.sparse_vector.pure",
+    "StreamPreview": "lapwing.answers.stream_preview",
     "Table": "lapwing.queries.catalogue",
     "Text": "lapwing.queries.column",
     "TopChoice": "lapwing.mechanisms.ranked_choice",
-    "Verdict": "lapwing.streams",
+    "Verdict": "lapwing.answers.verdicts",
     "YesTells": "lapwing.mechanisms.sparse_vector.pure",
     "advise": "lapwing.mechanisms.sparse_vector.advice",
     "age": "lapwing.queries.written",
@@ -125,6 +129,7 @@ _HOME = {
     "gaussian_histogram": "lapwing.mechanisms.histogram",
     "geometric_histogram": "lapwing.mechanisms.histogram",
     "has": "lapwing.queries.asking",
+    "make_clinic": "lapwing.app.clinic.files",
     "mean": "lapwing.queries.asking",
     "median": "lapwing.queries.asking",
     "open": "lapwing.app.front",
@@ -179,6 +184,7 @@ __all__ = [
     "StableKeys",
     "StreamAnswer",
     "StreamNoise",
+    "StreamPreview",
     "Table",
     "Text",
     "TopChoice",
@@ -201,6 +207,7 @@ __all__ = [
     "gaussian_histogram",
     "geometric_histogram",
     "has",
+    "make_clinic",
     "mean",
     "median",
     "open",

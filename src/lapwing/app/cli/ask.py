@@ -1,16 +1,14 @@
 """`lapwing ask`."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from lapwing.answers.wishes import Offer
-from lapwing.app.cli.asking import Asked, put
+from lapwing.app.cli.asking import put
 from lapwing.app.cli.enough import ask_once
 from lapwing.app.cli.options import Door, answered, at_the_door, priced
-from lapwing.app.cli.statistics import any_question
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.app.cli.statistics import Words, any_question
 
 
 @click.command()
@@ -19,14 +17,7 @@ from lapwing.vocabulary.errors import ParameterError
 @priced
 @answered
 @at_the_door
-def ask(
-    door: Door,
-    offer: Offer,
-    words: tuple[str, ...],
-    question: Callable[[], Asked],
-    at_least: str | None,
-    **how: Any,
-) -> None:
+def ask(door: Door, *, offer: Offer, asked: Words, at_least: str | None, **how: Any) -> None:
     """Ask for any statistic, or whether there are at least so many.
 
     Every statistic is computed from numbers with noise on them. lapwing bounds what one person can add to it (by the
@@ -48,13 +39,7 @@ def ask(
     It costs the epsilon you offer. "At least so many?" costs a part of it if the answer is no, and tells a yes or a no
     only; for many such questions open a stream, where a no costs nothing.
     """
-    if not words:
-        raise click.UsageError("nothing is asked; name a statistic and a table, or write a SELECT in quotes.")
     if at_least is None:
-        put(door, question(), offer, **how)
-        return
-    if len(words) != 1:
-        raise ParameterError(
-            "question", " ".join(words), reason="is not one table", remedy="--at-least N TABLE --where ..."
-        )
-    ask_once(door, words[0], at_least, offer, **how)
+        put(door, asked.question(), offer, **how)
+    else:
+        ask_once(door, asked.table(), offer, at_least=at_least, where=asked.options["where"], **how)

@@ -17,37 +17,40 @@ from lapwing.app.cli.telling import answer_blocks, answer_record, preview_facts,
 from lapwing.app.plots.canvas import checked_path
 from lapwing.queries import asking
 from lapwing.queries.asking import Grouping
-from lapwing.queries.questions import Question
+from lapwing.queries.questions import Question, TopCategories
 from lapwing.queries.sql import read_sql
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import probability, whole
 
-Asked: TypeAlias = Question | Mapping[str, Question]
+Asked: TypeAlias = Mapping[str, Question]
+"""Questions by the names of their columns, which are charged as one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistic:
-    """A statistic that can be named: how many columns follow its table, and which options it takes."""
+    """A statistic that can be named: what it tells, how many columns follow its table, which options it takes."""
 
     ask: Callable[..., Question]
+    tells: str
     columns: int
     options: frozenset[str]
 
 
-_GROUPED: Final = frozenset({"where", "by", "max_rows", "max_groups"})
+_WHERE: Final = frozenset({"where"})
+_GROUPED: Final = _WHERE | {"by", "max_rows", "max_groups"}
 STATISTICS: Final = {
-    "count": Statistic(ask=asking.count, columns=0, options=_GROUPED - {"max_rows"}),
-    "rows": Statistic(ask=asking.count_rows, columns=0, options=_GROUPED),
-    "distinct": Statistic(ask=asking.count_distinct, columns=1, options=frozenset({"where", "max_groups"})),
-    "total": Statistic(ask=asking.total, columns=1, options=_GROUPED),
-    "mean": Statistic(ask=asking.mean, columns=1, options=_GROUPED),
-    "variance": Statistic(ask=asking.variance, columns=1, options=_GROUPED),
-    "covariance": Statistic(ask=asking.covariance, columns=2, options=_GROUPED),
-    "correlation": Statistic(ask=asking.correlation, columns=2, options=_GROUPED),
-    "median": Statistic(ask=asking.median, columns=1, options=frozenset({"where", "max_rows"})),
-    "quantiles": Statistic(ask=asking.quantiles, columns=1, options=frozenset({"where", "max_rows", "at"})),
-    "top": Statistic(ask=asking.top, columns=1, options=frozenset({"where", "k"})),
-    "funnel": Statistic(ask=asking.funnel, columns=0, options=frozenset({"where", "steps"})),
+    "count": Statistic(ask=asking.count, tells="people", columns=0, options=_GROUPED - {"max_rows"}),
+    "rows": Statistic(ask=asking.count_rows, tells="rows", columns=0, options=_GROUPED),
+    "distinct": Statistic(ask=asking.count_distinct, tells="values", columns=1, options=_WHERE | {"max_groups"}),
+    "total": Statistic(ask=asking.total, tells="total", columns=1, options=_GROUPED),
+    "mean": Statistic(ask=asking.mean, tells="mean", columns=1, options=_GROUPED),
+    "variance": Statistic(ask=asking.variance, tells="variance", columns=1, options=_GROUPED),
+    "covariance": Statistic(ask=asking.covariance, tells="covariance", columns=2, options=_GROUPED),
+    "correlation": Statistic(ask=asking.correlation, tells="correlation", columns=2, options=_GROUPED),
+    "median": Statistic(ask=asking.median, tells="median", columns=1, options=_WHERE | {"max_rows"}),
+    "quantiles": Statistic(ask=asking.quantiles, tells="value", columns=1, options=_WHERE | {"max_rows", "at"}),
+    "top": Statistic(ask=asking.top, tells="category", columns=1, options=_WHERE | {"k"}),
+    "funnel": Statistic(ask=asking.funnel, tells="people", columns=0, options=_WHERE | {"steps"}),
 }
 """The statistics that `ask`, `preview` and `explain` know by name."""
 
@@ -62,7 +65,7 @@ def question_of(words: Sequence[str], **options: Any) -> Asked:
 
     Examples
     --------
-    >>> question_of(["mean", "visits", "cost"], max_rows=3).max_rows
+    >>> question_of(["mean", "visits", "cost"], max_rows="3")["mean"].max_rows
     3
     >>> list(question_of(["select sex, count(*) as n from patients group by sex"]))
     ['n']
@@ -86,12 +89,14 @@ def question_of(words: Sequence[str], **options: Any) -> Asked:
         raise ParameterError("question", " ".join(words), reason="has another shape", remedy=f"write: {shape}")
     for number in given.keys() & {"max_rows", "max_groups", "k"}:
         given[number] = whole(number, given[number])
+    if "at" in given:
+        given["at"] = [part.strip() for part in given["at"].split(",")]
     if "by" in given:
         given["by"] = [_grouping(text) for text in given["by"]]
     for needed in statistic.options & {"at", "k", "steps"}:
         if needed not in given:
             raise ParameterError(needed, None, reason=f"is not said, and {name} needs it", remedy=_spelt({needed}))
-    return statistic.ask(*words[1:], **given)
+    return {statistic.tells: statistic.ask(*words[1:], **given)}
 
 
 def put(
@@ -104,9 +109,12 @@ def put(
     dry_run: bool = False,
     plot: Path | None = None,
 ) -> None:
-    """Preview, rehearse or ask a question, and tell what came of it."""
+    """Preview, rehearse or ask a question, and tell what came of it. What can be refused is refused before it is asked."""
+    confidence = probability("confidence", offer.get("confidence", "0.95"))
     if plot is not None:
         checked_path(plot)
+        if any(isinstance(one, TopCategories) for one in question.values()):
+            raise ParameterError("plot", str(plot), reason="draws numbers, and these are names", remedy="leave it out")
     if dry_run and rehearse:
         raise ParameterError("rehearse", True, reason="and --dry-run are two things", remedy="choose one of them")  # noqa: FBT003
     if dry_run:
@@ -115,7 +123,6 @@ def put(
     with door.session() as session, waiting("asking"):
         answer = session.rehearse(question, **offer) if rehearse else session.ask(question, key=key, **offer)
         left = session.standing()
-    confidence = offer.get("confidence", "0.95")
     if plot is not None:
         draw_answer(plot, answer, confidence)
     drawn = facts(("picture", str(plot))) if plot is not None else ""

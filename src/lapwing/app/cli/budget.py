@@ -11,7 +11,7 @@ from lapwing.answers.answer import brief, exactly
 from lapwing.answers.preview import Standing
 from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.pictures import draw_account
-from lapwing.app.cli.showing import facts, table
+from lapwing.app.cli.showing import facts, several, table
 from lapwing.app.cli.telling import budget_record, budget_words, left_record
 from lapwing.app.plots.canvas import checked_path
 from lapwing.session import Session
@@ -48,7 +48,7 @@ def budget(door: Door, plot: Path | None) -> None:
         record,
         table(header, rows, left=2),
         facts(
-            ("answered", f"{record['answers']:,} questions and {record['streams']:,} streams"),
+            ("answered", f"{several(record['answers'], 'question')} and {several(record['streams'], 'stream')}"),
             ("stopped", "spending is suspended; see lapwing suspend --help" if record["suspended"] else None),
             ("now", fits),
             ("picture", None if plot is None else str(plot)),

@@ -1,7 +1,6 @@
 """`lapwing explain`."""
 
 import math
-from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from lapwing.app.cli.asking import Asked
 from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.pictures import draw_meaning
 from lapwing.app.cli.showing import facts, paragraph
-from lapwing.app.cli.statistics import any_question
+from lapwing.app.cli.statistics import Words, any_question
 from lapwing.app.plots.canvas import checked_path
 from lapwing.queries.explain import explain as explained
 from lapwing.queries.planning import plan
@@ -31,7 +30,7 @@ from lapwing.vocabulary.exact import probability
 )
 @plot_option
 @at_the_door
-def explain(door: Door, words: tuple[str, ...], question: Callable[[], Asked], prior: str, plot: Path | None) -> None:
+def explain(door: Door, *, asked: Words, prior: str, plot: Path | None) -> None:
     """Say why a question costs what it costs, or what an epsilon means.
 
     Of a question: how lapwing understood it, how often one person counts, and how far one person can move the answer.
@@ -48,23 +47,18 @@ def explain(door: Door, words: tuple[str, ...], question: Callable[[], Asked], p
     """
     if plot is not None:
         checked_path(plot)
-    match words:
+    match asked.words:
         case ("epsilon", epsilon):
             _explain_epsilon(door, epsilon, prior, plot)
-        case ():
-            raise click.UsageError('nothing is to be explained; write a question, or "epsilon 0.5".')
         case _ if plot is not None:
-            raise ParameterError(
-                "plot", str(plot), reason="draws an epsilon", remedy="lapwing explain epsilon 0.5 --plot"
-            )
+            raise ParameterError("plot", str(plot), reason="draws an epsilon", remedy="write explain epsilon 0.5")
         case _:
-            _explain_question(door, question())
+            _explain_question(door, asked.question())
 
 
 def _explain_question(door: Door, question: Asked) -> None:
-    questions = question if isinstance(question, Mapping) else {"answer": question}
     with door.session() as session:
-        texts = {name: explained(plan(one, session.population)) for name, one in questions.items()}
+        texts = {name: explained(plan(one, session.population)) for name, one in question.items()}
     several = len(texts) > 1
     door.tell(
         {"columns": texts},

@@ -24,6 +24,8 @@ def exit_code(failure: LapwingError | click.ClickException) -> int:
 
 def sentence_of(failure: LapwingError | click.ClickException) -> str:
     """Return what a person reads."""
+    if isinstance(failure, EngineError):
+        return f"lapwing: {failure}, in failures.log; lapwing budget says whether it was charged"
     if isinstance(failure, LapwingError):
         return f"lapwing: {failure}"
     hint = ""

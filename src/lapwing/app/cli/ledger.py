@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import click
 
+from lapwing.answers.answer import brief
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, table
 from lapwing.ledger.chain import Receipt
@@ -65,13 +67,26 @@ def _said(entry: Mapping[str, Any]) -> tuple[str, str]:
         entry.get("change"),
         entry.get("table"),
         f"stream {entry['stream']}" if "stream" in entry else None,
-        f"question {entry['number']}" if "number" in entry else None,
+        f"question {entry['number']}" if entry["kind"] in {"intent", "outcome"} else None,
         entry.get("outcome"),
         f"of entry {entry['settles']}" if "settles" in entry and entry["kind"] in {"answer", "lost"} else None,
         f"of entry {entry['recalls']}, free" if "recalls" in entry else None,
         f"version {entry['version']}" if "version" in entry else None,
+        _price(entry),
     ]
     return who or entry.get("by") or "", " ".join(word for word in words if word)
+
+
+def _price(entry: Mapping[str, Any]) -> str | None:
+    """Return what an entry has charged, where that is one amount."""
+    if entry["kind"] not in {"charge", "opening"}:
+        return None
+    cost = entry["account"]["lines"][0]["cost"]
+    held = Fraction(cost["reserved"])
+    amounts = {"epsilon": cost["epsilon"], "delta": cost["delta"] if Fraction(cost["delta"]) else None}
+    amounts = amounts if amounts["epsilon"] else {"rho": cost["rho"]}
+    said = ", ".join(f"{name} {brief(Fraction(amount))}" for name, amount in amounts.items() if amount)
+    return f"{said}, {brief(held)} held" if held else said
 
 
 def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ _A_DECADE: Final = 6
 _MOST_ENTRIES: Final = 400
 _SURE: Final = 0.95
 _CERTAIN: Final = 1e-3
+_POINTS: Final = 160
 
 
 def draw_prices(path: Path, preview_at: Callable[..., Preview], chosen: Preview, offer: Offer) -> None:
@@ -40,11 +41,12 @@ def draw_prices(path: Path, preview_at: Callable[..., Preview], chosen: Preview,
         raise BadQuestionError("how far off this answer is depends on the answer, so there is no curve to draw")
     prices = [one for one in _around(price) if SMALLEST_EPSILON <= one <= LARGEST_EPSILON]
     rest = {word: given for word, given in offer.items() if word in {"delta", "confidence"} and not in_rho}
-    margins = [preview_at(**{currency: one, **rest}).margin[column] for one in prices]
+    margins = {one: preview_at(**{currency: one, **rest}).margin[column] for one in prices}
+    curve = {one: other for one, other in margins.items() if other}  # no error has no place on a logarithmic axis
     draw_error_by_price(
         path,
-        prices=[float(one) for one in prices],
-        margins=[max(float(one or 0), 0.5) for one in margins],
+        prices=[float(one) for one in curve],
+        margins=[float(one) for one in curve.values()],
         chosen=(float(price), float(margin)),
         currency=currency,
         confidence=percent(chosen.confidence),
@@ -60,8 +62,6 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
     """Draw the numbers of an answer, each with its error bar."""
     rows, column = answer.bounded(confidence), answer.columns[0]
     cells = [row.cells[column] for row in rows if column in row.cells]
-    if not cells or any(isinstance(cell.value, str) for cell in cells):
-        raise BadQuestionError("this answer holds no numbers, so there is nothing to draw")
     values = [float(cell.value) for cell in cells]
     bounds = {
         "lows": [None if cell.low is None else float(cell.low) for cell in cells],
@@ -83,13 +83,14 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
 def draw_stream(path: Path, chance: Callable[[int], float], at_least: int) -> None:
     """Draw how likely a yes is by how many there really are, as far as that changes."""
     reach = 1
-    while chance(at_least + reach) < 1 - _CERTAIN or chance(at_least - reach) > _CERTAIN:
+    while chance(at_least + reach) < 1 - _CERTAIN or (reach < at_least and chance(at_least - reach) > _CERTAIN):
         reach *= 2
-    people = sorted({round(at_least - reach + 2 * reach * step / 160) for step in range(161)})
+    low, high = max(at_least - reach, 0), at_least + reach
+    people = sorted({low + (high - low) * step // _POINTS for step in range(_POINTS + 1)})
     chances = [chance(count) for count in people]
     unsure = [count for count, one in zip(people, chances, strict=True) if 1 - _SURE < one < _SURE]
-    low, high = (unsure[0], unsure[-1]) if unsure else (at_least, at_least)
-    draw_chance_of_yes(path, people=people, chances=chances, at_least=at_least, unsure=(low, high))
+    ends = (unsure[0], unsure[-1]) if unsure else (at_least, at_least)
+    draw_chance_of_yes(path, people=people, chances=chances, at_least=at_least, unsure=ends)
 
 
 def draw_account(path: Path, history: Sequence[Mapping[str, Any]]) -> None:

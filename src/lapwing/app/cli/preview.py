@@ -1,36 +1,27 @@
 """`lapwing preview`."""
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from lapwing.answers.wishes import Offer
-from lapwing.app.cli.asking import Asked, show_preview
-from lapwing.app.cli.enough import show_stream_preview
+from lapwing.app.cli.asking import show_preview
+from lapwing.app.cli.enough import show_stream_preview, stream_offer
 from lapwing.app.cli.options import Door, at_the_door, plot_option, priced
-from lapwing.app.cli.statistics import any_question
+from lapwing.app.cli.statistics import Words, any_question
 from lapwing.app.plots.canvas import checked_path
-from lapwing.vocabulary.errors import ParameterError
 
 
 @click.command()
 @any_question
 @click.option("--at-least", metavar="N", help="Preview a stream about TABLE that asks for N people.")
 @click.option("--yeses", metavar="N", default="1", show_default=True, help="After so many yeses the stream halts.")
+@click.option("--questions", metavar="N", help="How many questions the stream is meant for.")
 @priced
 @plot_option
 @at_the_door
-def preview(
-    door: Door,
-    *,
-    offer: Offer,
-    words: tuple[str, ...],
-    question: Callable[[], Asked],
-    at_least: str | None,
-    yeses: str,
-    plot: Path | None,
-) -> None:
+def preview(door: Door, *, offer: Offer, asked: Words, at_least: str | None, plot: Path | None, **stream: Any) -> None:
     """Say what a question would cost and how far off it would be.
 
     Price and error follow from the question and from what you offer, never from the data: so they can be known before,
@@ -44,13 +35,10 @@ def preview(
 
     It costs nothing.
     """
-    if not words:
-        raise click.UsageError("nothing is asked; name a statistic and a table, or write a SELECT in quotes.")
     if plot is not None:
         checked_path(plot)
     if at_least is None:
-        show_preview(door, question(), offer, plot)
-        return
-    if len(words) != 1:
-        raise ParameterError("question", " ".join(words), reason="is not one table", remedy="TABLE --at-least N")
-    show_stream_preview(door, offer, table=words[0], at_least=at_least, yeses=yeses, plot=plot)
+        show_preview(door, asked.question(), offer, plot)
+    else:
+        terms = stream_offer(offer, table=asked.table(), at_least=at_least, **stream)
+        show_stream_preview(door, terms, plot)

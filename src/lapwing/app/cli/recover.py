@@ -3,7 +3,7 @@
 import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
-from lapwing.app.cli.showing import facts, waiting
+from lapwing.app.cli.showing import facts, several, waiting
 from lapwing.app.workspace import renew_key
 
 
@@ -28,5 +28,4 @@ def recover(door: Door, *, new_key: bool) -> None:
         if new_key:
             renew_key(door.folder)
         settled = workspace.recover()
-    text = "one question" if settled == 1 else f"{settled:,} questions"
-    door.tell({"settled": settled, "new_key": new_key}, facts(("settled", text)))
+    door.tell({"settled": settled, "new_key": new_key}, facts(("settled", several(settled, "question"))))

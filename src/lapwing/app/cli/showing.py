@@ -111,3 +111,13 @@ def spoken(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else brief(value)
+
+
+def several(number: int, what: str) -> str:
+    """Return a number of things.
+
+    >>> several(1, "question"), several(2_000, "question"), several(3, "yes")
+    ('1 question', '2,000 questions', '3 yeses')
+    """
+    plural = what if number == 1 else f"{what}es" if what.endswith("s") else f"{what}s"
+    return f"{number:,} {plural}"

@@ -1,13 +1,15 @@
 """The arguments of a question, for the commands that take any."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
-from lapwing.app.cli.asking import question_of
+from lapwing.app.cli.asking import Asked, question_of
 from lapwing.app.cli.options import where_option
+from lapwing.vocabulary.errors import ParameterError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -26,8 +28,39 @@ steps_option = click.option(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """A question as it stands at the command line, not read yet."""
+
+    words: tuple[str, ...]
+    options: Mapping[str, Any]
+
+    def question(self) -> Asked:
+        """Read it, or refuse it."""
+        self.require("nothing is asked; name a statistic and a table, or write a SELECT in quotes.")
+        return question_of(self.words, **self.options)
+
+    def table(self) -> str:
+        """Return the table, where there is nothing but one and perhaps a condition."""
+        self.require("no table is named.")
+        others = [name for name, given in self.options.items() if given not in {None, ()} and name != "where"]
+        if len(self.words) != 1 or others:
+            raise ParameterError(
+                "question",
+                " ".join(self.words),
+                reason="is more than a table and a condition",
+                remedy="write --at-least N TABLE --where CONDITION",
+            )
+        return self.words[0]
+
+    def require(self, otherwise: str) -> None:
+        """Refuse to go on without any words."""
+        if not self.words:
+            raise click.UsageError(otherwise, click.get_current_context())
+
+
 def any_question(command: Command) -> Command:
-    """Give a command the words and the options of a question, as one function `question` that reads them."""
+    """Give a command the words and the options of a question, as one `asked`."""
 
     @click.argument("words", nargs=-1, metavar="STATISTIC TABLE [COLUMN]... | SELECT")
     @where_option
@@ -39,11 +72,8 @@ def any_question(command: Command) -> Command:
     @click.option("-k", metavar="N", help="How many of the top categories.")
     @functools.wraps(command)
     def with_question(**given: Any) -> Any:
-        names = ("where", "by", "max_rows", "max_groups", "steps", "k")
+        names = ("where", "by", "max_rows", "max_groups", "steps", "at", "k")
         options = {name: given.pop(name) for name in names}
-        at = given.pop("at")
-        options["at"] = None if at is None else [part.strip() for part in at.split(",")]
-        words = given.pop("words")
-        return command(words=words, question=lambda: question_of(words, **options), **given)
+        return command(asked=Words(words=given.pop("words"), options=options), **given)
 
     return with_question  # type: ignore[return-value]  # it takes other parameters, which click fills in

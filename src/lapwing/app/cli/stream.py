@@ -1,25 +1,25 @@
 """`lapwing stream`: open, ask, list, show, close."""
 
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from lapwing.answers.answer import brief, exactly
 from lapwing.answers.wishes import Offer
+from lapwing.app.cli.asking import whole_or_none
 from lapwing.app.cli.enough import (
-    epsilon_of,
-    people,
     show_stream_preview,
     stream_answer_blocks,
     stream_answer_record,
+    stream_offer,
     terms_facts,
-    terms_of,
     terms_record,
 )
 from lapwing.app.cli.options import Door, at_the_door, complete_streams, complete_tables, plot_option
 from lapwing.app.cli.pictures import draw_stream
-from lapwing.app.cli.showing import facts, table, waiting
+from lapwing.app.cli.showing import facts, several, table, waiting
 from lapwing.app.cli.telling import left_record
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import Status
@@ -48,6 +48,9 @@ def stream() -> None:
 @click.option("--at-least", required=True, metavar="N", help="How many people are asked for.")
 @click.option("--yeses", required=True, metavar="N", help="After so many yeses it halts.")
 @click.option("--epsilon", metavar="NUMBER", help="What it costs when all of its yeses are given.")
+@click.option("--within", metavar="N", help="Instead: as little as it takes to be right so far from --at-least.")
+@click.option("--confidence", metavar="NUMBER", default="0.95", show_default=True, help="How sure of that.")
+@click.option("--questions", metavar="N", help="How many questions it is meant for; there is no limit.")
 @click.option("--table", shell_complete=complete_tables, help="The table it asks about, where there are several.")
 @click.option("--name", help="What to call it; a made-up name if it is not said.")
 @click.option("--key", help="An idempotency key: the same key opens nothing twice.")
@@ -57,14 +60,14 @@ def stream() -> None:
 def open_stream(
     door: Door,
     *,
-    at_least: str,
-    yeses: str,
-    epsilon: str | None,
-    table: str | None,
     name: str | None,
     key: str | None,
     dry_run: bool,
     plot: Path | None,
+    epsilon: str | None,
+    within: str | None,
+    confidence: str,
+    **terms: Any,
 ) -> None:
     """Open a stream.
 
@@ -74,37 +77,32 @@ def open_stream(
 
     \b
     lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts --plot yes.svg
+    lapwing stream open --at-least 200 --yeses 5 --within 40 --questions 100 --dry-run
 
     Opening reserves the whole epsilon and spends a part of it; the rest is spent yes by yes.
     """
-    offer: Offer = {} if epsilon is None else {"epsilon": epsilon}
     if plot is not None:
         checked_path(plot)
+    given = {"epsilon": epsilon, "within": within, "confidence": confidence}
+    offer = cast("Offer", {word: value for word, value in given.items() if value is not None})
+    wanted = stream_offer(offer, **terms)
     if dry_run:
-        show_stream_preview(door, offer, table=table, at_least=at_least, yeses=yeses, plot=plot)
+        show_stream_preview(door, wanted, plot)
         return
     chosen = fresh_name()[:8] if name is None else name
     with door.session() as session:
-        terms = terms_of(session, offer, table=table, at_least=at_least, yeses=yeses)
-        session.stream(
-            at_least=terms.at_least,
-            yeses=terms.yeses,
-            epsilon=epsilon_of(offer),
-            table=terms.table,
-            name=chosen,
-            key=key,
-        )
-        left = session.standing()
+        opened = session.stream(name=chosen, key=key, **wanted)
+        agreed, left = opened.terms, session.standing()
     if plot is not None:
-        draw_stream(plot, terms.mechanism.chance_of_yes, terms.at_least)
+        draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     door.tell(
-        {"stream": chosen, "status": Status.OPEN.value, **terms_record(terms), "left": left_record(left)},
+        {"stream": chosen, "status": Status.OPEN.value, **terms_record(agreed), "left": left_record(left)},
         facts(
             ("stream", chosen),
-            *terms_facts(terms, "0.95"),
-            ("left", f"{left} (all of the stream is reserved)"),
+            *terms_facts(agreed, confidence),
+            ("left", f"{left}; the whole stream is reserved"),
             ("picture", None if plot is None else str(plot)),
-            ("next", f'lapwing stream ask {chosen} "CONDITION"'),
+            ("next", f'lapwing stream ask {shlex.quote(chosen)} "CONDITION"'),
         ),
     )
 
@@ -129,9 +127,10 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
     """
     with door.session() as session, waiting("asking"):
         resumed = session.resume(name)
-        answer = resumed.ask(where, at_least=people(at_least), key=key)
+        answer = resumed.ask(where, at_least=whole_or_none("at_least", at_least), key=key)
         left = session.standing()
-    cost = f"epsilon {brief(answer.price)}; {answer.yeses_left:,} more yeses to come" if answer else "nothing"
+    more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
+    cost = f"epsilon {brief(answer.price)}{more}" if answer else "nothing"
     door.tell(
         {**stream_answer_record(name, answer), "left": left_record(left)},
         *stream_answer_blocks(answer, left, cost=cost),
@@ -185,25 +184,19 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         checked_path(plot)
     with door.session() as session:
         resumed = session.resume(name)
-        line, terms = _line(resumed), resumed.terms
+        record, terms, spent = _record(resumed), resumed.terms, resumed.spent
     if plot is not None:
-        draw_stream(plot, terms.mechanism.chance_of_yes, terms.at_least)
+        draw_stream(plot, terms.chance_of_yes, terms.at_least)
+    asked, given = several(record["asked"], "question"), several(record["given"], "yes")
     door.tell(
-        line,
+        record,
         facts(
-            ("stream", f"{name}, {line['status']}"),
+            ("stream", f"{name}, {record['status']}"),
             *terms_facts(terms, "0.95"),
-            ("so far", f"{line['asked']:,} questions, {line['given']:,} yeses, epsilon {brief(resumed_spent(line))}"),
+            ("so far", f"{asked}, {given}, epsilon {brief(spent)}"),
             ("picture", None if plot is None else str(plot)),
         ),
     )
-
-
-def resumed_spent(line: dict[str, Any]) -> Any:
-    """Return what a stream has spent, from its line."""
-    from fractions import Fraction  # noqa: PLC0415
-
-    return Fraction(line["spent"])
 
 
 @stream.command("list")
@@ -218,28 +211,28 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
     It costs nothing.
     """
     with door.session() as session:
-        records = session.ledger.streams.streams(session.population.name)
-        mine = [one for one in records if one.analyst == session.analyst]
-        wanted = [one.name for one in mine if ended_too or one.status is Status.OPEN]
-        lines = [_line(session.resume(name)) for name in wanted]
+        known = session.ledger.streams.streams(session.population.name)
+        mine = [one for one in known if one.analyst == session.analyst]
+        wanted = [session.resume(one.name) for one in mine if ended_too or one.status is Status.OPEN]
+        records, spent = [_record(one) for one in wanted], [one.spent for one in wanted]
     rows = [
         [
-            line["stream"],
-            line["status"],
-            line["table"],
-            f"{line['at_least']:,}",
-            f"{line['asked']:,}",
-            f"{line['given']:,} of {line['yeses']:,}",
-            brief(resumed_spent(line)),
+            record["stream"],
+            record["status"],
+            record["table"],
+            f"{record['at_least']:,}",
+            f"{record['asked']:,}",
+            f"{record['given']:,} of {record['yeses']:,}",
+            brief(epsilon),
         ]
-        for line in lines
+        for record, epsilon in zip(records, spent, strict=True)
     ]
     header = ["stream", "status", "table", "at least", "asked", "yeses", "epsilon"]
     empty = "No stream is open. Open one: lapwing stream open --at-least 200 --yeses 5 --epsilon 1"
-    door.tell({"streams": lines}, table(header, rows, left=3) if rows else empty)
+    door.tell({"streams": records}, table(header, rows, left=3) if rows else empty)
 
 
-def _line(one: QuestionStream) -> dict[str, Any]:
+def _record(one: QuestionStream) -> dict[str, Any]:
     record, terms = one.record, one.terms
     return {
         "stream": one.name,

@@ -1,7 +1,8 @@
 """The clinic on disk: its tables as Parquet files, and the lapwing.toml that declares them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from lapwing.app.clinic import concepts
@@ -14,6 +15,7 @@ from lapwing.vocabulary.exact import Exact, positive, whole
 TABLES: Final = ("person", "condition", "visit", "procedure", "measurement", "patient")
 SEED: Final = 1
 _MOST_PEOPLE: Final = 10**9
+_NOBODY: Final[Mapping[str, Exact]] = MappingProxyType({})
 
 
 def make_clinic(
@@ -22,6 +24,7 @@ def make_clinic(
     *,
     seed: int = SEED,
     epsilon: Exact = 10,
+    allowances: Mapping[str, Exact] = _NOBODY,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Path:
     """Make a clinic: its tables, and a lapwing.toml with which `lapwing.create(folder)` opens an account for it.
@@ -32,6 +35,7 @@ def make_clinic(
     people : how many; the first of a large clinic are those of a small one
     seed : which clinic
     epsilon : the budget that lapwing.toml declares
+    allowances : what each analyst may spend of it
     progress : told how many people were written, from time to time
 
     Returns
@@ -47,15 +51,14 @@ def make_clinic(
     ...     sorted(table.name for table in workspace.session().population.tables)
     ['condition', 'measurement', 'patient', 'procedure', 'visit']
     """
-    budget = positive("epsilon", epsilon)
-    place = write_tables(folder, people, seed=seed, progress=progress)
-    try:
-        with (place / FILE).open("x", encoding="utf-8") as file:
-            file.write(_SETTINGS.replace("EPSILON", str(budget)))
-    except FileExistsError:
+    place = Path(folder)
+    if (place / FILE).exists():
         raise SettingsError(
             str(place / FILE), 0, reason="is there already", remedy="make the clinic in a folder of its own"
-        ) from None
+        )
+    settings = clinic_settings(epsilon, allowances)
+    write_tables(place, people, seed=seed, progress=progress)
+    (place / FILE).write_text(settings, encoding="utf-8")
     return place
 
 
@@ -79,6 +82,16 @@ def write_tables(
     return place
 
 
+def clinic_settings(epsilon: Exact, allowances: Mapping[str, Exact] = _NOBODY) -> str:
+    """Return a lapwing.toml for a clinic, with this budget and what each analyst may spend of it."""
+    budget = f'budget = {{ epsilon = "{positive("epsilon", epsilon)}" }}'
+    analysts = [f'{name} = {{ epsilon = "{positive(name, most)}" }}\n' for name, most in allowances.items()]
+    section = "[populations.clinic.analysts]           # and each of them not more than\n" if analysts else ""
+    return _SETTINGS.replace("BUDGET", f"{budget:<40}# for good, over all analysts").replace(
+        "ANALYSTS", section + "".join(analysts) + "\n" if analysts else ""
+    )
+
+
 def _values(names: tuple[str, ...]) -> str:
     return "[" + ", ".join(f'"{name}"' for name in names) + "]"
 
@@ -88,10 +101,10 @@ _SETTINGS: Final = f"""\
 
 [populations.clinic]
 person_key = "person_id"                # one person is protected, across all tables
-budget = {{ epsilon = "EPSILON" }}             # for good, over all analysts
+BUDGET
 now = {TODAY}                        # the day on which age(born) is meant
 
-[populations.clinic.tables.patient]     # one row a person
+ANALYSTS[populations.clinic.tables.patient]     # one row a person
 source = "patient.parquet"
 
 [populations.clinic.tables.patient.columns]

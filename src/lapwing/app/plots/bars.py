@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lapwing.app.plots.canvas import ACCENT, INK, canvas
 
-_WIDEST_LABEL, _MOST_LYING = 24, 24
+_WIDEST_LABEL, _WIDEST_TITLE, _MOST_LARGE = 24, 64, 24
 
 
 def draw_bars(
@@ -30,7 +30,7 @@ def draw_bars(
     x : what the bars measure, and how sure the bounds are
     """
     places = range(len(labels), 0, -1)
-    with canvas(path, title=textwrap.fill(title, 78), x=x, y="") as axes:
+    with canvas(path, title=textwrap.fill(title, _WIDEST_TITLE), x=x, y="") as axes:
         axes.barh(places, values, height=0.62, color=ACCENT, alpha=0.75)
         for place, value, low, high in zip(places, values, lows, highs, strict=True):
             if low is not None and high is not None:
@@ -46,9 +46,11 @@ def draw_bars(
             )
         axes.set_yticks(list(places), [textwrap.fill(label, _WIDEST_LABEL) for label in labels])
         axes.grid(visible=False, axis="y")
+        axes.set_axisbelow(True)
+        axes.xaxis.set_major_formatter(lambda number, _: f"{number:,.6g}")
         axes.axvline(0, color=INK, linewidth=0.8)
         axes.margins(x=0.12)
-        if len(labels) > _MOST_LYING:
+        if len(labels) > _MOST_LARGE:
             axes.tick_params(axis="y", labelsize=6)
 
 

@@ -37,8 +37,8 @@ def draw_belief(
         axes.errorbar(
             [prior], [prior], yerr=[[prior - low], [high - prior]], fmt="o", color=SECOND, capsize=5, linewidth=2
         )
-        for belief, up in ((low, -14), (high, 6)):
-            axes.annotate(f"{belief:.0%}", (prior, belief), xytext=(8, up), textcoords="offset points", color=SECOND)
+        for belief, offset in ((low, (8, -12)), (high, (-34, 5))):
+            axes.annotate(f"{belief:.0%}", (prior, belief), xytext=offset, textcoords="offset points", color=SECOND)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         axes.tick_params(colors=INK)

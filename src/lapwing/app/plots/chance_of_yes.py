@@ -19,7 +19,7 @@ def draw_chance_of_yes(
     unsure : between which counts an answer is right with less than 95 %
     """
     low, high = unsure
-    title = f'"At least {at_least:,}?" is answered surely below {low:,} and above {high:,}'
+    title = f'"At least {at_least:,}?" is right 95 times in 100 below {low:,} and above {high:,}'
     with canvas(path, title=title, x="how many people there really are", y="probability of a yes") as axes:
         axes.axvspan(low, high, color=QUIET, alpha=0.18, label="may go either way (wrong in over 5 of 100)")
         axes.axvline(at_least, color=INK, linestyle="--", linewidth=1, label=f"asked for: {at_least:,}")
