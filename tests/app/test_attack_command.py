@@ -30,7 +30,7 @@ def test_one_object_says_what_came_of_each_attack(told) -> None:
     assert outcomes["exact"]["recovered"] == outcomes["Leaf style"]["recovered"] == 1
     assert outcomes["Samply style"]["recovered"] > 0.95
     assert outcomes["lapwing"]["answered"] == 65
-    assert outcomes["lapwing"]["stopped"] == "noise ±195, the ledger"
+    assert outcomes["lapwing"]["stopped"] == "noise ±195, ledger"
     assert outcomes["lapwing"]["answers"] == "lapwing"
     assert (record["epsilon"], record["seed"]) == ("1", 4)
     assert record["surest_belief"] == pytest.approx(1 / (1 + np.exp(-2)))

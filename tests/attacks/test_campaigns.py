@@ -29,7 +29,7 @@ def test_a_campaign_recovers_everything_but_at_the_door(doors, attack) -> None:
     assert len(answered) == campaign.door_questions(attack)
     for outcome in outcomes:
         if outcome.answers is Answers.LAPWING:
-            assert outcome.stopped.endswith(", the ledger")
+            assert outcome.stopped.endswith(", ledger")
             assert outcome.answered == outcome.asked == campaign.door_questions(attack)
         else:
             assert outcome.recovered > 0.9 or outcome.against == "i2b2 style", "32 people hide in noise of 1.3"

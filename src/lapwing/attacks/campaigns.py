@@ -258,7 +258,7 @@ class Campaign:
             door.count(cohort, spelling=len(TRIVIAL))
         except BudgetError:
             first = f"{door.free} repeats" if door.free else f"noise ±{door.margin(cohort):,.0f}"
-            return f"{first}, the ledger"
+            return f"{first}, ledger"
         return NOTHING
 
 

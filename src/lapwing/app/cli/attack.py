@@ -21,7 +21,7 @@ _EVERYTHING = "all"
 
 
 @click.command()
-@click.argument("which", type=click.Choice([*SCENES, _EVERYTHING]), default=_EVERYTHING)
+@click.argument("which", metavar="[WHICH]", type=click.Choice([*SCENES, _EVERYTHING]), default=_EVERYTHING)
 @click.option("--epsilon", metavar="NUMBER", default="1", show_default=True, help="The budget of lapwing's account.")
 @click.option(
     "--seed", type=int, default=1, show_default=True, help="Of the attacker's coins; never of lapwing's noise."
@@ -42,6 +42,8 @@ def attack(*, which: str, epsilon: str, seed: int, plot: Path | None, plot_forma
     lapwing attack
     lapwing attack hadamard --epsilon 0.5
     lapwing attack --plot pictures
+
+    WHICH is reconstruction, hadamard, averaging, differencing, tracing, or all of them.
 
     It costs nothing: the clinic and its accounts are made up, and gone afterwards.
     """

@@ -20,7 +20,7 @@ def draw_hadamard_noise(
     ----------
     path : where to write
     people : how many there are, and how many questions were asked
-    measured, expected : deviations of the noise, rising, and the share reconstructed at each: by attacking, by the theorem
+    measured, expected : deviations of the noise, rising, and the share reconstructed: by attacking, by the theorem
     marked : what adds how much noise, and the share that is reconstructed there
     """
     title = f"Noise well below √n hides nobody: {people:,} people, as many questions"
