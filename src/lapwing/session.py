@@ -210,18 +210,17 @@ class Session:
         else:
             told, free = charged, True
         stored = json.loads(told.answer)
-        return Answer(
-            asked=asked, numbers=stored["released"], receipt=told.receipt, versions=stored["versions"], free=free
-        )
+        numbers = dict(zip(asked.releases, stored["released"], strict=True))  # columns may have other names than before
+        return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
 
     def _released(self, asked: Asked, charged: Charged) -> Released:
         """Read the data, add noise and commit; whatever goes wrong, the charge is kept and nothing is told."""
 
         def work() -> str:
             engine = self._data.engine(charged.versions)
-            exact = {name: one.read(engine) for name, one in asked.releases.items()}
+            exact = [one.read(engine) for one in asked.several()]
             reach("ask.read")
-            released = {name: one.release(exact[name]) for name, one in asked.releases.items()}
+            released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
             reach("ask.noised")
             return json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
 

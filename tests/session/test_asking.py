@@ -123,6 +123,21 @@ def test_the_same_question_at_the_same_price_is_free_and_the_same(ledger) -> Non
     assert clinic.ask(count("patients", "sex = 'M' and age >= 18"), epsilon="0.02").free is False
 
 
+def test_what_is_free_may_be_asked_under_other_names(ledger) -> None:
+    """A SELECT and a count are the same question whatever their columns are called."""
+    clinic = door(ledger, FixedNumber(1000))
+    first = clinic.ask(MEN, epsilon="0.01")
+    for name in ("n", "people"):
+        again = clinic.sql(f"select count(*) as {name} from patients where sex = 'M'", epsilon="0.01")
+        assert (again.free, again.value, again.columns) == (True, first.value, (name,))
+    assert spent(ledger) == Fraction(1, 100)
+
+
+def test_a_funnel_may_have_the_same_step_twice(clinic) -> None:
+    answer = clinic.funnel("patients", ["survivor", "survivor", "age < 50"], epsilon=20)
+    assert [row.key for row in answer.rows] == [("survivor",), ("survivor (step 2)",), ("age < 50",)]
+
+
 def test_a_new_data_version_is_asked_anew_and_resets_nothing(ledger) -> None:
     clinic = door(ledger, FixedNumber(1000))
     clinic.ask(MEN, epsilon="0.01")
