@@ -81,7 +81,7 @@ def test_what_would_be_refused_is_previewed_with_the_reason(ledger) -> None:
 
 
 def test_a_preview_is_the_same_whatever_the_tables_hold(ledger) -> None:
-    """With everybody, without one person, with nobody, and with the database down."""
+    """Q22: with everybody, without one person, with nobody, and with the database down."""
 
     def previews(data) -> list[tuple[str, object]]:
         clinic = door(ledger, data)
@@ -106,6 +106,7 @@ def test_the_charge_is_the_same_whatever_the_tables_hold(ledger, people) -> None
 
 
 def test_ten_tenths_are_one(ledger) -> None:
+    """P25: no float is ever summed."""
     clinic = door(ledger, FixedNumber(5))
     for age in range(10):
         clinic.ask(count("patients", f"age = {age}"), epsilon="0.1")
@@ -113,6 +114,7 @@ def test_ten_tenths_are_one(ledger) -> None:
 
 
 def test_the_same_question_at_the_same_price_is_free_and_the_same(ledger) -> None:
+    """Q15: also in other words, and for another analyst."""
     clinic, other = door(ledger, FixedNumber(1000)), door(ledger, FixedNumber(1000), analyst="bob")
     first = clinic.ask(count("patients", "sex = 'M' and age >= 18"), epsilon="0.01")
     again = clinic.ask(count("patients", "not (age < 18) and sex in ('M')"), epsilon="0.01")
@@ -127,9 +129,12 @@ def test_what_is_free_may_be_asked_under_other_names(ledger) -> None:
     """A SELECT and a count are the same question whatever their columns are called."""
     clinic = door(ledger, FixedNumber(1000))
     first = clinic.ask(MEN, epsilon="0.01")
-    for name in ("n", "people"):
-        again = clinic.sql(f"select count(*) as {name} from patients where sex = 'M'", epsilon="0.01")
-        assert (again.free, again.value, again.columns) == (True, first.value, (name,))
+    for text in (
+        "select count(*) as n from patients where sex = 'M'",
+        "select count(*) from patients where sex in ('M')",
+    ):
+        again = clinic.sql(text, epsilon="0.01")
+        assert (again.free, again.value) == (True, first.value)
     assert spent(ledger) == Fraction(1, 100)
 
 
