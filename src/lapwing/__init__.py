@@ -219,6 +219,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("lapwing")
     if name not in _HOME:
         raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -7,7 +7,7 @@ nothing and keeps the charge. Noise is drawn once for a charge, never again.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, Self, Unpack
+from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing import streams
 from lapwing.accounting.filters.charge import OneShot
@@ -29,6 +29,9 @@ from lapwing.queries.questions import Question
 from lapwing.queries.sql import read_sql
 from lapwing.streams import QuestionStream, fresh_name, name_of_key
 from lapwing.vocabulary.errors import BadQuestionError, EngineError
+
+Put: TypeAlias = Question | Mapping[str, Question] | str
+"""How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.faults`)."""
@@ -70,19 +73,19 @@ class Session:
         self.population, self.ledger, self.analyst = population, ledger, analyst
         self._data, self._key, self._on_failure = data, key, on_failure
 
-    def preview(self, question: Question | str, **offer: Unpack[Offer]) -> Preview:
+    def preview(self, question: Put, **offer: Unpack[Offer]) -> Preview:
         """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
 
         Parameters
         ----------
-        question : a question, or a SELECT
+        question : a question, a SELECT, or questions by the names of their columns, which are charged as one
         offer : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all numbers may be at a
             `confidence=`, for the smallest price that gives it
         """
         asked = self._asked(question, wish(**offer))
         return Preview.of(asked, self.standing(), offer.get("confidence", CONFIDENCE))
 
-    def ask(self, question: Question | str, *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
+    def ask(self, question: Put, *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
         """Ask a question, and pay for it: `epsilon=`, `epsilon=` with `delta=`, `rho=` or `within=`, as in `preview`.
 
         The same question at the same price about the same data is answered as it was before, for free. So is the same
@@ -119,7 +122,7 @@ class Session:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
         return self.ask(asking.funnel(table, steps), key=key, **offer)
 
-    def rehearse(self, question: Question | str, **offer: Unpack[Offer]) -> Answer:
+    def rehearse(self, question: Put, **offer: Unpack[Offer]) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
         asked = self._asked(question, wish(**offer))
         engine = self._data.rehearsal()
@@ -176,9 +179,11 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _asked(self, question: Question | str, wanted: Wish) -> Asked:
+    def _asked(self, question: Put, wanted: Wish) -> Asked:
         if isinstance(question, str):
-            return self._priced(read_sql(question).questions, wanted)
+            question = read_sql(question).questions
+        if isinstance(question, Mapping):
+            return self._priced(question, wanted)
         return self._priced({"answer": question}, wanted)
 
     def _priced(self, questions: Mapping[str, Question], wanted: Wish) -> Asked:
