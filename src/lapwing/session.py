@@ -12,8 +12,8 @@ from typing import Final, Protocol, Self, TypeAlias, Unpack
 from lapwing import streams
 from lapwing.accounting.filters.charge import OneShot
 from lapwing.answers.answer import CONFIDENCE, Answer, Asked
+from lapwing.answers.choosing import release_of
 from lapwing.answers.preview import Preview, Standing
-from lapwing.answers.releases import release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.wishes import Offer, Wish, wish
@@ -193,7 +193,7 @@ class Session:
         except AttributeError:
             raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL") from None
         budget = self.ledger.account(self.population.name).budget
-        share = wanted.shared(len(plans))
+        share = wanted.shared(len(plans) or 1)
         return Asked(releases={name: release_of(one, share, budget) for name, one in plans.items()})
 
     def _told(self, asked: Asked, key: str | None) -> Answer:
