@@ -129,7 +129,7 @@ def _correlation(box: Box, sums: Sequence[int]) -> tuple[float, float]:
     rounding = 1e-12
     low = low / (narrow if low < 0 else wide) - rounding
     high = high / (wide if high < 0 else narrow) + rounding
-    return max(-1.0, low), min(1.0, high)
+    return min(1.0, max(-1.0, low)), min(1.0, max(-1.0, high))
 
 
 def _near(box: Box, sums: Sequence[int], one: tuple[int, ...]) -> Fraction:
