@@ -8,7 +8,8 @@ The protocol of one question, which no path may shorten:
 
 A question that a dead process left in flight is decided again with the same seed: a crash can depend only on an answer
 that is given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs
-what a yes costs. Where the key or a seal is broken, the stream is closed at its full price. Fresh noise is never drawn.
+what a yes costs. Where the key or a seal is broken, or a value cannot be decided on, the stream is closed at its full
+price. Fresh noise is never drawn.
 
 Proof: proofs/stream_recovery.md
 """
@@ -224,7 +225,11 @@ class QuestionStream:
             self._lost(intent, deciding)
             raise
         reach("stream.read")
-        answer = deciding.ask(value, meaning.people, source=source)
+        try:
+            answer = unless_it_fails(lambda: deciding.ask(value, meaning.people, source=source), self._on_failure)
+        except EngineError:  # what failed on the value may depend on it, and has closed itself
+            self._ledger.streams.forfeit(self.name)
+            raise
         reach("stream.decided")
         decision = self._ledger.streams.decide(
             self.name,

@@ -305,6 +305,16 @@ def test_a_rehearsal_reads_no_data_pays_nothing_and_says_so(ledger) -> None:
     assert ledger.head().seq == 3
 
 
+def test_no_rehearsal_of_any_question_reads_data_or_touches_the_ledger(ledger, quick_path) -> None:
+    clinic = door(ledger, Tables(on_read=lambda: pytest.fail("data was read")))
+    before = (quick_path / "ledger.db").read_bytes()
+    for question in (MEN, mean("patients", "bmi", by="sex"), median("patients", "age"), top("visits", "kind", 1)):
+        assert clinic.rehearse(question, epsilon=1).rehearsal
+    assert clinic.rehearse("select sex, count(*), variance(bmi) from patients group by sex", epsilon=1).rehearsal
+    assert (quick_path / "ledger.db").read_bytes() == before
+    assert ledger.head().seq == 3
+
+
 @pytest.mark.parametrize(
     ("budget", "offer", "kind"),
     [

@@ -26,6 +26,7 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 from lapwing.vocabulary.guarantee import ConcentratedDP
+from lapwing.vocabulary.sensitive import Sensitive
 from session.clinic import Broken, FixedNumber, door, new_ledger, population, same_ledger, spent
 from session.real_tables import Tables
 
@@ -145,6 +146,28 @@ def test_a_lost_answer_costs_what_a_yes_costs_and_says_nothing(ledger) -> None:
         stream.ask("age = 1", key="k")
     stream.close()
     assert spent(ledger) == MECHANISM.threshold_epsilon + MECHANISM.yes_price
+    verify(ledger)
+
+
+@pytest.mark.parametrize("value", ["many", 1.5, None], ids=["text", "half", "nothing"])
+def test_a_value_that_cannot_be_decided_on_closes_the_stream_at_its_full_price(ledger, value) -> None:
+    """A failure that may depend on the value is told like any other, and nothing can be tried a second time."""
+    told: list[Exception] = []
+
+    class Odd(FixedNumber):
+        def number(self, aggregate):
+            del aggregate
+            return Sensitive(value)
+
+    stream = door(ledger, Odd(0)).stream(**TERMS)
+    stream._on_failure = told.append
+    with pytest.raises(EngineError) as failed:
+        stream.ask("age = 1", key="k")
+    assert str(failed.value) == str(EngineError())
+    assert failed.value.__context__ is None
+    assert len(told) == 1
+    assert stream.record.status is Status.CLOSED
+    assert spent(ledger) == 1
     verify(ledger)
 
 
