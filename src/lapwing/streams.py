@@ -220,7 +220,10 @@ class QuestionStream:
         if not isinstance(meaning, AtLeast):
             raise BadQuestionError("only whether there are at least so many people is asked in a stream")
         try:
-            value = unless_it_fails(lambda: self._data.engine(intent.versions).number(aggregate), self._on_failure)
+            (value,) = unless_it_fails(
+                lambda: self._data.engine(intent.versions).numbers([aggregate], versions=intent.versions),
+                self._on_failure,
+            )
         except EngineError:
             self._lost(intent, deciding)
             raise
