@@ -28,6 +28,7 @@ from lapwing.ledger.faults import reach
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, Outcome, Status
 from lapwing.ledger.stream_records import Stream as Record
+from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.mechanisms.sparse_vector.stream import Stream as Deciding
 from lapwing.noise.randomness import SYSTEM
 from lapwing.noise.sealed_source import SealedSource, fresh_seed, open_seed, seal_seed
@@ -142,6 +143,14 @@ class QuestionStream:
     def margin(self, questions: int = 1, confidence: Exact = "0.95") -> int:
         """Return how far counts must be from the threshold for so many questions to be all decided right."""
         return self.terms.margin(confidence, questions=questions)
+
+    def interval(self, answer: StreamAnswer, confidence: Exact = "0.95") -> Interval | None:
+        """Return where the count of a yes lies; None for a no. It is free.
+
+        All intervals of the stream hold at once with this probability, so that it does not matter which of them is
+        looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap.
+        """
+        return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
 
     def ask(self, where: Where, *, at_least: int | None = None, key: str | None = None) -> StreamAnswer:
         """Say, after noise, whether at least so many people have a row for which `where` is true.

@@ -293,6 +293,16 @@ def test_where_people_are_replaced_a_stream_takes_the_noise_of_both_ways(quick_p
         assert replaced == 2 * alone * share
 
 
+def test_a_yes_has_an_interval_that_holds_with_all_others(ledger) -> None:
+    """Wrong once in 1e9 times, over all questions of the stream."""
+    stream = door(ledger, FixedNumber(10_000)).stream(**TERMS)
+    for age in range(3):
+        interval = stream.interval(stream.ask(f"age = {age}"), confidence=1 - Fraction(1, 10**9))
+        assert interval.low <= 10_000 <= interval.high
+    below = door(ledger, FAR_BELOW).stream(**TERMS)
+    assert below.interval(below.ask("age = 1")) is None
+
+
 def test_what_a_stream_does_is_known_beforehand(ledger) -> None:
     stream = door(ledger, FAR_BELOW).stream(**TERMS)
     assert stream.chance_of_yes(100) < 0.01
