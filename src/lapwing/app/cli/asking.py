@@ -109,7 +109,7 @@ def put(
     dry_run: bool = False,
     plot: Path | None = None,
 ) -> None:
-    """Preview, rehearse or ask a question, and tell what came of it. What can be refused is refused before it is asked."""
+    """Preview, rehearse or ask a question, and tell what came of it; what can be refused is refused before."""
     confidence = probability("confidence", offer.get("confidence", "0.95"))
     if plot is not None:
         checked_path(plot)
@@ -134,7 +134,8 @@ def show_preview(door: Door, question: Asked, offer: Offer, plot: Path | None) -
     with door.session() as session:
         preview = session.preview(question, **offer)
         if plot is not None:
-            draw_prices(plot, lambda **other: session.preview(question, **other), preview, offer)
+            with waiting("drawing"):
+                draw_prices(plot, lambda **other: session.preview(question, **other), preview, offer)
     drawn = None if plot is None else str(plot)
     door.tell(preview_record(preview), facts(*preview_facts(preview), ("picture", drawn)))
 
