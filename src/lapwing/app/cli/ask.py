@@ -26,7 +26,7 @@ def ask(door: Door, *, offer: "Offer", asked: Words, at_least: str | None, **how
 
     \b
     count TABLE              total TABLE COLUMN     median TABLE COLUMN
-    rows TABLE               mean TABLE COLUMN      quantiles TABLE COLUMN --at ...
+    rows TABLE               mean TABLE COLUMN      quantiles TABLE COLUMN --at L
     distinct TABLE COLUMN    variance TABLE COLUMN  top TABLE COLUMN -k N
     funnel TABLE --step ...  covariance TABLE X Y   correlation TABLE X Y
 

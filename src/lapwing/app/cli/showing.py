@@ -63,13 +63,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1
     F     5,012
     男       87
     """
-    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     coloured = sys.stdout.isatty()
-    drawn = Table(box=box.SIMPLE_HEAD if coloured else None, pad_edge=False, header_style="bold")
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
     for place, name in enumerate(header):
         drawn.add_column(Text(name), justify="left" if place < left else "right", overflow="fold")
     for row in rows:
