@@ -58,6 +58,10 @@ def test_other_budgets_are_asked_and_shown_too(quick_path, words, budget) -> Non
     run(folder, "add", "patients", "--source", str(folder / "patients.csv"), *DECLARED)
     price = ("--rho", "0.1") if "rho" in budget else ("--epsilon", "0.1", "--delta", "1e-8")
     assert run(folder, "count", "patients", "--by", "sex", *price).code == 0
+    opened = run(folder, "stream", "open", "--at-least", "9", "--yeses", "2", "--epsilon", "0.2", "--name", "s").out
+    assert "charged whole at the opening" in " ".join(opened.split())
+    assert "nothing more: all of the stream was charged" in run(folder, "stream", "ask", "s", "age < 90").out
+    assert "back" not in run(folder, "stream", "close", "s").out
     told = run(folder, "budget", "--json").json
     assert told["budget"] == budget
     assert run(folder, "budget", "--plot", str(folder / "left.svg")).code == 0

@@ -54,6 +54,9 @@ STATISTICS: Final = {
 }
 """The statistics that `ask`, `preview` and `explain` know by name."""
 
+_NEEDED: Final = {"at": "--at 0.25,0.5,0.75", "k": "-k 3", "steps": "--step CONDITION, once for each"}
+"""Options that statistics which take them cannot do without."""
+
 
 def question_of(words: Sequence[str], **options: Any) -> Asked:
     """Return the question that was put: a SELECT in one word, or a statistic, its table and its columns.
@@ -93,9 +96,9 @@ def question_of(words: Sequence[str], **options: Any) -> Asked:
         given["at"] = [part.strip() for part in given["at"].split(",")]
     if "by" in given:
         given["by"] = [_grouping(text) for text in given["by"]]
-    for needed in statistic.options & {"at", "k", "steps"}:
-        if needed not in given:
-            raise ParameterError(needed, None, reason=f"is not said, and {name} needs it", remedy=_spelt({needed}))
+    for needed, example in _NEEDED.items():
+        if needed in statistic.options and needed not in given:
+            raise ParameterError(_option(needed), None, reason=f"is what {name} needs", remedy=f"add {example}")
     return {statistic.tells: statistic.ask(*words[1:], **given)}
 
 
@@ -156,7 +159,7 @@ def _spelt(names: frozenset[str] | set[str]) -> str:
 
 
 def _option(name: str) -> str:
-    return "--step" if name == "steps" else f"--{name.replace('_', '-')}"
+    return {"steps": "--step", "k": "-k"}.get(name, f"--{name.replace('_', '-')}")
 
 
 _BINS = re.compile(r"bins\(\s*(?P<column>[^,()]+?)\s*,(?P<edges>[^()]*)\)", re.IGNORECASE)

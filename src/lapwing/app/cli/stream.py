@@ -103,8 +103,8 @@ def open_stream(
         {"stream": chosen, "status": Status.OPEN.value, **terms_record(agreed), "left": left_record(left)},
         facts(
             ("stream", chosen),
-            *terms_facts(agreed, confidence),
-            ("left", f"{left}; the whole stream is reserved"),
+            *terms_facts(agreed, confidence, left.account.budget),
+            ("left", f"{left}; the whole stream is set aside"),
             ("picture", None if plot is None else str(plot)),
             ("next", f'lapwing stream ask {shlex.quote(chosen)} "CONDITION"'),
         ),
@@ -188,6 +188,7 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         checked_path(plot)
     with door.session() as session:
         shown = next((one for one in _mine(session) if one.name == name), None)
+        budget = session.standing().account.budget
     if shown is None:
         raise ParameterError("stream", name, reason="is not in this ledger", remedy="see lapwing stream list --all")
     terms = StreamTerms.read(shown.terms)
@@ -198,7 +199,7 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         _record(shown),
         facts(
             ("stream", f"{name}, {shown.status.value}"),
-            *terms_facts(terms, "0.95"),
+            *terms_facts(terms, "0.95", budget),
             ("so far", f"{asked}, {given}, epsilon {brief(_spent(shown))}"),
             ("picture", None if plot is None else str(plot)),
         ),

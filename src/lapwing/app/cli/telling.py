@@ -102,7 +102,11 @@ def preview_facts(preview: Preview) -> list[tuple[str, str | None]]:
     sure = percent(preview.confidence)
     errors = [
         ("" if len(preview.margin) == 1 else f"{name} ")
-        + ("as far off as the answer itself will say" if margin is None else f"within {brief(margin)}")
+        + (
+            "known with the answer only, because it depends on how many there are"
+            if margin is None
+            else f"within {brief(margin)}"
+        )
         for name, margin in preview.margin.items()
     ]
     if isinstance(preview.after, Refusal):
