@@ -77,7 +77,8 @@ def stream(cast: Cast) -> None:
         f"{len(more)} more questions, {sum(not one for one in more)} times no."
     )
     each = GeometricMechanism(l1_sensitivity=1, epsilon=spent / number).margin(SURE)
-    stage.result(f"{number} questions and {yeses} yes, for epsilon {brief(spent)} in all. The rest is given back.")
+    given = "one yes" if yeses == 1 else f"{yeses} yeses"
+    stage.result(f"{number} questions and {given}, for epsilon {brief(spent)} in all. The rest is given back.")
     stage.remark(f"As {number} plain counts for the same price, each would have been +-{brief(each)}.")
     cast.draw("stream", lambda file: draw_stream(file, terms.chance_of_yes, wanted))
 
