@@ -52,8 +52,10 @@ class ParquetFiles:
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
         self._scratch = TemporaryDirectory(prefix="lapwing-", dir=self._folder)
-        limits = {"memory_limit": _MEMORY, "temp_directory": str(Path(self._scratch.name) / "spilled")}
-        self._database = duckdb.connect(Path(self._scratch.name) / "rows.duckdb", config=limits)
+        place = Path(self._scratch.name)
+        self._database = duckdb.connect(
+            place / "rows.duckdb", config={"memory_limit": _MEMORY, "temp_directory": str(place / "spilled")}
+        )
         self._tables: list[str] = []
 
     def add(self, table: str, columns: Mapping[str, Values]) -> None:
