@@ -109,7 +109,7 @@ def put(
     dry_run: bool = False,
     plot: Path | None = None,
 ) -> None:
-    """Preview, rehearse or ask a question, and tell what came of it. What can be refused is refused before it is asked."""
+    """Preview, rehearse or ask a question, and tell what came of it; what can be refused is refused before."""
     confidence = probability("confidence", offer.get("confidence", "0.95"))
     if plot is not None:
         checked_path(plot)

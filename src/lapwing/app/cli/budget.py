@@ -7,7 +7,7 @@ import click
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
-from lapwing.answers.answer import brief, exactly
+from lapwing.answers.answer import exactly
 from lapwing.answers.preview import Standing
 from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.pictures import draw_account
@@ -98,4 +98,4 @@ def _amounts(account: Account) -> tuple[Any, Any, Any]:
 
 
 def _spoken(amount: Any) -> str:
-    return "-" if amount is None else brief(amount)
+    return "-" if amount is None else f"{float(amount):.6g}"

@@ -37,7 +37,7 @@ def stream() -> None:
 
     \b
     lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts
-    lapwing stream ask cohorts "sex = 'M' and age between 20 and 30 and cancer_survivor"
+    lapwing stream ask cohorts "sex = 'M' and age < 30 and cancer_survivor"
     lapwing stream close cohorts
 
     Opening costs a part of the epsilon, each yes another; closing gives back what no yes has used.
@@ -76,8 +76,8 @@ def open_stream(
     really are.
 
     \b
-    lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts --plot yes.svg
-    lapwing stream open --at-least 200 --yeses 5 --within 40 --questions 100 --dry-run
+    lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --plot yes.svg
+    lapwing stream open --at-least 200 --yeses 5 --within 40 --dry-run
 
     Opening reserves the whole epsilon and spends a part of it; the rest is spent yes by yes.
     """
