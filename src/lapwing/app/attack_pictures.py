@@ -18,7 +18,6 @@ from lapwing.app.plots.recovered import draw_recovered
 from lapwing.app.plots.tracing_curve import draw_tracing_curve
 from lapwing.app.plots.two_worlds import draw_two_worlds
 from lapwing.attacks import hadamard, reconstruction
-from lapwing.attacks.answerers import Interrogation, share_right
 from lapwing.attacks.attained import name_one
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.study import study
@@ -26,6 +25,7 @@ from lapwing.vocabulary.event import PureRelease
 
 MANY: Final = 2**18
 FEW: Final = 64
+TABLES: Final = 16
 I2B2_DEVIATION: Final = 1.323
 
 
@@ -88,22 +88,14 @@ def draw_questions(path: Path, *, seed: int, people: int = FEW) -> None:
         path,
         people=people,
         questions=questions,
-        measured={one: [measured_share(people, count, one, coins) for count in questions] for one in deviations},
+        measured={
+            one: [reconstruction.measured_share(people, count, one, coins, tables=TABLES) for count in questions]
+            for one in deviations
+        },
         expected={
             one: [reconstruction.expected_share(people, count, one) for count in questions] for one in deviations
         },
     )
-
-
-def measured_share(people: int, questions: int, deviation: float, coins: Coins, *, tables: int = 12) -> float:
-    """Return the share of made-up people whom least squares gets right, over several tables, with Laplace noise."""
-    shares = []
-    for _ in range(tables):
-        trait, cohorts = coins.flips(people), reconstruction.random_cohorts(people, questions, coins)
-        answers = cohorts @ trait.astype(float) + deviation / sqrt(2) * coins.laplaces(questions)
-        heard = Interrogation(cohorts=cohorts, answers=answers, planned=questions)
-        shares.append(share_right(reconstruction.least_squares(heard), trait))
-    return float(np.mean(shares))
 
 
 def draw_allowance(path: Path, *, budget: Fraction, people: int = 1000) -> None:

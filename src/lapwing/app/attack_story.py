@@ -66,10 +66,10 @@ SCENES: Final[Mapping[str, Scene]] = {
         run=Campaign.differencing,
     ),
     "tracing": Scene(
-        people=512,
+        people=384,
         ages=GROWN,
         trait="admitted_for_surgery",
-        told="Was she admitted for surgery? Ask how many of random halves of 512 patients were, and score each patient "
+        told="Was she admitted for surgery? Ask how many of random halves of 384 patients were, and score each patient "
         "by the halves that she is in (Homer et al. 2008). Recovered: the members named at 5 % false alarms.",
         run=Campaign.tracing,
     ),

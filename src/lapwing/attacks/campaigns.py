@@ -32,7 +32,7 @@ AVERAGED: Final = 32
 I2B2_TIMES: Final = 100
 DOOR_TIMES: Final = 6
 SAMPLY_PAIRS: Final = 24
-QUESTIONS_A_MEMBER: Final = 16
+QUESTIONS_A_MEMBER: Final = 24
 
 
 class Answers(Enum):
@@ -144,7 +144,7 @@ class Campaign:
                 outcomes.append(self._outcome(way, answerer, heard, solve(heard)))
         impatient = self._door(HASTE)
         heard = self._interrogate(impatient, cohorts)
-        return [*outcomes, self._outcome("least squares", impatient, heard, reconstruction.least_squares(heard))]
+        return [*outcomes, self._outcome("least squares, hasty", impatient, heard, reconstruction.least_squares(heard))]
 
     def hadamard(self) -> list[Outcome]:
         """Ask as many questions as there are people, and transform the answers into the people."""

@@ -39,14 +39,13 @@ class Coins:
 
     def flips(self, *shape: int) -> Mask:
         """Return fair coins."""
-        return self.uniforms(*shape) < 0.5  # noqa: PLR2004 - that is what fair means
+        count = int(np.prod(shape))
+        bits = np.frombuffer(self._bytes(-(-count // 8)), dtype=np.uint8)
+        return np.unpackbits(bits, count=count).astype(bool).reshape(shape)
 
     def uniforms(self, *shape: int) -> Numbers:
         """Return numbers strictly between 0 and 1."""
-        count = int(np.prod(shape))
-        bits = shake_256(f"{self._prefix}{self._drawn}".encode()).digest(_BYTES * count)
-        self._drawn += 1
-        words = np.frombuffer(bits, dtype="<u8") >> np.uint64(_LOWEST_BITS)
+        words = np.frombuffer(self._bytes(_BYTES * int(np.prod(shape))), dtype="<u8") >> np.uint64(_LOWEST_BITS)
         return (words.astype(np.float64) + 0.5).reshape(shape) * 2.0 ** (_LOWEST_BITS - 8 * _BYTES)
 
     def normals(self, *shape: int) -> Numbers:
@@ -59,3 +58,7 @@ class Coins:
         centred = self.uniforms(*shape) - 0.5
         drawn: Numbers = -np.sign(centred) * np.log1p(-2 * np.abs(centred))
         return drawn
+
+    def _bytes(self, count: int) -> bytes:
+        self._drawn += 1
+        return shake_256(f"{self._prefix}{self._drawn}".encode()).digest(count)

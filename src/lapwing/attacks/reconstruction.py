@@ -17,10 +17,12 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import ndtr, ndtri
 
-from lapwing.attacks.answerers import Interrogation
+from lapwing.attacks.answerers import Interrogation, share_right
 from lapwing.attacks.coins import Coins, Mask, Numbers
 
 _SECRET_MEAN = 0.5
+_RIDGE = 1e-6
+"""Enough to make the shortest solution the only one; too little to move any other."""
 
 
 def random_cohorts(people: int, questions: int, coins: Coins) -> Mask:
@@ -41,8 +43,8 @@ def least_squares(heard: Interrogation) -> Mask:
     """
     cohorts = heard.cohorts.astype(float)
     beyond = heard.answers - _SECRET_MEAN * cohorts.sum(axis=1)
-    # Through the normal equations: cohorts of whole numbers are well conditioned, and people fewer than questions.
-    solution: Numbers = np.linalg.pinv(cohorts.T @ cohorts, hermitian=True) @ (cohorts.T @ beyond)
+    together = cohorts.T @ cohorts + _RIDGE * np.eye(cohorts.shape[1])
+    solution: Numbers = np.linalg.solve(together, cohorts.T @ beyond)
     return solution > 0
 
 
@@ -88,3 +90,14 @@ def questions_needed(people: int, deviation: float, share: float) -> float:
     (1152, 86591...)
     """
     return people + (4 * deviation * float(ndtri(share))) ** 2
+
+
+def measured_share(people: int, questions: int, deviation: float, coins: Coins, *, tables: int) -> float:
+    """Return the share of made-up people whom least squares gets right, over several tables, with Laplace noise."""
+    shares = []
+    for _ in range(tables):
+        trait, cohorts = coins.flips(people), random_cohorts(people, questions, coins)
+        answers = cohorts @ trait.astype(float) + deviation / sqrt(2) * coins.laplaces(questions)
+        heard = Interrogation(cohorts=cohorts, answers=answers, planned=questions)
+        shares.append(share_right(least_squares(heard), trait))
+    return float(np.mean(shares))

@@ -25,7 +25,7 @@ def draw_hadamard_noise(
     measured, expected : the share reconstructed, by running the attack and by the theorem
     marked : what adds how much noise, and the share that is reconstructed there
     """
-    title = f"{people:,} people, as many questions: noise below the square root of that hides nobody"
+    title = f"Noise below √n hides nobody: {people:,} people, as many questions"
     with canvas(path, title=title, x="deviation of the noise on each answer (people)", y="share reconstructed") as axes:
         axes.axhline(0.5, color=QUIET, linestyle="--", linewidth=1, label="guessing")
         axes.plot(deviations, expected, color=INK, linewidth=1.2, label="the theorem: Φ(√n / 4σ)")

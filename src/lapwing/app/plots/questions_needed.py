@@ -15,12 +15,21 @@ def draw_share_by_questions(
     expected: Mapping[float, Sequence[float]],
 ) -> None:
     """Draw the share of people reconstructed against the number of questions, for several deviations of the noise."""
-    title = f"With enough questions every fixed noise is undone ({people} people, least squares)"
+    title = f"Enough questions undo every fixed noise ({people} people, least squares)"
     with canvas(path, title=title, x="questions asked", y="share reconstructed") as axes:
         axes.axhline(0.5, color=QUIET, linestyle="--", linewidth=1)
         for colour, (deviation, shares) in zip((ACCENT, SECOND, INK, "#7c3aed"), measured.items(), strict=False):
             axes.plot(questions, expected[deviation], color=colour, linewidth=1.2)
-            axes.plot(questions, shares, "o", color=colour, markersize=4.5, label=f"noise of deviation {deviation:.3g}")
+            axes.plot(questions, shares, "o", color=colour, markersize=4.5)
+            axes.annotate(
+                f"σ = {deviation:.3g}",
+                (questions[0], expected[deviation][0]),
+                xytext=(-8, -3),
+                textcoords="offset points",
+                horizontalalignment="right",
+                color=colour,
+            )
+        axes.plot([], [], "o", color=INK, markersize=4.5, label="the attack, run")
         axes.plot([], [], color=INK, linewidth=1.2, label="the theorem: Φ(√(m − n) / 4σ)")
         axes.set_xscale("log")
         axes.set_ylim(0.45, 1.03)
@@ -36,8 +45,8 @@ def draw_need_and_allowance(
     allowed: Sequence[float],
     budget: str,
 ) -> None:
-    """Draw the questions that reconstruction needs and those that the account allows, against the noise of an answer."""
-    title = f"Whatever the noise, the account is empty long before {people:,} people are reconstructed"
+    """Draw how many questions reconstruction needs, and how many the account allows, against their noise."""
+    title = f"The account is empty long before {people:,} people are reconstructed"
     with canvas(path, title=title, x="deviation of the noise on each answer (people)", y="questions") as axes:
         axes.plot(deviations, needed, color=SECOND, linewidth=2, label="needed to be right about 99 %")
         axes.plot(deviations, allowed, color=ACCENT, linewidth=2, label=f"allowed by a budget of epsilon {budget}")
