@@ -23,7 +23,7 @@ def demo(people: int, folder: Path | None, plots: Path | None, *, make: bool) ->
     lapwing demo --people 1000000 --plots pictures
     lapwing demo --make --folder clinic
     """
-    from lapwing.app.cli.demo.story import make_workspace, run  # noqa: PLC0415 - numpy and a database driver
+    from lapwing.app.cli.demo.story import make_workspace, run
 
     if make:
         make_workspace(people, folder)
