@@ -30,7 +30,7 @@ def test_one_object_says_what_came_of_each_attack(told) -> None:
     assert outcomes["exact"]["recovered"] == outcomes["Leaf style"]["recovered"] == 1
     assert outcomes["Samply style"]["recovered"] > 0.95
     assert outcomes["lapwing"]["answered"] == 65
-    assert outcomes["lapwing"]["stopped"] == "noise ±195, then the ledger"
+    assert outcomes["lapwing"]["stopped"] == "noise ±195, ledger"
     assert outcomes["lapwing"]["answers"] == "lapwing"
     assert (record["epsilon"], record["seed"]) == ("1", 4)
     assert record["surest_belief"] == pytest.approx(1 / (1 + np.exp(-2)))
@@ -54,7 +54,7 @@ def test_the_story_is_told_in_words_and_a_table() -> None:
     assert run.exit_code == 0
     assert run.output.startswith("DIFFERENCING\nAsk about everybody, and about everybody but her.")
     assert "attack         answers       stopped by" in run.output
-    assert "no belief about a patient moves from 50 % to more than 98.2%" in " ".join(run.output.split())
+    assert "no belief about a patient moves from 50 % to more than 98.2 %" in " ".join(run.output.split())
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png"])

@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import hypergeom
+from scipy.stats import binom, hypergeom
 
-from attacks.made_up import FALSE_ALARM, Unaccounted, at_chance, half_of, leeway, target_of
+import lapwing as lw
+from attacks.made_up import FALSE_ALARM, SETTINGS, Unaccounted, at_chance, half_of, leeway, target_of
 from lapwing.attacks import averaging, differencing, hadamard, reconstruction, tracing
 from lapwing.attacks.answerers import interrogate
 from lapwing.attacks.coins import Coins
@@ -106,6 +107,22 @@ def test_tracing_is_at_chance_and_the_account_is_empty(doors) -> None:
     most = np.flatnonzero(np.exp(off) * hypergeom.sf(np.arange(17) - 1, people, members, 19) > FALSE_ALARM).max()
     named = np.argsort(-tracing.trace(heard, group).scores)[:19]
     assert np.count_nonzero(group[named]) <= most < 12
+
+
+def test_the_strongest_question_is_right_as_often_as_epsilon_allows_and_no_more_often(quick_path) -> None:
+    """A count grouped by a column that tells people apart: each cell is right with probability e^eps/(1 + e^eps)."""
+    people, trait = 512, half_of(512)
+    rows = "".join(f"{i},{i},{bool(ill)}\n" for i, ill in enumerate(trait))
+    (quick_path / "patients.csv").write_text("id,number,ill\n" + rows)
+    numbers = f'{{ type = "category", values = {[*range(people)]} }}'
+    settings = SETTINGS.format(budget=1).replace('{ type = "integer" }', numbers)
+    with lw.create(quick_path, settings).session(analyst="mallory") as session:
+        answer = session.ask(lw.count("patients", "ill", by="number"), epsilon=1)
+        assert session.standing().left == 0
+    guesses = np.array([row["answer"] >= 1 for row in answer.rows])
+    right, law = np.count_nonzero(guesses == trait), binom(people, 1 / (1 + np.exp(-1)))
+    assert law.ppf(FALSE_ALARM / 2) <= right <= law.isf(FALSE_ALARM / 2)
+    assert not at_chance(guesses, trait, 0.0), "it beats chance by 23 points: that is what epsilon 1 means"
 
 
 def test_a_door_without_a_ledger_is_reconstructed(doors) -> None:

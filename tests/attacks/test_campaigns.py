@@ -1,10 +1,13 @@
 """Campaigns: what they ask, what they say stopped them, and that the clinic is what they attack."""
 
+import ast
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import lapwing.attacks as attacks_package
 from attacks.made_up import Unaccounted, target_of
 from lapwing.app.clinic_under_attack import ClinicUnderAttack
 from lapwing.attacks.campaigns import Answers, Campaign, Target
@@ -26,7 +29,7 @@ def test_a_campaign_recovers_everything_but_at_the_door(doors, attack) -> None:
     assert len(answered) == campaign.door_questions(attack)
     for outcome in outcomes:
         if outcome.answers is Answers.LAPWING:
-            assert outcome.stopped.endswith("then the ledger")
+            assert outcome.stopped.endswith(", ledger")
             assert outcome.answered == outcome.asked == campaign.door_questions(attack)
         else:
             assert outcome.recovered > 0.9 or outcome.against == "i2b2 style", "32 people hide in noise of 1.3"
@@ -81,3 +84,12 @@ def test_every_spelling_asks_the_same(doors, spelling) -> None:
 
 def test_nobody_is_a_cohort_too() -> None:
     assert count("patients", spelled(0, col("number"), [], condition(col("ill")))).table == "patients"
+
+
+def test_attackers_come_through_the_door() -> None:
+    """No module of the attacks imports an engine, the noise, a mechanism or the ledger: only a session answers."""
+    inside = ("lapwing.engines", "lapwing.noise", "lapwing.mechanisms", "lapwing.ledger", "lapwing.answers")
+    for file in Path(attacks_package.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                assert not str(node.module).startswith(inside), file.name

@@ -64,14 +64,13 @@ def draw_all(folder: Path, suffix: str, told: Mapping[str, Told], *, budget: Fra
 def draw_hadamard_curve(path: Path, *, budget: Fraction, seed: int, people: int = MANY) -> None:
     """Draw the Fourier attack on made-up people against Laplace noise of every deviation."""
     private = sqrt(2) * people / float(budget)
-    deviations = np.geomspace(1, 2 * private, 33).tolist()
+    deviations = np.geomspace(1, 2 * private, 257).tolist()
     coins = Coins(seed, "hadamard curve")
     draw_hadamard_noise(
         path,
         people=people,
-        deviations=deviations,
-        measured=[hadamard.measured_share(people, deviation, coins) for deviation in deviations],
-        expected=[hadamard.expected_share(people, deviation) for deviation in deviations],
+        measured=[(one, hadamard.measured_share(people, one, coins)) for one in deviations[::8]],
+        expected=[(one, hadamard.expected_share(people, one)) for one in deviations],
         marked=[
             ("i2b2 style", I2B2_DEVIATION, hadamard.expected_share(people, I2B2_DEVIATION)),
             (f"lapwing,\nepsilon {budget}\nfor all", private, hadamard.expected_share(people, private)),

@@ -1,6 +1,8 @@
 """Bounds that are attained, in exact fractions: twice epsilon, in its two meanings, and secrecy that keeps no secret.
 
 Where e^epsilon is a fraction, so is every probability here, and "attained" means equal, not close.
+
+Proof: proofs/attacks.md
 """
 
 from dataclasses import dataclass

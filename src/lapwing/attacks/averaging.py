@@ -3,6 +3,8 @@
 The mean of k answers with fresh noise of deviation s is off by s/sqrt(k). Once that is small, two cohorts that differ
 in one person give that person away. Against it: an answer that is given once is given again, as it was, and whatever is
 not the same question is charged.
+
+Proof: proofs/attacks.md
 """
 
 from collections.abc import Callable, Sequence

@@ -144,7 +144,7 @@ class Campaign:
                 outcomes.append(self._outcome(way, answerer, heard, solve(heard)))
         impatient = self._door(HASTE)
         heard = self._interrogate(impatient, cohorts)
-        return [*outcomes, self._outcome("least squares, hasty", impatient, heard, reconstruction.least_squares(heard))]
+        return [*outcomes, self._outcome("in haste", impatient, heard, reconstruction.least_squares(heard))]
 
     def hadamard(self) -> list[Outcome]:
         """Ask as many questions as there are people, and transform the answers into the people."""
@@ -164,8 +164,8 @@ class Campaign:
         plans: list[tuple[str, Answerer, int, Sequence[int]]] = [
             ("averaging", Exact(trait), 1, [0]),
             ("averaging", I2b2(trait, Coins(self.seed, "averaging")), I2B2_TIMES, [0]),
-            ("same question", self._door(AVERAGED + 1), len(TRIVIAL), range(len(TRIVIAL))),
-            ("padded question", self._door(rounds * DOOR_TIMES), DOOR_TIMES, range(len(TRIVIAL), 100)),
+            ("same words", self._door(AVERAGED + 1), len(TRIVIAL), range(len(TRIVIAL))),
+            ("padded words", self._door(rounds * DOOR_TIMES), DOOR_TIMES, range(len(TRIVIAL), 100)),
         ]
         outcomes = []
         for way, answerer, times, spellings in plans:
@@ -257,8 +257,8 @@ class Campaign:
         try:
             door.count(cohort, spelling=len(TRIVIAL))
         except BudgetError:
-            repeats = f"{door.free} repeats, " if door.free else ""
-            return f"{repeats}noise ±{door.margin(cohort):,.0f}, then the ledger"
+            first = f"{door.free} repeats" if door.free else f"noise ±{door.margin(cohort):,.0f}"
+            return f"{first}, ledger"
         return NOTHING
 
 

@@ -4,6 +4,8 @@ Question k is about the people whose number shares an even number of binary ones
 errors of n answers of deviation s become errors of deviation 2s/sqrt(n) in each secret, all uncorrelated. So any noise
 below sqrt(n)/4 or so is undone, for a million people in a fraction of a second (Dwork and Yekhanin 2008).
 
+Proof: proofs/attacks.md
+
 References
 ----------
 Cynthia Dwork and Sergey Yekhanin, New efficient attacks on statistical disclosure control mechanisms, CRYPTO 2008.

@@ -3,6 +3,8 @@
 Each answer is a noisy linear equation in everybody's secret. Noise that is small beside the square root of the number
 of people leaves them solvable, however the noise is made (Dinur and Nissim 2003).
 
+Proof: proofs/attacks.md
+
 References
 ----------
 Irit Dinur and Kobbi Nissim, Revealing information while preserving privacy, PODS 2003. Cynthia Dwork, Frank McSherry

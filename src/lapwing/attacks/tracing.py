@@ -4,6 +4,8 @@ The attacker knows the public side of a person, and answers about a secret group
 many in that one. The answers lean, a little each, towards the cohorts that its members are in. The inner product of a
 person's memberships and the answers adds the leanings up (Homer et al. 2008, Dwork et al. 2015).
 
+Proof: proofs/attacks.md
+
 References
 ----------
 Nils Homer et al., Resolving individuals contributing trace amounts of DNA to highly complex mixtures, PLoS Genetics

@@ -21,7 +21,7 @@ _EVERYTHING = "all"
 
 
 @click.command()
-@click.argument("which", type=click.Choice([*SCENES, _EVERYTHING]), default=_EVERYTHING)
+@click.argument("which", metavar="[WHICH]", type=click.Choice([*SCENES, _EVERYTHING]), default=_EVERYTHING)
 @click.option("--epsilon", metavar="NUMBER", default="1", show_default=True, help="The budget of lapwing's account.")
 @click.option(
     "--seed", type=int, default=1, show_default=True, help="Of the attacker's coins; never of lapwing's noise."
@@ -42,6 +42,10 @@ def attack(*, which: str, epsilon: str, seed: int, plot: Path | None, plot_forma
     lapwing attack
     lapwing attack hadamard --epsilon 0.5
     lapwing attack --plot pictures
+
+    WHICH is reconstruction, hadamard, averaging, differencing, tracing, or all of them.
+
+    It costs nothing: the clinic and its accounts are made up, and gone afterwards.
     """
     budget = positive("epsilon", epsilon)
     if plot is not None:
@@ -55,15 +59,16 @@ def attack(*, which: str, epsilon: str, seed: int, plot: Path | None, plot_forma
 
 
 def _blocks(name: str, told: Told) -> tuple[str, str]:
-    header = ["attack", "answers", "stopped by", "asked", "answered", "recovered", "guessing"]
+    header = ["attack", "answers", "stopped by", "questions", "recovered", "guessing"]
     return paragraph(f"{name.upper()}\n{SCENES[name].told}"), table(
         header, [_row(outcome) for outcome in told.outcomes], left=3
     )
 
 
 def _row(outcome: Outcome) -> list[str]:
-    numbers = [f"{outcome.asked:,}", f"{outcome.answered:,}", f"{outcome.recovered:.1%}", f"{outcome.chance:.1%}"]
-    return [outcome.attack, outcome.against, outcome.stopped, *numbers]
+    asked = f"{outcome.asked:,}" if outcome.answered == outcome.asked else f"{outcome.answered:,} of {outcome.asked:,}"
+    shares = [f"{100 * share:.1f} %" for share in (outcome.recovered, outcome.chance)]
+    return [outcome.attack, outcome.against, outcome.stopped, asked, *shares]
 
 
 def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
@@ -73,7 +78,7 @@ def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
     return paragraph(
         f"At lapwing's door the attacker {how}, and each time he left an empty account. What he can do is bounded, "
         f"whatever he asks: with a budget of epsilon {budget} no belief about a patient moves from 50 % to more than "
-        f"{surest(budget):.1%}. See docs/attacks.md and docs/interpretation.md."
+        f"{100 * surest(budget):.1f} %. See docs/attacks.md and docs/interpretation.md."
     )
 
 
@@ -96,7 +101,7 @@ def _listed(pictures: list[Path]) -> str:
 
 
 def _drawn(folder: Path, suffix: str, told: Mapping[str, Told], budget: Fraction, seed: int) -> list[Path]:
-    from lapwing.app.attack_pictures import draw_all  # noqa: PLC0415 - matplotlib, where pictures are wanted
+    from lapwing.app.attack_pictures import draw_all
 
     return draw_all(folder, suffix, told, budget=budget, seed=seed)
 
@@ -107,8 +112,8 @@ def _progress(names: list[str], budget: Fraction) -> Iterator[Callable[[], None]
     if not sys.stderr.isatty():
         yield lambda: None
         return
-    from rich.console import Console  # noqa: PLC0415 - only where somebody waits
-    from rich.progress import Progress  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import Progress
 
     questions = sum(door_questions(name, budget) for name in names)
     with Progress(console=Console(stderr=True), transient=True) as bar:

@@ -10,9 +10,8 @@ def draw_hadamard_noise(
     path: str | Path,
     *,
     people: int,
-    deviations: Sequence[float],
-    measured: Sequence[float],
-    expected: Sequence[float],
+    measured: Sequence[tuple[float, float]],
+    expected: Sequence[tuple[float, float]],
     marked: Sequence[tuple[str, float, float]],
 ) -> None:
     """Draw the share of people reconstructed against the deviation of the noise.
@@ -21,15 +20,14 @@ def draw_hadamard_noise(
     ----------
     path : where to write
     people : how many there are, and how many questions were asked
-    deviations : of the noise on each answer, rising
-    measured, expected : the share reconstructed, by running the attack and by the theorem
+    measured, expected : deviations of the noise, rising, and the share reconstructed: by attacking, by the theorem
     marked : what adds how much noise, and the share that is reconstructed there
     """
-    title = f"Noise below √n hides nobody: {people:,} people, as many questions"
+    title = f"Noise well below √n hides nobody: {people:,} people, as many questions"
     with canvas(path, title=title, x="deviation of the noise on each answer (people)", y="share reconstructed") as axes:
         axes.axhline(0.5, color=QUIET, linestyle="--", linewidth=1, label="guessing")
-        axes.plot(deviations, expected, color=INK, linewidth=1.2, label="the theorem: Φ(√n / 4σ)")
-        axes.plot(deviations, measured, "o", color=ACCENT, markersize=4.5, label="the attack, run")
+        axes.plot(*zip(*expected, strict=True), color=INK, linewidth=1.2, label="the theorem: Φ(√n / 4σ)")
+        axes.plot(*zip(*measured, strict=True), "o", color=ACCENT, markersize=4.5, label="the attack, run")
         axes.axvline(people**0.5, color=QUIET, linewidth=1)
         axes.annotate("√n", (people**0.5, 1.03), color=INK, horizontalalignment="center", fontsize=9)
         for label, deviation, share in marked:

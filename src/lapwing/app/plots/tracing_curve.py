@@ -27,7 +27,7 @@ def draw_tracing_curve(path: str | Path, traced: Mapping[str, Traced], bound: tu
             others, members = one.curve()
             axes.plot(others, members, line, color=colour, linewidth=2.4, drawstyle="steps-post", label=name)
         axes.plot([0, 1], [0, 1], color=INK, linestyle=":", linewidth=1, label="guessing")
-        label = f"the most at 5 %, whatever is asked for epsilon {epsilon:.3g}: {most:.1%}"
+        label = f"the most at 5 %: {most:.1%} (ε = {epsilon:.3g})"
         axes.plot([FALSE_POSITIVES], [most], "_", color=INK, markersize=14, markeredgewidth=2, label=label)
         axes.set_xlim(-0.01, 1)
         axes.set_ylim(0, 1.02)
