@@ -91,6 +91,29 @@ def test_a_lost_ledger_is_never_made_anew(fresh) -> None:
     assert not (fresh / "ledger.db").exists()
 
 
+def test_the_account_may_be_kept_in_postgresql_and_is_never_made_anew(quick_path, database) -> None:
+    folder = quick_path / "clinic"
+    place = dict(part.split("=") for part in database.split())
+    address = f"postgresql:///{place['dbname']}?host={place['host']}&user={place['user']}"
+    assert run(folder, "init", str(folder), *KEY, "--epsilon", "3", "--ledger", address).code == 0
+    write_patients(folder)
+    run(folder, "add", "patients", "--source", str(folder / "patients.csv"))
+    assert run(folder, "count", "patients", "--epsilon", "1").code == 0
+    (folder / "stream.key").unlink()
+    told = run(folder, "update", "--json")
+    assert told.code == 5
+    assert not (folder / "stream.key").exists()
+    assert run(folder, "recover", "--new-key").code == 0
+    assert spent(folder) == "1"
+
+
+def test_a_folder_that_cannot_be_written_is_said(quick_path) -> None:
+    (quick_path / "file").write_text("")
+    told = run(quick_path, "init", str(quick_path / "file" / "clinic"), "--json")
+    assert (told.code, told.json["error"]["code"]) == (2, "system")
+    assert "cannot be used: Not a directory" in told.err
+
+
 def test_a_table_is_added_with_what_is_declared_and_nothing_else(fresh) -> None:
     told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"), *DECLARED, "--json").json
     assert told["columns"] == {

@@ -53,7 +53,7 @@ PICTURES = {
     "error": (_error, "epsilon 0.1 buys an answer within 30", "epsilon paid", "within 30"),
     "yes": (_yes, '"At least 200?" is right 95 times in 100 below 150 and above 250', "asked for: 200"),
     "burn-down": (_left, "2 of epsilon 3 is left", "the cap", "held for streams", "entry of the ledger"),
-    "funnel": (_funnel, "90 people pass all 2 conditions", "sex = 'M'", "and age < 3", "900"),
+    "funnel": (_funnel, "About 90 people pass all 2 conditions", "sex = 'M'", "and age < 3", "900"),
     "bars": (_bars, "A title so long that it has to be wrapped, because nobody could", "F", "people", "1.5", "-2"),
     "belief": (_belief, "At epsilon 1 a belief of 50% stays between 27% and 73%", "nothing learned"),
 }

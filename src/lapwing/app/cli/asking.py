@@ -134,7 +134,8 @@ def show_preview(door: Door, question: Asked, offer: Offer, plot: Path | None) -
     with door.session() as session:
         preview = session.preview(question, **offer)
         if plot is not None:
-            draw_prices(plot, lambda **other: session.preview(question, **other), preview, offer)
+            with waiting("drawing"):
+                draw_prices(plot, lambda **other: session.preview(question, **other), preview, offer)
     drawn = None if plot is None else str(plot)
     door.tell(preview_record(preview), facts(*preview_facts(preview), ("picture", drawn)))
 

@@ -82,7 +82,10 @@ class Commands(click.Group):
         options = given[: given.index("--")] if "--" in given else given
         try:
             code = super().main(given, *rest, **{**extra, "standalone_mode": False})
-        except (LapwingError, click.ClickException) as failure:
+        except (LapwingError, click.ClickException, OSError) as failure:
+            if isinstance(failure, OSError) and failure.errno == errno.EPIPE:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever was reading has left
+                sys.exit(1)
             if "--json" in options:
                 click.echo(json.dumps(failure_record(failure), ensure_ascii=False))
             click.echo(sentence_of(failure), err=True)
@@ -90,11 +93,6 @@ class Commands(click.Group):
         except click.Abort:
             click.echo("lapwing: stopped; what was charged stays charged: see lapwing budget", err=True)
             sys.exit(130)
-        except OSError as failure:
-            if failure.errno != errno.EPIPE:
-                raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has left; so has what is left
-            sys.exit(1)
         sys.exit(code if isinstance(code, int) else 0)
 
 

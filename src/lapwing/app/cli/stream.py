@@ -25,6 +25,7 @@ from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import Status
 from lapwing.streams import QuestionStream, fresh_name
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import PureDP
 
 
 @click.group(no_args_is_help=True)
@@ -156,13 +157,13 @@ def close_stream(door: Door, name: str) -> None:
             raise ParameterError("stream", name, reason="has ended already", remedy="see lapwing stream list")
         resumed.close()
         spent, left = resumed.spent, session.standing()
-        back = resumed.terms.epsilon - spent
+        back = resumed.terms.epsilon - spent if isinstance(left.account.budget, PureDP) else None
     door.tell(
         {"stream": name, "status": "closed", "spent": exactly(spent), "left": left_record(left)},
         facts(
             ("closed", name),
             ("spent", f"epsilon {brief(spent)} in all"),
-            ("unused", f"epsilon {brief(back)}, free again under a budget that pays per yes"),
+            ("back", None if back is None else f"epsilon {brief(back)} that no yes has used"),
             ("left", str(left)),
         ),
     )
