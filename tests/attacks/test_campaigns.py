@@ -93,3 +93,27 @@ def test_attackers_come_through_the_door() -> None:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 assert not str(node.module).startswith(inside), file.name
+
+
+def test_reconstruction_spreads_the_budget_and_then_tries_in_haste(doors) -> None:
+    made = doors()
+    campaign = Campaign(target=target_of(TRAIT[:16]), doors=made)
+    outcomes = campaign.reconstruction()
+    assert [outcome.recovered for outcome in outcomes if outcome.answers is Answers.EXACT] == [1, 1]
+    at_the_door = [outcome for outcome in outcomes if outcome.answers is Answers.LAPWING]
+    assert [(one.attack, one.asked, one.answered) for one in at_the_door] == [
+        ("least squares", 64, 64),
+        ("linear program", 64, 64),
+        ("in haste", 64, 10),
+    ]
+    assert [made.spent(0), made.spent(1)] == [1, 1]
+
+
+def test_averaging_pays_for_each_question_once_in_the_same_words_and_each_time_in_others(doors) -> None:
+    made = doors()
+    exact, i2b2, same, padded = Campaign(target=target_of(TRAIT), doors=made).averaging()
+    assert exact.recovered == 1
+    assert i2b2.recovered > 0.9
+    assert (same.asked, same.stopped) == (180, "147 repeats, ledger"), "33 questions, five times over and more"
+    assert (padded.answered, padded.asked, padded.stopped) == (216, 216, "noise ±647, ledger")
+    assert [made.spent(0), made.spent(1)] == [1, 1]

@@ -25,7 +25,7 @@ from lapwing.vocabulary.event import PureRelease
 
 MANY: Final = 2**18
 FEW: Final = 64
-TABLES: Final = 16
+TABLES: Final = 40
 I2B2_DEVIATION: Final = 1.323
 
 

@@ -61,12 +61,6 @@ class Target:
         """How many they are."""
         return len(self.names)
 
-    @property
-    def chance(self) -> float:
-        """The share that the best constant guess is right about."""
-        share = float(self.trait.mean())
-        return max(share, 1 - share)
-
 
 class Doors(Protocol):
     """Where doors come from: each to the same people, with a ledger and a whole budget of its own."""
@@ -159,33 +153,38 @@ class Campaign:
 
     def averaging(self) -> list[Outcome]:
         """Ask the same again and again: in words that lapwing sees through, and in words that it does not."""
-        people, trait = self.target.people, self.target.trait
-        rounds = AVERAGED + averaging.EVERYBODY_MORE_OFTEN
+        people, trait, targets = self.target.people, self.target.trait, self._averaged
+        rounds = targets + averaging.EVERYBODY_MORE_OFTEN
         plans: list[tuple[str, Answerer, int, Sequence[int]]] = [
             ("averaging", Exact(trait), 1, [0]),
             ("averaging", I2b2(trait, Coins(self.seed, "averaging")), I2B2_TIMES, [0]),
-            ("same words", self._door(AVERAGED + 1), len(TRIVIAL), range(len(TRIVIAL))),
+            ("same words", self._door(targets + 1), len(TRIVIAL), range(len(TRIVIAL))),
             ("padded words", self._door(rounds * DOOR_TIMES), DOOR_TIMES, range(len(TRIVIAL), 100)),
         ]
         outcomes = []
         for way, answerer, times, spellings in plans:
             heard = averaging.ask_again_and_again(
-                answerer, people, AVERAGED, times, spellings=spellings, progress=self._progress(answerer)
+                answerer, people, targets, times, spellings=spellings, progress=self._progress(answerer)
             )
-            outcomes.append(self._outcome(way, answerer, heard, averaging.guess_targets(heard, AVERAGED)))
+            outcomes.append(self._outcome(way, answerer, heard, averaging.guess_targets(heard, targets)))
         return outcomes
 
     def differencing(self) -> list[Outcome]:
         """Ask about two cohorts that differ in one person, for every person."""
         people, trait, coins = self.target.people, self.target.trait, Coins(self.seed, "differencing")
-        outcomes = []
-        for answerer in (Exact(trait), Leaf(trait, ("concept:trait",)), self._door(people + 1)):
+
+        def difference(answerer: Answerer) -> Outcome:
             heard, guesses = differencing.by_difference(answerer, people, progress=self._progress(answerer))
-            outcomes.append(self._outcome("difference", answerer, heard, guesses))
+            return self._outcome("difference", answerer, heard, guesses)
+
         samply = Samply(trait, coins)
         heard, guesses = differencing.by_equality(samply, people, SAMPLY_PAIRS, coins)
-        outcomes.insert(2, self._outcome("equal answers", samply, heard, guesses))
-        return outcomes
+        return [
+            difference(Exact(trait)),
+            difference(Leaf(trait, ("concept:trait",))),
+            self._outcome("equal answers", samply, heard, guesses),
+            difference(self._door(people + 1)),
+        ]
 
     def tracing(self) -> list[Outcome]:
         """Ask how many of a small secret group are in random cohorts, and score everybody; the scores are kept."""
@@ -216,10 +215,14 @@ class Campaign:
         return {
             "reconstruction": QUESTIONS_A_PERSON * people + HASTE,
             "hadamard": people,
-            "averaging": (AVERAGED + averaging.EVERYBODY_MORE_OFTEN) * (len(TRIVIAL) + DOOR_TIMES),
+            "averaging": (self._averaged + averaging.EVERYBODY_MORE_OFTEN) * (len(TRIVIAL) + DOOR_TIMES),
             "differencing": people + 1,
             "tracing": QUESTIONS_A_MEMBER * int(np.count_nonzero(self.target.trait)),
         }[attack]
+
+    @property
+    def _averaged(self) -> int:
+        return min(AVERAGED, self.target.people)
 
     def _door(self, questions: int) -> Door:
         return self.doors.open(self.target, self.doors.budget / questions)
@@ -231,14 +234,15 @@ class Campaign:
         return self.progress if isinstance(answerer, Door) else lambda: None
 
     def _outcome(self, attack: str, answerer: Answerer, heard: Interrogation, guesses: Mask) -> Outcome:
+        trait = self.target.trait[: guesses.size]
         return Outcome(
             attack=attack,
             against=answerer.name,
             answers=_kind(answerer),
             asked=heard.planned,
             answered=heard.answers.size,
-            recovered=share_right(guesses, self.target.trait[: guesses.size]),
-            chance=self.target.chance,
+            recovered=share_right(guesses, trait),
+            chance=max(trait.mean(), 1 - trait.mean()).item(),
             stopped=self._stopped(answerer),
         )
 

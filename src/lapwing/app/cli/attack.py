@@ -14,7 +14,7 @@ from lapwing.app.attack_story import SCENES, Told, door_questions, play, surest
 from lapwing.app.cli.options import json_option
 from lapwing.app.cli.showing import paragraph, table, tell
 from lapwing.app.plots.canvas import checked_path
-from lapwing.attacks.campaigns import Answers, Outcome
+from lapwing.attacks.campaigns import NOTHING, Answers, Outcome
 from lapwing.vocabulary.exact import positive
 
 _EVERYTHING = "all"
@@ -75,8 +75,10 @@ def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
     at_the_door = [one for scene in told.values() for one in scene.outcomes if one.answers is Answers.LAPWING]
     beyond = max(one.recovered - one.chance for one in at_the_door)
     how = f"beat guessing by {100 * beyond:.1f} points at best" if beyond > 0 else "did no better than guessing"
+    emptied = all(one.stopped != NOTHING for one in at_the_door)
+    end = "each time he left an empty account" if emptied else "NOTHING STOPPED HIM: this account is no account"
     return paragraph(
-        f"At lapwing's door the attacker {how}, and each time he left an empty account. What he can do is bounded, "
+        f"At lapwing's door the attacker {how}, and {end}. What he can do is bounded, "
         f"whatever he asks: with a budget of epsilon {budget} no belief about a patient moves from 50 % to more than "
         f"{100 * surest(budget):.1f} %. See docs/attacks.md and docs/interpretation.md."
     )

@@ -32,7 +32,7 @@ def draw_share_by_questions(
         axes.plot([], [], "o", color=INK, markersize=4.5, label="the attack, run")
         axes.plot([], [], color=INK, linewidth=1.2, label="the theorem: Φ(√(m − n) / 4σ)")
         axes.set_xscale("log")
-        axes.set_xlim(left=questions[0] / 1.5)
+        axes.set_xlim(left=questions[0] / 1.7)
         axes.set_ylim(0.45, 1.03)
         axes.set_yticks([0.5, 0.6, 0.7, 0.8, 0.9, 1], ["50 %", "60 %", "70 %", "80 %", "90 %", "100 %"])
 
