@@ -56,6 +56,7 @@ def test_streams_are_listed_for_their_analyst_only(clinic) -> None:
     assert run(clinic, "stream", "list", "--analyst", "bob", "--json").json["streams"] == []
     stranger = run(clinic, "stream", "ask", "cohorts", FEW, "--analyst", "bob", "--json")
     assert (stranger.code, stranger.json["error"]["reason"]) == (2, "is not in this ledger")
+    assert run(clinic, "stream", "show", "cohorts", "--analyst", "bob").code == 2
     run(clinic, "stream", "close", "cohorts")
     assert run(clinic, "stream", "list", "--json").json["streams"] == []
     header, line = run(clinic, "stream", "list", "--all").out.splitlines()
@@ -127,5 +128,7 @@ def test_a_crashed_question_is_settled_with_its_own_noise(clinic) -> None:
     run(clinic, *OPEN)
     died = start(clinic, "stream", "ask", "cohorts", MANY, LAPWING_FAULT="stream.decided:kill")
     assert died.code == -9
+    assert run(clinic, "stream", "show", "cohorts", "--json").json["given"] == 0  # looking settles nothing
+    assert run(clinic, "stream", "list", "--json").json["streams"][0]["asked"] == 1
     assert run(clinic, "recover", "--json").json == {"settled": 1, "new_key": False}
     assert run(clinic, "stream", "show", "cohorts", "--json").json["given"] == 1

@@ -28,7 +28,7 @@ def sql(door: Door, offer: "Offer", select: str, max_rows: str | None, max_group
 
     \b
     lapwing sql "select sex, avg(age) from patients group by sex" --epsilon 0.5
-    lapwing sql "select count(*) from patients where age > 65" --within 20 --dry-run
+    lapwing sql "select count(*) from patients" --within 20 --dry-run
 
     It costs the epsilon you offer; each statistic of the SELECT gets an equal share of it.
     """

@@ -1,12 +1,14 @@
 """`lapwing stream`: open, ask, list, show, close."""
 
 import shlex
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
 from lapwing.answers.answer import brief, exactly
+from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.wishes import Offer
 from lapwing.app.cli.asking import whole_or_none
 from lapwing.app.cli.enough import (
@@ -22,8 +24,9 @@ from lapwing.app.cli.pictures import draw_stream
 from lapwing.app.cli.showing import facts, several, table, waiting
 from lapwing.app.cli.telling import left_record
 from lapwing.app.plots.canvas import checked_path
-from lapwing.ledger.stream_records import Status
-from lapwing.streams import QuestionStream, fresh_name
+from lapwing.ledger.stream_records import Status, Stream
+from lapwing.session import Session
+from lapwing.streams import fresh_name
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import PureDP
 
@@ -184,17 +187,19 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
     if plot is not None:
         checked_path(plot)
     with door.session() as session:
-        resumed = session.resume(name)
-        record, terms, spent = _record(resumed), resumed.terms, resumed.spent
+        shown = next((one for one in _mine(session) if one.name == name), None)
+    if shown is None:
+        raise ParameterError("stream", name, reason="is not in this ledger", remedy="see lapwing stream list --all")
+    terms = StreamTerms.read(shown.terms)
     if plot is not None:
         draw_stream(plot, terms.chance_of_yes, terms.at_least)
-    asked, given = several(record["asked"], "question"), several(record["given"], "yes")
+    asked, given = several(shown.asked, "question"), several(shown.used, "yes")
     door.tell(
-        record,
+        _record(shown),
         facts(
-            ("stream", f"{name}, {record['status']}"),
+            ("stream", f"{name}, {shown.status.value}"),
             *terms_facts(terms, "0.95"),
-            ("so far", f"{asked}, {given}, epsilon {brief(spent)}"),
+            ("so far", f"{asked}, {given}, epsilon {brief(_spent(shown))}"),
             ("picture", None if plot is None else str(plot)),
         ),
     )
@@ -212,10 +217,8 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
     It costs nothing.
     """
     with door.session() as session:
-        known = session.ledger.streams.streams(session.population.name)
-        mine = [one for one in known if one.analyst == session.analyst]
-        wanted = [session.resume(one.name) for one in mine if ended_too or one.status is Status.OPEN]
-        records, spent = [_record(one) for one in wanted], [one.spent for one in wanted]
+        shown = [one for one in _mine(session) if ended_too or one.status is Status.OPEN]
+    records = [_record(one) for one in shown]
     rows = [
         [
             record["stream"],
@@ -224,22 +227,32 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
             f"{record['at_least']:,}",
             f"{record['asked']:,}",
             f"{record['given']:,} of {record['yeses']:,}",
-            brief(epsilon),
+            brief(_spent(one)),
         ]
-        for record, epsilon in zip(records, spent, strict=True)
+        for record, one in zip(records, shown, strict=True)
     ]
     header = ["stream", "status", "table", "at least", "asked", "yeses", "epsilon"]
     empty = "No stream is open. Open one: lapwing stream open --at-least 200 --yeses 5 --epsilon 1"
     door.tell({"streams": records}, table(header, rows, left=3) if rows else empty)
 
 
-def _record(one: QuestionStream) -> dict[str, Any]:
-    record, terms = one.record, one.terms
+def _mine(session: Session) -> list[Stream]:
+    """Return the streams of whoever asks as the ledger has them: looking settles nothing and reads no data."""
+    known = session.ledger.streams.streams(session.population.name)
+    return [one for one in known if one.analyst == session.analyst]
+
+
+def _spent(one: Stream) -> Fraction:
+    mechanism = StreamTerms.read(one.terms).mechanism
+    return mechanism.threshold_epsilon + one.used * mechanism.yes_price
+
+
+def _record(one: Stream) -> dict[str, Any]:
     return {
         "stream": one.name,
-        "status": record.status.value,
-        **terms_record(terms),
-        "asked": record.asked,
-        "given": record.used,
-        "spent": exactly(one.spent),
+        "status": one.status.value,
+        **terms_record(StreamTerms.read(one.terms)),
+        "asked": one.asked,
+        "given": one.used,
+        "spent": exactly(_spent(one)),
     }
