@@ -1,10 +1,16 @@
-"""The README runs as it is printed: its Python, its commands, its settings. Only noise may differ, never its margin."""
+"""The README runs as it is printed: its Python, its commands, its settings. Only noise may differ, never its margin.
+
+    python tests/test_readme.py
+
+writes into the README what its code and its commands print now.
+"""
 
 import io
-import itertools
+import os
 import re
 import shlex
-from contextlib import redirect_stdout
+import tempfile
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -20,8 +26,53 @@ NUMBER = r"-?[\d,]+(?:\.\d+)?"
 ROW = re.compile(rf"^ *(\S.*?)((?: +{NUMBER})+)$")
 
 
-def blocks():
-    return BLOCK.findall(README.read_text(encoding="utf-8"))
+def blocks(text):
+    """Return the blocks of a page, each with its kind."""
+    return BLOCK.findall(text)
+
+
+def as_it_runs(text):
+    """Return a page with what its code and its commands print now."""
+    names, printed = {}, io.StringIO()
+
+    def rewritten(block):
+        kind, content = block.groups()
+        if kind == "python":
+            printed.seek(0)
+            printed.truncate()
+            with redirect_stdout(printed):
+                exec(compile(content, str(README), "exec"), names)  # noqa: S102 - it is ours
+        if kind == "text":
+            content = printed.getvalue()
+        if kind == "console":
+            content = _typed(re.findall(r"^\$ (.*)$", content, re.MULTILINE))
+        return f"```{kind}\n{content}```"
+
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        try:
+            return BLOCK.sub(rewritten, text)
+        finally:
+            if "clinic" in names:
+                names["clinic"].close()
+
+
+def _typed(commands):
+    """Return a console in which commands were typed, in a folder of its own."""
+    shown = []
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        for command in commands:
+            name, *words = shlex.split(command)
+            if name == "cd":
+                os.chdir(words[0])
+                shown.append(f"$ {command}\n")
+                continue
+            assert name == "lapwing"
+            told = CliRunner(env={"LAPWING_WORKSPACE": None, "LAPWING_ANALYST": None, "COLUMNS": None}).invoke(
+                main, words, catch_exceptions=False
+            )
+            assert told.exit_code == 0, told.output
+            shown.append(f"$ {command}\n{told.output.rstrip()}\n")
+    return "\n".join(shown)
 
 
 def masked(text):
@@ -49,42 +100,17 @@ def _row(line):
     return f"{found[1]} {' '.join('N' for _ in numbers)} {widths}"
 
 
-def test_what_the_python_prints_is_what_follows_it(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    pairs = [(code, then) for (kind, code), then in itertools.pairwise(blocks()) if kind == "python"]
-    assert len(pairs) == 4
-    names: dict[str, object] = {}
-    try:
-        for code, (kind, expected) in pairs:
-            assert kind == "text"
-            printed = io.StringIO()
-            with redirect_stdout(printed):
-                exec(compile(code, str(README), "exec"), names)  # noqa: S102 - it is ours
-            assert masked(printed.getvalue()) == masked(expected)
-    finally:
-        names["clinic"].close()  # type: ignore[attr-defined]
-
-
-def test_what_the_commands_print_is_what_follows_them(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for variable in ("LAPWING_WORKSPACE", "LAPWING_ANALYST", "COLUMNS"):
-        monkeypatch.delenv(variable, raising=False)
-    sessions = [text for kind, text in blocks() if kind == "console"]
-    assert len(sessions) == 1
-    for session in sessions:
-        for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE):
-            words = shlex.split(command)
-            if words[0] == "cd":
-                monkeypatch.chdir(words[1])
-                continue
-            shown = CliRunner().invoke(main, words[1:], catch_exceptions=False)
-            assert words[0] == "lapwing"
-            assert shown.exit_code == 0
-            assert masked(shown.output) == masked(expected), command
+def test_what_code_and_commands_print_is_what_stands_there() -> None:
+    page = README.read_text(encoding="utf-8")
+    there, now = blocks(page), blocks(as_it_runs(page))
+    assert [kind for kind, _ in there].count("text") == [kind for kind, _ in there].count("python") == 4
+    assert [kind for kind, _ in there].count("console") == 1
+    for (kind, printed), (_, prints) in zip(there, now, strict=True):
+        assert masked(prints) == masked(printed), f"a {kind} block; python tests/test_readme.py writes it anew"
 
 
 def test_the_settings_are_settings(tmp_path) -> None:
-    (toml,) = (text for kind, text in blocks() if kind == "toml")
+    (toml,) = (text for kind, text in blocks(README.read_text(encoding="utf-8")) if kind == "toml")
     (tmp_path / "lapwing.toml").write_text('ledger = "postgresql://lapwing@db/ledger"\n' + toml)
     settings = read_settings(tmp_path)
     assert settings.ledger.startswith("postgresql://")
@@ -96,7 +122,7 @@ def test_the_settings_are_settings(tmp_path) -> None:
 
 
 def test_what_can_be_made_is_in_the_makefile() -> None:
-    (commands,) = (text for kind, text in blocks() if not kind and "make" in text)
+    (commands,) = (text for kind, text in blocks(README.read_text(encoding="utf-8")) if not kind and "make" in text)
     targets = re.findall(r"^make (\w+)", commands, re.MULTILINE)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert targets == ["demo", "test"]
@@ -131,3 +157,7 @@ def test_the_mask_hides_no_price_no_margin_and_no_verdict(printed, other) -> Non
         "927 people, with 95 % confidence from 897 to 957"
     )
     assert masked("F  280  260  300") == masked("F  1,281  1,261  1,301")
+
+
+if __name__ == "__main__":
+    README.write_text(as_it_runs(README.read_text(encoding="utf-8")), encoding="utf-8")

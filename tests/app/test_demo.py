@@ -57,7 +57,7 @@ def test_dozens_of_questions_are_answered_no_for_nothing(told) -> None:
     assert exact(folder, "sex = 'M' AND age BETWEEN 20 AND 30 AND cancer_survivor") < 60
     verdicts = re.findall(r"(?:survivor|surgery)  +(no|yes) +(free|[\d.]+)", shown)
     assert verdicts == [("no", "free"), ("no", "free"), ("yes", "0.149")]  # P(other) < 1e-9
-    assert "71 questions and 1 yes, for epsilon 0.4039 in all" in flat(shown)
+    assert "71 questions and one yes, for epsilon 0.4039 in all" in flat(shown)
     stream = lw.SparseVector(
         epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=Movement.of_counts(lw.Adjacency.ADD_REMOVE)
     )
@@ -171,9 +171,16 @@ def test_a_terminal_gets_colour_and_old_encodings_get_plain_signs(capsys, monkey
 
 
 def test_a_clinic_that_is_there_is_not_written_over(told) -> None:
-    again = CliRunner().invoke(main, ["demo", "--people", "10", "--folder", str(told[0])])
+    again = CliRunner().invoke(main, ["demo", "--people", "2000", "--folder", str(told[0])])
     assert again.exit_code == 2
     assert "is there already" in again.output
+
+
+def test_a_clinic_that_is_too_small_for_the_story_is_refused_before_anything_is_made(tmp_path) -> None:
+    refused = CliRunner().invoke(main, ["demo", "--people", "100", "--folder", str(tmp_path / "clinic")])
+    assert refused.exit_code == 2
+    assert "2000" in refused.output
+    assert not list(tmp_path.iterdir())
 
 
 def test_help_says_what_it_is() -> None:

@@ -16,6 +16,8 @@ from lapwing.engines.duckdb_registry import literal
 from lapwing.vocabulary.errors import ParameterError
 
 _NAME = re.compile("[a-z_][a-z0-9_]*")
+_MEMORY = "256MB"
+"""What the database may use; the rest is on disk until the files are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,10 @@ class ParquetFiles:
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
         self._scratch = TemporaryDirectory(prefix="lapwing-", dir=self._folder)
-        self._database = duckdb.connect(Path(self._scratch.name) / "rows.duckdb")
+        place = Path(self._scratch.name)
+        self._database = duckdb.connect(
+            place / "rows.duckdb", config={"memory_limit": _MEMORY, "temp_directory": str(place / "spilled")}
+        )
         self._tables: list[str] = []
 
     def add(self, table: str, columns: Mapping[str, Values]) -> None:

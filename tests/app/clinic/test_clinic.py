@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import date
+from fractions import Fraction
 
 import duckdb
 import numpy as np
@@ -249,6 +250,22 @@ def test_a_number_of_people_that_is_none_is_refused(people, tmp_path) -> None:
     with pytest.raises(ParameterError, match="people"):
         make_clinic(tmp_path, people)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_settings_say_budget_and_allowances_as_people_write_them(tmp_path) -> None:
+    folder = make_clinic(tmp_path / "clinic", 10, epsilon="2.5", allowances={"ana": "1/3"})
+    text = (folder / "lapwing.toml").read_text()
+    assert 'budget = { epsilon = "2.5" }' in text
+    assert 'ana = { epsilon = "1/3" }' in text
+    with lw.create(folder) as workspace:
+        assert workspace.session(analyst="ana").standing().left == Fraction(1, 3)
+        assert workspace.session(analyst="ben").standing().left == Fraction(5, 2)
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, "one"], ids=str)
+def test_a_seed_that_is_no_number_is_refused(seed, tmp_path) -> None:
+    with pytest.raises(ParameterError, match="seed"):
+        make_clinic(tmp_path, 10, seed=seed)
 
 
 def test_a_writer_that_fails_leaves_no_file(tmp_path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from lapwing.answers.answer import exactly
 from lapwing.app.clinic import concepts
 from lapwing.app.clinic.people import BLOCK, MOST_VISITS, OLDEST, TODAY, YEARS_OF_VISITS, make_block
 from lapwing.app.settings import FILE
@@ -70,7 +71,7 @@ def write_tables(
     progress: Callable[[int], None] = lambda _: None,
 ) -> Path:
     """Write the tables of a clinic alone, `person.parquet` to `patient.parquet`, and return the folder."""
-    count = whole("people", people, most=_MOST_PEOPLE)
+    count, seed = whole("people", people, most=_MOST_PEOPLE), whole("seed", seed, least=0, most=2**63)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     with ParquetFiles(place) as files:
@@ -84,8 +85,8 @@ def write_tables(
 
 def clinic_settings(epsilon: Exact, allowances: Mapping[str, Exact] = _NOBODY) -> str:
     """Return a lapwing.toml for a clinic, with this budget and what each analyst may spend of it."""
-    budget = f'budget = {{ epsilon = "{positive("epsilon", epsilon)}" }}'
-    analysts = [f'{name} = {{ epsilon = "{positive(name, most)}" }}\n' for name, most in allowances.items()]
+    budget = f'budget = {{ epsilon = "{exactly(positive("epsilon", epsilon))}" }}'
+    analysts = [f'{name} = {{ epsilon = "{exactly(positive(name, most))}" }}\n' for name, most in allowances.items()]
     section = "[populations.clinic.analysts]           # and each of them not more than\n" if analysts else ""
     return _SETTINGS.replace("BUDGET", f"{budget:<40}# for good, over all analysts").replace(
         "ANALYSTS", section + "".join(analysts) + "\n" if analysts else ""

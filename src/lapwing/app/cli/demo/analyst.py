@@ -2,11 +2,13 @@
 
 from fractions import Fraction
 from functools import partial
+from itertools import takewhile
 from typing import Final
 
 from lapwing.answers.answer import Row, brief
 from lapwing.answers.releases import Cell
 from lapwing.app.cli.demo.cast import SURE, Cast, shortened
+from lapwing.app.cli.demo.stage import good
 from lapwing.app.cli.pictures import draw_answer, draw_prices, draw_stream
 from lapwing.app.clinic.concepts import CONDITIONS, SITES
 from lapwing.mechanisms.geometric import GeometricMechanism
@@ -66,18 +68,23 @@ def stream(cast: Cast) -> None:
         stage.table(
             ["men", f"at least {wanted}?", "epsilon"],
             [
-                [_spoken(where), "yes" if one else "no", brief(one.price) if one else "free"]
+                [_spoken(where), "yes" if one else "no", brief(one.price) if one else good("free")]
                 for where, one in zip(LECTURE, asked, strict=True)
             ],
         )
-        more = [opened.ask(where) for where in _exploring() if opened.yeses_left]
+        with stage.progress("Ana goes on asking", len(_exploring())) as answered:
+            more = []
+            for where in takewhile(lambda _: opened.yeses_left, _exploring()):
+                more.append(opened.ask(where))
+                answered(len(more))
         number, yeses, spent = len(asked) + len(more), opened.record.used, opened.spent
     stage.say(
         f"Ana goes on: the second cohort with each of {len(CONDITIONS)} diagnoses at each of {len(SMALL_SITES)} sites. "
         f"{len(more)} more questions, {sum(not one for one in more)} times no."
     )
     each = GeometricMechanism(l1_sensitivity=1, epsilon=spent / number).margin(SURE)
-    stage.result(f"{number} questions and {yeses} yes, for epsilon {brief(spent)} in all. The rest is given back.")
+    given = "one yes" if yeses == 1 else f"{yeses} yeses"
+    stage.result(f"{number} questions and {given}, for epsilon {brief(spent)} in all. The rest is given back.")
     stage.remark(f"As {number} plain counts for the same price, each would have been +-{brief(each)}.")
     cast.draw("stream", lambda file: draw_stream(file, terms.chance_of_yes, wanted))
 

@@ -5,7 +5,7 @@ each: how many survivors are there, and how many other than this one? The differ
 small numbers see no small number.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lapwing.answers.answer import brief
 from lapwing.app.cli.demo.cast import ALLOWANCES, Cast
+from lapwing.app.cli.demo.stage import bad, good
 from lapwing.app.clinic import SEED, concepts
 from lapwing.app.clinic.people import BLOCK, make_block
 from lapwing.attacks.coins import Coins
@@ -108,33 +109,31 @@ def attack(cast: Cast) -> None:
     )
     price = ALLOWANCES["mallory"] / len(sizes)
     blurred = I2b2(np.ones(0, dtype=bool), Coins(SEED, "demonstration"))
-    heard = {
-        "exact": sizes,
-        "blurred as i2b2 does it": np.array([blurred.blur(np.full(TIMES, size)).mean() for size in sizes]),
-        "lapwing's": np.array(
-            [_told(cast.mallory, where, price) for where in (EVERYONE, *(v.others for v in victims))]
-        ),
-    }
+    means = np.array([blurred.blur(np.full(TIMES, size)).mean() for size in sizes])
+    with stage.progress("Mallory asks lapwing", len(sizes)) as answered:
+        told = np.array([*_ask(cast.mallory, [EVERYONE, *(one.others for one in victims)], price, answered)])
+    read, tossed = bad("reading the table"), good("tossing a coin")
     stage.table(
         ["answers", "asked", "right about", "as good as"],
         [
-            [name, f"{len(sizes) * times:,}", f"{_right(heard[name], victims)} of {len(victims)}", good]
-            for name, times, good in zip(
-                heard, (1, TIMES, 1), ("reading the table", "reading the table", "tossing a coin"), strict=True
-            )
+            ["exact", f"{sizes.size:,}", _right(sizes, victims), read],
+            ["blurred as i2b2 does it", f"{sizes.size * TIMES:,}", _right(means, victims), read],
+            ["lapwing's", f"{told.size:,}", _right(told, victims), tossed],
         ],
     )
     _ask_again(cast, price)
 
 
-def _told(door: Session, where: str, price: Fraction) -> int:
-    told: int = door.ask(count("patient", where), epsilon=price).value
-    return told
+def _ask(door: Session, cohorts: list[str], price: Fraction, answered: Callable[[int], None]) -> Iterator[int]:
+    for number, where in enumerate(cohorts, start=1):
+        yield door.ask(count("patient", where), epsilon=price).value
+        answered(number)
 
 
-def _right(answers: NDArray[Any], victims: list[Victim]) -> int:
-    """Return about how many victims Mallory is right who takes a difference of more than a half for a survivor."""
-    return int(sum((answers[0] - answers[1:] > 1 / 2) == [one.survivor for one in victims]))
+def _right(answers: NDArray[Any], victims: list[Victim]) -> str:
+    """Say about how many victims Mallory is right, who takes a difference of more than a half for a survivor."""
+    guesses = answers[0] - answers[1:] > 1 / 2
+    return f"{int(sum(guesses == [one.survivor for one in victims]))} of {len(victims)}"
 
 
 def _plain(column: Values) -> NDArray[Any]:

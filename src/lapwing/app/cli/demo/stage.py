@@ -17,6 +17,16 @@ _INDENT: Final = 3
 _TITLE, _TYPED, _STRONG, _QUIET = "bold cyan", "green", "bold", "dim"
 
 
+def good(text: str) -> Text:
+    """Return a cell that should please."""
+    return Text(text, style="bold green")
+
+
+def bad(text: str) -> Text:
+    """Return a cell that should worry."""
+    return Text(text, style="bold red")
+
+
 class Stage:
     """Where the story is told."""
 
@@ -59,13 +69,13 @@ class Stage:
         for line, prompt in zip(lines, (">>>", *["..."] * len(lines)), strict=False):
             self._line(f"{' ' * _INDENT}{prompt} {line}", _TYPED)
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: int = 1) -> None:
         """Show a table: the first `left` columns to the left, the others to the right; blank headers are left out."""
         drawn = Table(box=None, pad_edge=False, header_style=_QUIET, padding=(0, 3, 0, 0), show_header=any(header))
         for place, name in enumerate(header):
             drawn.add_column(Text(name), justify="left" if place < left else "right")
         for row in rows:
-            drawn.add_row(*(Text(self._spelled(cell)) for cell in row))
+            drawn.add_row(*(Text(self._spelled(cell)) if isinstance(cell, str) else cell for cell in row))
         self._gap()
         with self._console.capture() as captured:
             self._console.print(Padding(drawn, (0, 0, 0, _INDENT + 2), expand=False))

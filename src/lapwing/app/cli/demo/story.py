@@ -17,8 +17,11 @@ from lapwing.app.clinic import make_clinic
 from lapwing.app.front import create
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import whole
 
 _PRIOR: Final = "0.01"
+_FEWEST, _MOST = 2000, 10**8
+"""In a smaller clinic Mallory does not know enough people."""
 
 
 def run(people: int, *, folder: Path | None = None, plots: Path | None = None) -> None:
@@ -26,10 +29,11 @@ def run(people: int, *, folder: Path | None = None, plots: Path | None = None) -
 
     Parameters
     ----------
-    people : how large the clinic is
+    people : how large the clinic is, 2,000 at least
     folder : where to keep it; it is thrown away if it is not said
     plots : where to draw pictures, if they are wanted
     """
+    whole("people", people, least=_FEWEST, most=_MOST)
     started, stage = time.perf_counter(), Stage()
     if plots is not None:
         plots.mkdir(parents=True, exist_ok=True)
