@@ -52,8 +52,6 @@ _PATIENCE = 0.25
 class Suspicion:
     """An event that looked likelier on one table of a pair than the claim allows, before it is confirmed."""
 
-    here: int
-    there: int
     score: Score
     threshold: float
     hope: float
@@ -206,22 +204,22 @@ class _Trial:
         each = enough if len(self.pairs) == 1 else max(enough // len(self.pairs), min(enough, _FEWEST_LEARNT))
         for pair, side in product(range(len(self.pairs)), range(2)):
             self._learn(pair, side, each)
-        found = [self._suspicion(pair, size, risk) for pair in range(len(self.pairs))]
+        found = [self._suspicion(pair, risk) for pair in range(len(self.pairs))]
         pair, chosen = max(enumerate(found), key=lambda one: one[1].hope)
         hits = self._confirm(pair, chosen, size, keep=each < _MOST_LEARNT)
-        low, high = at_least(hits[chosen.here], size, risk / 2), at_most(hits[chosen.there], size, risk / 2)
+        low, high = at_least(hits[0], size, risk / 2), at_most(hits[1], size, risk / 2)
         loss = float(least_loss(self.claim, low, high))
         if loss > self.best[0]:
-            here, there = (reprlib.repr(self.pairs[pair][side]) for side in (chosen.here, chosen.there))
+            here, there = map(reprlib.repr, self.pairs[pair])
             says = chosen.score.words(chosen.threshold)
-            self.best = loss, f"{says}; probability >= {low:.4g} on {here} and <= {high:.4g} on {there}"
+            self.best = loss, f"{says}: probability >= {low:.4g} on {here} and <= {high:.4g} on {there}"
 
     def _learn(self, pair: int, side: int, size: int) -> None:
         known = self.learnt.setdefault((pair, side), [])
         missing = size - sum(map(len, known))
         known += [self._drawn(pair, side, n) for n in _batches(missing)]
 
-    def _suspicion(self, pair: int, size: int, risk: float) -> Suspicion:
+    def _suspicion(self, pair: int, risk: float) -> Suspicion:
         """Fit scores on one half of what was drawn to learn from, and choose the best event on the other."""
         sides = [stacked(self.learnt[pair, side]) for side in range(2)]
         columns = max(side.columns for side in sides)
@@ -230,16 +228,14 @@ class _Trial:
         fit = [side[: len(side) // 2] for side in sides]
         select = [side[len(side) // 2 :] for side in sides]
         events = [
-            self._best_event(_as_wide(score, columns), here, select, size=size, risk=risk)
-            for score, here in product(scores(fit[0], fit[1], self.reader), (0, 1))
+            self._best_event(_as_wide(score, columns), select, risk) for score in scores(fit[0], fit[1], self.reader)
         ]
         return max(events, key=lambda event: event.hope)
 
-    def _best_event(self, score: Score, here: int, select: list[Outcomes], *, size: int, risk: float) -> Suspicion:
-        """Return the threshold of a score whose bound would be the largest, were its shares found again."""
-        there = 1 - here
-        cut, hope = _best_threshold(self.claim, score.of(select[here]), score.of(select[there]), size=size, risk=risk)
-        return Suspicion(here=here, there=there, score=score, threshold=cut, hope=hope)
+    def _best_event(self, score: Score, select: list[Outcomes], risk: float) -> Suspicion:
+        """Return the threshold of a score whose bound is the largest on these draws."""
+        cut, hope = _best_threshold(self.claim, score.of(select[0]), score.of(select[1]), risk)
+        return Suspicion(score=score, threshold=cut, hope=hope)
 
     def _confirm(self, pair: int, chosen: Suspicion, size: int, *, keep: bool) -> list[int]:
         """Return how often the event happened in so many fresh draws of either table; they may teach later looks."""
@@ -281,24 +277,24 @@ _WHY = {
 }
 
 
-def _best_threshold(claim: Guarantee, here: Reals, there: Reals, *, size: int, risk: float) -> tuple[float, float]:
-    """Return the threshold whose bound would be the largest, were these shares found again in `size` draws."""
-    mine, theirs = np.sort(here), np.sort(there)
-    both = np.unique(np.concatenate([mine, theirs]))
+def _best_threshold(claim: Guarantee, here: Reals, there: Reals, risk: float) -> tuple[float, float]:
+    """Return the threshold whose bound is the largest, and that bound."""
+    both = np.unique(np.concatenate([here, there]))
     both = both[both > -math.inf]
     if not both.size:
         return math.inf, -math.inf
     cuts = both[np.unique(np.linspace(0, both.size - 1, _THRESHOLDS).astype(int))]
-    low = at_least(_share(mine, cuts) * size, size, risk / 2)
-    high = at_most(_share(theirs, cuts) * size, size, risk / 2)
+    low = at_least(_hits(here, cuts), len(here), risk / 2)
+    high = at_most(_hits(there, cuts), len(there), risk / 2)
     # Without a bound above zero yet, the event that tells the tables apart best is the one to go on with.
     hopes = least_loss(claim, low, high) + 1e-9 * (low - high)
     best = int(hopes.argmax())
     return float(cuts[best]), float(hopes[best])
 
 
-def _share(ordered: Reals, cuts: Reals) -> Reals:
-    return (len(ordered) - np.searchsorted(ordered, cuts, side="left")) / len(ordered)
+def _hits(values: Reals, cuts: Reals) -> Reals:
+    """Return how many values are at least each cut."""
+    return np.asarray(len(values) - np.searchsorted(np.sort(values), cuts, side="left"), np.float64)
 
 
 def _as_wide(score: Score, columns: int) -> Score:

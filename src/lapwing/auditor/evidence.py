@@ -20,7 +20,7 @@ Reals: TypeAlias = NDArray[np.float64]
 _SLACK = 1e-9
 """By so much, relatively, every bound is moved outwards: far more than the inverse of the beta integral can be off."""
 
-_ORDERS = np.concatenate(([1 + 1e-6], np.geomspace(1.05, 200, 48)))
+_ORDERS = (1 + 1e-6, *np.geomspace(1.05, 200, 48).tolist())
 
 
 def at_least(hits: ArrayLike, draws: float, risk: float) -> Reals:
@@ -89,18 +89,19 @@ def _epsilon(p: Reals, q: Reals, delta: float) -> Reals:
     """E says P <= e^epsilon Q + delta; its complement says 1 - Q <= e^epsilon (1 - P) + delta."""
     of_event = np.log(np.maximum(p - delta, 0.0)) - np.log(q)
     of_complement = np.log(np.maximum(1 - q - delta, 0.0)) - np.log1p(-p)
-    return np.maximum(of_event, of_complement)
+    larger: Reals = np.maximum(of_event, of_complement)
+    return larger
 
 
 def _rho(p: Reals, q: Reals) -> Reals:
     """Return the largest of D_alpha / alpha between the two coins, in both orders: what happened in E is a coin."""
-    a = _ORDERS.reshape(-1, *([1] * np.broadcast(p, q).ndim))
-    both: Reals = np.maximum(_renyi_per_order(p, q, a), _renyi_per_order(q, p, a))
-    largest: Reals = both.max(axis=0)
+    largest: Reals = np.zeros(np.broadcast(p, q).shape)
+    for order in _ORDERS:
+        largest = np.fmax(largest, np.fmax(_renyi_per_order(p, q, order), _renyi_per_order(q, p, order)))
     return largest
 
 
-def _renyi_per_order(p: Reals, q: Reals, a: Reals) -> Reals:
+def _renyi_per_order(p: Reals, q: Reals, a: float) -> Reals:
     event = a * np.log(p) + (1 - a) * np.log(q)
     rest = a * np.log1p(-p) + (1 - a) * np.log1p(-q)
     return np.asarray(np.logaddexp(event, rest) / ((a - 1) * a), np.float64)

@@ -6,12 +6,10 @@ it says is true: an event is "the score is at least t", and its probabilities ar
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from lapwing.auditor.outcomes import Codes, Outcomes, Reader, Reals
@@ -20,8 +18,13 @@ Cells: TypeAlias = Callable[[Outcomes], Codes]
 """Into which of finitely many cells, numbered from 0, each output falls."""
 
 _FEWEST_A_CELL = 20
+_FEWEST_CROSSED = 8
 _MOST_CROSSED = 12
 _FEATURES = 60
+_MOST_FITTED = 50_000
+_MOST_REGRESSED = 20_000
+_NEWTON_STEPS = 8
+_RIDGE = 1e-6
 _SMALLEST_NORMAL = -1074
 
 
@@ -35,14 +38,14 @@ class Score:
 
 def scores(here: Outcomes, there: Outcomes, reader: Reader) -> Iterator[Score]:
     """Return every score that is worth trying on these draws; each is high where `here` is likelier."""
-    columns = here.columns
+    here, there, columns = here[:_MOST_FITTED], there[:_MOST_FITTED], here.columns
     for j in range(min(columns, _FEATURES)):
         if len(np.unique(np.concatenate([here.numbers[:, j], there.numbers[:, j]]))) > 1:
             yield from _thresholds(j, columns)
     for cells, words in _partitions(here, there):
         yield _likelihood_ratio(here, there, cells, words, reader)
     if columns > 1:
-        yield _logistic(here, there)
+        yield _logistic(here[:_MOST_REGRESSED], there[:_MOST_REGRESSED])
 
 
 def _thresholds(j: int, columns: int) -> Iterator[Score]:
@@ -61,14 +64,21 @@ def _partitions(here: Outcomes, there: Outcomes) -> Iterator[tuple[Cells, str]]:
     busy = [j for j in range(both.columns) if _varies(both, j)]
     most = max(2, len(both) // _FEWEST_A_CELL)
     finest = [bins for bins in (2, 8, 32, 128, 512) if bins <= most] or [2]
-    for j, bins in product(busy[:_FEATURES], finest[-3:]):
-        yield _column(both, j, bins), f"part {j + 1} in {bins} bins" if both.columns > 1 else f"{bins} bins"
+    for j in busy[:_FEATURES]:
+        few = len(np.unique(_numbers(both, j))) <= finest[0]
+        for bins in finest[:1] if few else finest[-3::2]:
+            yield _column(both, j, bins), f"part {j + 1} in {bins} bins" if both.columns > 1 else f"{bins} bins"
     for j in busy[:_FEATURES]:
         if _has_fractions(both, j):
-            yield _crossed([_column(both, j, 8), _finest_bit(j)], both), f"the finest bit of part {j + 1}"
+            grids = _crossed([_column(both, j, 8), _finest_bit(j)], both)
+            if grids is not None:
+                yield grids, f"the finest bit of part {j + 1}"
     if len(busy) > 1:
         for bins in (2, 4, 16):
-            yield _crossed([_column(both, j, bins) for j in busy[:_MOST_CROSSED]], both), f"{bins} bins a part"
+            crossed = _crossed([_column(both, j, bins) for j in busy[:_MOST_CROSSED]], both)
+            if crossed is None:
+                break
+            yield crossed, f"{bins} bins a part"
 
 
 def _varies(both: Outcomes, j: int) -> bool:
@@ -77,26 +87,33 @@ def _varies(both: Outcomes, j: int) -> bool:
 
 
 def _has_fractions(both: Outcomes, j: int) -> bool:
-    numbers = both.numbers[:, j]
-    seen = numbers[~np.isnan(numbers)]
+    seen = _numbers(both, j)
     return bool((seen != np.round(seen)).any())
 
 
 def _column(both: Outcomes, j: int, bins: int) -> Cells:
     """Sort by one column: few distinct numbers each have a cell, many share `bins`; each label has its own."""
-    seen = both.numbers[:, j]
-    distinct = np.unique(seen[~np.isnan(seen)])
+    seen = _numbers(both, j)
+    distinct = np.unique(seen)
     if len(distinct) > bins:
-        distinct = np.unique(np.quantile(seen[~np.isnan(seen)], np.linspace(0, 1, bins + 1)[:-1]))
+        distinct = np.unique(np.quantile(seen, np.linspace(0, 1, bins + 1)[:-1]))
     known = np.unique(both.labels[:, j])
+    place = np.full(int(known[-1]) + 2, len(known), np.int64)
+    place[known] = np.arange(len(known))
 
     def cells(outcomes: Outcomes) -> Codes:
-        number = np.searchsorted(distinct, outcomes.numbers[:, j], side="right")
-        place = np.minimum(np.searchsorted(known, outcomes.labels[:, j]), len(known) - 1)
-        label = np.where(known[place] == outcomes.labels[:, j], place, len(known))
-        return np.where(outcomes.labels[:, j] == 0, number, len(distinct) + 1 + label).astype(np.int64)
+        labels = outcomes.labels[:, j]
+        found = len(distinct) + 1 + place[np.minimum(labels, len(place) - 1)]
+        number = labels == 0
+        found[number] = np.searchsorted(distinct, outcomes.numbers[number, j], side="right")
+        return found
 
     return cells
+
+
+def _numbers(both: Outcomes, j: int) -> Reals:
+    numbers: Reals = both.numbers[both.labels[:, j] == 0, j]
+    return numbers
 
 
 def _finest_bit(j: int) -> Cells:
@@ -112,8 +129,11 @@ def _finest_bit(j: int) -> Cells:
     return cells
 
 
-def _crossed(parts: list[Cells], both: Outcomes) -> Cells:
-    """Sort by several columns together; combinations that were never seen share one cell."""
+def _crossed(parts: list[Cells], both: Outcomes) -> Cells | None:
+    """Sort by several columns together, unless nearly each output falls into a cell of its own.
+
+    Combinations that were never seen share one cell.
+    """
     steps: list[tuple[Cells, int, Codes]] = []
     place = np.zeros(len(both), np.int64)
     for cells in parts:
@@ -121,6 +141,8 @@ def _crossed(parts: list[Cells], both: Outcomes) -> Cells:
         radix = int(mine.max()) + 2
         combined = place * radix + mine
         known = np.unique(combined)
+        if len(known) > len(both) // _FEWEST_CROSSED:
+            return None
         steps.append((cells, radix, known))
         place = np.searchsorted(known, combined)
 
@@ -178,10 +200,10 @@ def _logistic(here: Outcomes, there: Outcomes) -> Score:
     x = np.vstack([features(here), features(there)])
     y = np.concatenate([np.ones(len(here)), np.zeros(len(there))])
 
-    def loss(w: Reals) -> tuple[float, Reals]:
-        z = x @ w
-        error = expit(z) - y
-        return float(np.mean(np.logaddexp(0, z) - y * z) + 1e-6 * w @ w), x.T @ error / len(y) + 2e-6 * w
-
-    weights = minimize(loss, np.ones(x.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
+    weights = np.ones(x.shape[1])
+    for _ in range(_NEWTON_STEPS):
+        chance = expit(x @ weights)
+        slope = x.T @ (chance - y) / len(y) + _RIDGE * weights
+        bend = (x * (chance * (1 - chance))[:, None]).T @ x / len(y) + _RIDGE * np.eye(len(weights))
+        weights = weights - np.linalg.solve(bend, slope)
     return Score(lambda outcomes: features(outcomes) @ weights, lambda t: f"the logistic score is at least {t:.4g}")
