@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -202,8 +201,9 @@ class _Trial:
         """Choose an event, then confirm it once on fresh draws."""
         enough = min(size, _MOST_LEARNT)
         each = enough if len(self.pairs) == 1 else max(enough // len(self.pairs), min(enough, _FEWEST_LEARNT))
-        for pair, side in product(range(len(self.pairs)), range(2)):
-            self._learn(pair, side, each)
+        for pair in range(len(self.pairs)):
+            for side in self._order():
+                self._learn(pair, side, each)
         found = [self._suspicion(pair, risk) for pair in range(len(self.pairs))]
         pair, chosen = max(enumerate(found), key=lambda one: one[1].hope)
         hits = self._confirm(pair, chosen, size, keep=each < _MOST_LEARNT)
