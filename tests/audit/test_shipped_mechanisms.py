@@ -25,7 +25,7 @@ from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.stable_keys import StableKeys
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms.sparse_vector.suspects import COUNTS, REPLACED, shipped
 
@@ -69,8 +69,8 @@ SUSPECTS = {
     "discrete gaussian": Suspect(
         noisy(lambda n: DiscreteGaussianMechanism(**GAUSSIAN, dimension=n), np.int64),
         (3, 4),
-        GaussianDP(mu_squared=1),
-        half=GaussianDP(mu_squared="1/4"),
+        ConcentratedDP(rho="1/2"),  # and not mu = 1: on the integers its first step loses more than that allows
+        half=ConcentratedDP(rho="1/4"),
     ),
     "gaussian": Suspect(
         noisy(lambda n: GaussianMechanism(**GAUSSIAN, dimension=n), np.float64),
