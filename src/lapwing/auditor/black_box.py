@@ -118,7 +118,7 @@ def audit(
         draw=suspect,
         pairs=_pairs(neighbours),
         claim=_checked_claim(claim),
-        samples=whole("samples", samples, least=100, most=10**9),
+        samples=whole("samples", samples, least=50, most=10**9),
         seconds=None if seconds is None else float(positive("seconds", seconds)),
         risk=float(probability("false_alarm", false_alarm)),
         seed=whole("seed", seed, least=0),
