@@ -51,12 +51,6 @@ SUBTLE = {
         (0, 1),
         3_000_000,
     ),
-    "the textbook Gaussian at epsilon 10": (
-        lambda count, n: on_a_grid(count + RNG.normal(0, math.sqrt(2 * math.log(1.25 / 0.01)) / 10, n)),
-        ApproximateDP(epsilon=10, delta="0.01"),
-        (0, 1),
-        20_000_000,
-    ),
     "the compared value at the right scales": (
         compared_value,
         ONE,
