@@ -27,7 +27,7 @@ ONE, ONE_WITH_DELTA = lw.PureDP(epsilon=1), lw.ApproximateDP(epsilon=1, delta="1
 REALS = dp.vector_domain(dp.atom_domain(T=float, nan=False))
 INTEGERS = dp.vector_domain(dp.atom_domain(T=int))
 NEAR, FAR = (0.0, 1.0), (10, 11)
-SCORES = ([0, 3], [1, 2])
+SCORES = [([0, 3], [1, 2]), ([0, 2], [1, 1]), ([0, 1], [1, 0])]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Suspect:
     """A mechanism, the neighbours it is drawn on, and what its library says it costs."""
 
     many: Callable[[Any, int], Any]
-    neighbours: tuple[Any, Any]
+    neighbours: Any
     claim: Guarantee = ONE
 
 
