@@ -126,6 +126,7 @@ def ours() -> dict[str, Suspect]:
     def chosen(mechanism):
         return each(lambda scores: lambda: mechanism.release(lw.Sensitive(scores)))
 
+    keys = lw.StableKeys(l1_sensitivity=1, epsilon=1, delta="0.01")
     return {
         "Laplace": Suspect(
             many(lambda n: lw.LaplaceMechanism(l1_sensitivity=1, epsilon=1, dimension=n), np.float64), NEAR
@@ -144,13 +145,7 @@ def ours() -> dict[str, Suspect]:
         "exponential": Suspect(chosen(lw.ExponentialMechanism(sensitivity=1, candidates=2, epsilon=1)), SCORES),
         "permute and flip": Suspect(chosen(lw.PermuteAndFlip(sensitivity=1, candidates=2, epsilon=1)), SCORES),
         "keys above a threshold": Suspect(
-            each(
-                lambda counted: (
-                    lambda: tuple(
-                        lw.StableKeys(l1_sensitivity=1, epsilon=1, delta="0.01").release(lw.Sensitive(counted)).items()
-                    )
-                )
-            ),
+            each(lambda counted: lambda: tuple(keys.release(lw.Sensitive(counted)).items())),
             ({"a": (1,)}, {}),
             lw.ApproximateDP(epsilon=1, delta="0.01"),
         ),
