@@ -205,7 +205,7 @@ class _Trial:
                 self._learn(pair, side, each)
         found = [self._suspicion(pair, risk) for pair in range(len(self.pairs))]
         pair, chosen = max(enumerate(found), key=lambda one: one[1].hope)
-        hits = self._confirm(pair, chosen, size, keep=each < _MOST_LEARNT)
+        hits = self._confirm(pair, chosen, size, keep=size < _MOST_LEARNT)
         low, high = at_least(hits[0], size, risk / 2), at_most(hits[1], size, risk / 2)
         loss = float(least_loss(self.claim, low, high))
         if loss > self.best[0]:
