@@ -12,6 +12,7 @@ from audit.test_whole_sessions import watched
 from audit.whole_sessions import SCRIPTS
 from lapwing.auditor.black_box import audit
 from lapwing.vocabulary.guarantee import ApproximateDP, GaussianDP, PureDP
+from statistical.goodness import FALSE_ALARM
 
 RNG = np.random.default_rng()
 ONE = PureDP(epsilon=1)
@@ -74,5 +75,5 @@ def test_a_subtle_lie_is_caught(many, claim, neighbours, samples) -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_a_session_gives_away_no_more_than_it_charges_in_many_draws(script, quick_path) -> None:
-    found = watched(quick_path, script, draws=1500)
+    found = watched(quick_path, script, samples=1500, false_alarm=FALSE_ALARM)
     assert not found.refuted, found
