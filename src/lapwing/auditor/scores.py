@@ -127,7 +127,7 @@ def _numbers(both: Outcomes, j: int) -> Reals:
 
 
 def _finest_bit(j: int) -> Cells:
-    """Sort by the lowest bit that is set: noise from a floating-point generator leaves its grid around the value."""
+    """Sort by the lowest bit that is set: a sum of doubles keeps the grid of its summands, which tells one of them."""
 
     def cells(outcomes: Outcomes) -> Codes:
         mantissa, exponent = np.frexp(np.nan_to_num(outcomes.numbers[:, j]))
@@ -209,11 +209,16 @@ def _logistic(here: Outcomes, there: Outcomes) -> Score:
 
     x = np.vstack([features(here), features(there)])
     y = np.concatenate([np.ones(len(here)), np.zeros(len(there))])
-
     weights = np.ones(x.shape[1])
     for _ in range(_NEWTON_STEPS):
         chance = expit(x @ weights)
         slope = x.T @ (chance - y) / len(y) + _RIDGE * weights
         bend = (x * (chance * (1 - chance))[:, None]).T @ x / len(y) + _RIDGE * np.eye(len(weights))
         weights = weights - np.linalg.solve(bend, slope)
-    return Score(lambda outcomes: features(outcomes) @ weights, lambda t: f"the logistic score is at least {t:.4g}")
+
+    def score(outcomes: Outcomes) -> Reals:
+        # Row by row and not as a matrix product, whose last bit may depend on how many rows there are: an event is fixed.
+        total: Reals = (features(outcomes) * weights).sum(axis=1)
+        return total
+
+    return Score(score, lambda t: f"the logistic score is at least {t:.4g}")
