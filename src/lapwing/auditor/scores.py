@@ -217,7 +217,7 @@ def _logistic(here: Outcomes, there: Outcomes) -> Score:
         weights = weights - np.linalg.solve(bend, slope)
 
     def score(outcomes: Outcomes) -> Reals:
-        # Row by row and not as a matrix product, whose last bit may depend on how many rows there are: an event is fixed.
+        # Row by row: the last bit of a matrix product may depend on how many rows there are, and an event is fixed.
         total: Reals = (features(outcomes) * weights).sum(axis=1)
         return total
 
