@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from lapwing.answers.verdicts import StreamAnswer, Verdict
     from lapwing.app.clinic.files import make_clinic
     from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
+    from lapwing.auditor.black_box import audit
+    from lapwing.auditor.finding import Finding
     from lapwing.mechanisms.above_threshold import AboveThreshold
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.exponential import ExponentialMechanism
@@ -78,6 +80,7 @@ _HOME = {
     "Date": "lapwing.queries.column",
     "DiscreteGaussianMechanism": "lapwing.mechanisms.discrete_gaussian",
     "ExponentialMechanism": "lapwing.mechanisms.exponential",
+    "Finding": "lapwing.auditor.finding",
     "GaussianDP": "lapwing.vocabulary.guarantee",
     "GaussianMechanism": "lapwing.mechanisms.gaussian",
     "GaussianSparse": "lapwing.mechanisms.sparse_vector.gaussian",
@@ -115,6 +118,7 @@ _HOME = {
     "advise": "lapwing.mechanisms.sparse_vector.advice",
     "age": "lapwing.queries.written",
     "at_least": "lapwing.queries.asking",
+    "audit": "lapwing.auditor.black_box",
     "bins": "lapwing.queries.asking",
     "by_year": "lapwing.queries.asking",
     "col": "lapwing.queries.written",
@@ -156,6 +160,7 @@ __all__ = [
     "Date",
     "DiscreteGaussianMechanism",
     "ExponentialMechanism",
+    "Finding",
     "GaussianDP",
     "GaussianMechanism",
     "GaussianSparse",
@@ -193,6 +198,7 @@ __all__ = [
     "advise",
     "age",
     "at_least",
+    "audit",
     "bins",
     "by_year",
     "col",
