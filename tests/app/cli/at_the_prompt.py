@@ -61,11 +61,11 @@ def start(folder: Path, *words: str, **env: str) -> Told:
 def masked(text: str) -> str:
     """Return a text with receipts, noisy numbers and the width of columns taken out.
 
-    Noisy are the numbers before the first blank line, and how far a yes was above its threshold.
+    Noisy are the numbers before the first blank line, and between which bounds the people of a yes are.
     """
     told, blank, about = RECEIPT.sub("RECEIPT", text).partition("\n\n")
     told = re.sub(r"-?\d+(,\d{3})*(\.\d+)?", "#", told) if blank else told
-    about = re.sub(r"(above by +about )-?\d+(,\d{3})*", r"\1#", about)
+    about = re.sub(r"(?<=^people)( +from )[-\d,.]+( to )[-\d,.]+", r"\1#\2#", about, flags=re.MULTILINE)
     lines = (re.sub(r"(?<=\S) +", " ", line).rstrip() for line in f"{told}{blank}{about}".splitlines())
     return "\n".join(lines)
 

@@ -21,6 +21,8 @@ def test_a_stream_lives_across_processes(clinic) -> None:
     assert (yes["verdict"], yes["yeses_left"], yes["question"]) == ("above", 1, 2)
     assert Fraction(yes["price"]) == each
     assert abs(yes["gap"] - 1600) < 100
+    assert float(yes["interval"]["low"]) < 1800 + 100
+    assert no["interval"] is None
     closed = run(clinic, "stream", "close", "cohorts", "--json").json
     assert Fraction(closed["spent"]) == opening + each == Fraction(spent(clinic))
 
@@ -43,7 +45,9 @@ def test_a_stream_in_words(clinic) -> None:
     assert no.out.startswith("NO, fewer than 200 (after noise)\n")
     yes = run(clinic, "stream", "ask", "cohorts", MANY)
     assert yes.out.startswith("YES, at least 200 (after noise)\n")
-    assert "above by about #, a noisy guess that errs upwards" in masked(yes.out)
+    assert "people from # to #: all yeses of the stream at once, with 95 % confidence" in " ".join(
+        masked(yes.out).split()
+    )
     assert "it can give 1 more yes\n" in yes.out
     shown = run(clinic, "stream", "show", "cohorts")
     assert "2 questions, 1 yes, epsilon" in shown.out

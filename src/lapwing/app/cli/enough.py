@@ -16,6 +16,7 @@ from lapwing.app.cli.pictures import draw_stream
 from lapwing.app.cli.showing import facts, several, waiting
 from lapwing.app.cli.telling import left_record, percent
 from lapwing.app.plots.canvas import checked_path
+from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.streams import fresh_name
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
@@ -154,20 +155,22 @@ def ask_once(
     with door.session() as session, waiting("asking"):
         with session.stream(name=name, key=f"{name} opening", **terms) as stream:
             answer = stream.ask(where, key=f"{name} question")
+        where_it_lies = stream.interval(answer)
         agreed, spent, left = stream.terms, stream.spent, session.standing()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
-    record = {**stream_answer_record(name, answer), "spent": exactly(spent), "left": left_record(left)}
-    door.tell(record, *stream_answer_blocks(answer, left, cost=f"epsilon {brief(spent)}"))
+    record = {**stream_answer_record(name, answer, where_it_lies), "spent": exactly(spent), "left": left_record(left)}
+    door.tell(record, *stream_answer_blocks(answer, where_it_lies, left, cost=f"epsilon {brief(spent)}"))
 
 
-def stream_answer_record(name: str, answer: StreamAnswer) -> dict[str, Any]:
+def stream_answer_record(name: str, answer: StreamAnswer, interval: Interval | None) -> dict[str, Any]:
     """Return the answer of a stream as JSON values."""
     return {
         "stream": name,
         "verdict": answer.verdict.value,
         "at_least": answer.threshold,
         "gap": answer.gap,
+        "interval": None if interval is None else {"low": exactly(interval.low), "high": exactly(interval.high)},
         "price": exactly(answer.price),
         "question": answer.question,
         "yeses_left": answer.yeses_left,
@@ -175,12 +178,16 @@ def stream_answer_record(name: str, answer: StreamAnswer) -> dict[str, Any]:
     }
 
 
-def stream_answer_blocks(answer: StreamAnswer, left: Standing, *, cost: str) -> tuple[str, str]:
+def stream_answer_blocks(
+    answer: StreamAnswer, interval: Interval | None, left: Standing, *, cost: str
+) -> tuple[str, str]:
     """Return the answer of a stream in words."""
     if not isinstance(left.account.budget, PureDP):
         cost = "nothing more: all of the stream was charged when it was opened"
     told = f"YES, at least {answer.threshold:,}" if answer else f"NO, fewer than {answer.threshold:,}"
-    gap = None if answer.gap is None else f"about {answer.gap:,}, a noisy guess that errs upwards"
-    return f"{told} (after noise)", facts(
-        ("above by", gap), ("cost", cost), ("left", str(left)), ("receipt", str(answer.receipt))
-    )
+    lies = None
+    if interval is not None:
+        bounds = f"from {brief(interval.low)} to {brief(interval.high)}"
+        lies = f"{bounds}: all yeses of the stream at once, with 95 % confidence"
+    about = facts(("people", lies), ("cost", cost), ("left", str(left)), ("receipt", str(answer.receipt)))
+    return f"{told} (after noise)", about

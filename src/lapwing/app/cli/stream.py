@@ -120,8 +120,8 @@ def open_stream(
 def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str | None) -> None:
     """Ask a stream a question.
 
-    The answer is yes or no, after noise. With a yes comes a rough distance from the number asked for, at no extra cost;
-    it errs upwards, because a yes was given for a large one.
+    The answer is yes or no, after noise. With a yes comes an interval for the number of people, at no extra cost. It
+    is wide, because a yes was given for a large number, and all intervals of a stream hold at once.
 
     \b
     lapwing stream ask cohorts "sex = 'M' and age between 20 and 30"
@@ -132,12 +132,13 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
     with door.session() as session, waiting("asking"):
         resumed = session.resume(name)
         answer = resumed.ask(where, at_least=whole_or_none("at_least", at_least), key=key)
+        interval = resumed.interval(answer)
         left = session.standing()
     more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
     cost = f"epsilon {brief(answer.price)}{more}" if answer else "nothing"
     door.tell(
-        {**stream_answer_record(name, answer), "left": left_record(left)},
-        *stream_answer_blocks(answer, left, cost=cost),
+        {**stream_answer_record(name, answer, interval), "left": left_record(left)},
+        *stream_answer_blocks(answer, interval, left, cost=cost),
     )
 
 
