@@ -7,9 +7,11 @@ and what is achieved is a maximum over that chain: exact for a finite law, with 
 Outcomes may be merged before a pair is made: then what is found is lost at least. Proof: proofs/white_box.md
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -36,7 +38,7 @@ class WorstEvent:
     def __str__(self) -> str:
         shown = self.outcomes[:2]
         more = f" or {len(self.outcomes) - len(shown)} more" if len(self.outcomes) > len(shown) else ""
-        return _half_line(self.outcomes) or " or ".join(map(str, shown)) + more
+        return _half_line(self.outcomes) or " or ".join(in_words(outcome) for outcome in shown) + more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -148,7 +150,8 @@ class PairOfLaws:
     def _chain(self) -> tuple[NDArray[np.intp], Reals, Reals]:
         """Return the outcomes in the order of falling loss, and the two log-probabilities of each beginning."""
         possible = np.flatnonzero(np.maximum(self.here, self.there) > -math.inf)
-        order = possible[np.argsort(-self.losses[possible], kind="stable")]
+        losses = np.round(self.losses[possible], _LOSS_DIGITS)
+        order = possible[np.lexsort((-self.here[possible], -losses))]  # of outcomes that lose alike, likely ones first
         with np.errstate(invalid="ignore"):
             cumulated = [np.minimum(np.logaddexp.accumulate(law[order]), 0.0) for law in (self.here, self.there)]
         return order, cumulated[0], cumulated[1]
@@ -211,6 +214,18 @@ def _quantile(log_probability: Reals, log_rest: Reals) -> Reals:
     lower = log_probability <= log_rest
     tail = np.asarray(ndtri_exp(np.where(lower, log_probability, log_rest)), np.float64)
     return np.where(lower, tail, -tail)
+
+
+def in_words(values: object) -> str:
+    """Return values in a line, with what is repeated told once.
+
+    >>> in_words((0, 0, 0, 1)), in_words(5.0)
+    ('0 x3, 1', '5')
+    """
+    if isinstance(values, tuple):
+        runs = [(in_words(value), len(list(run))) for value, run in itertools.groupby(values)]
+        return ", ".join(f"{value} x{times}" if times > 1 else value for value, times in runs)
+    return f"{values:g}" if isinstance(values, float | Fraction) else str(values)
 
 
 def _half_line(outcomes: tuple[object, ...]) -> str:

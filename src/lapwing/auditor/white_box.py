@@ -7,15 +7,14 @@ That nothing loses more is what the proofs are for.
 Proof: proofs/white_box.md
 """
 
-import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol, TypeAlias
 
-import numpy as np
-
-from lapwing.auditor.pair_of_laws import PairOfLaws, WorstEvent
+from lapwing.auditor.finding import Finding, allowed
+from lapwing.auditor.pair_of_laws import PairOfLaws, WorstEvent, in_words
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 EXACT = 1e-6
@@ -24,7 +23,7 @@ EXACT = 1e-6
 Inputs: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """Two neighbouring inputs, in whole units of the model: counts, scores, steps of a lattice."""
 
-_ORDERS = tuple(1 + 2.0 ** (n / 2) for n in range(-16, 17))
+_ORDERS = tuple(1 + 4.0**n for n in range(-4, 5))
 _CLIMBED = 3
 
 
@@ -40,7 +39,7 @@ class Achieved:
     inputs : the two neighbouring inputs, in words
     event : what is seen, in words
     here, there : how likely that is on the two inputs; None where it is a density, or an average over all events
-    laws : the two laws behind it, where they are listed: for pictures
+    laws : returns two laws that show it, for pictures
     """
 
     claim: Guarantee
@@ -50,12 +49,12 @@ class Achieved:
     event: str
     here: float | None = None
     there: float | None = None
-    laws: PairOfLaws | None = None
+    laws: Callable[[], PairOfLaws] | None = None
 
     @property
     def claimed(self) -> float:
         """The number of the claim."""
-        return claimed_number(self.claim)
+        return allowed(self.claim, currency_of(self.claim))
 
     @property
     def share(self) -> float:
@@ -66,6 +65,31 @@ class Achieved:
     def refuted(self) -> bool:
         """Whether the claim is false."""
         return self.number > self.claimed + EXACT
+
+    def finding(self, suspect: str, *, method: str = "computed") -> Finding:
+        """Return what is to be reported of a suspect.
+
+        Where one input can say what the other cannot more often than the claim's delta, that delta is the news.
+        """
+        by_delta = isinstance(self.claim, ApproximateDP) and math.isinf(self.number) and self.delta is not None
+        return Finding(
+            suspect=suspect,
+            claim=self.claim,
+            method=method,
+            currency="delta" if by_delta else currency_of(self.claim),
+            achieved=self.delta if by_delta and self.delta is not None else self.number,
+            confidence=Fraction(1),
+            where=f"{self.event} on {self.inputs}",
+            refuted=self.refuted,
+            detail=self.chances,
+        )
+
+    @property
+    def chances(self) -> str:
+        """How likely the worst event is on the two inputs, where it has a probability."""
+        if self.here is None or self.there is None:
+            return ""
+        return f"That has probability {self.here:.4g} on the one, {self.there:.4g} on the other."
 
 
 class WhiteBox(Protocol):
@@ -88,24 +112,25 @@ class FiniteModel(Protocol):
         """Return the exact laws on both."""
 
 
-def claimed_number(claim: Guarantee) -> float:
-    """Return the number that a claim makes: its epsilon, rho, or mu.
+def currency_of(claim: Guarantee) -> str:
+    """Return what a claim is counted in.
 
-    >>> claimed_number(GaussianDP(mu_squared="0.25"))
-    0.5
+    >>> currency_of(GaussianDP(mu_squared="0.25"))
+    'mu'
     """
     match claim:
-        case PureDP(epsilon=epsilon) | ApproximateDP(epsilon=epsilon):
-            return float(epsilon)
-        case ConcentratedDP(rho=rho):
-            return float(rho)
-        case GaussianDP(mu_squared=mu_squared):
-            return math.sqrt(mu_squared)
+        case PureDP() | ApproximateDP():
+            return "epsilon"
+        case ConcentratedDP():
+            return "rho"
+        case GaussianDP():
+            return "mu"
 
 
 def measured(laws: PairOfLaws, claim: Guarantee) -> Achieved:
     """Return what a pair of laws achieves of a claim, in the worse of its two orders.
 
+    >>> import numpy as np
     >>> coin = PairOfLaws(inputs=(0, 1), here=np.log([0.8, 0.2]), there=np.log([0.2, 0.8]), outcomes=[0, 1])
     >>> found = measured(coin, PureDP(epsilon=1))
     >>> round(found.number, 6), found.refuted
@@ -147,7 +172,7 @@ def _one_way(laws: PairOfLaws, claim: Guarantee) -> Achieved:
         case ConcentratedDP():
             rho, order = max((laws.renyi(order) / order, order) for order in _ORDERS)
             event = f"on average, at order {order:.3g}"
-            return Achieved(claim=claim, number=rho, delta=None, inputs=_words(laws), event=event, laws=laws)
+            return Achieved(claim=claim, number=rho, delta=None, inputs=_words(laws), event=event, laws=lambda: laws)
 
 
 def _at_event(laws: PairOfLaws, claim: Guarantee, found: tuple[float, WorstEvent], delta: float | None) -> Achieved:
@@ -160,25 +185,9 @@ def _at_event(laws: PairOfLaws, claim: Guarantee, found: tuple[float, WorstEvent
         event=str(event),
         here=event.here,
         there=event.there,
-        laws=laws,
+        laws=lambda: laws,
     )
 
 
 def _words(laws: PairOfLaws) -> str:
     return " | ".join(in_words(side) for side in laws.inputs)
-
-
-def in_words(values: object) -> str:
-    """Return a list of values in a line, with what is repeated told once.
-
-    >>> in_words((0, 0, 0, 1)), in_words((5,))
-    ('0 x3, 1', '5')
-    """
-    if not isinstance(values, tuple):
-        return str(values)
-    runs = [(value, len(list(run))) for value, run in itertools.groupby(values)]
-    return ", ".join(f"{_plain(value)} x{times}" if times > 1 else _plain(value) for value, times in runs)
-
-
-def _plain(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
