@@ -165,13 +165,14 @@ class Several:
 
 
 def _moves(reach: int, norm: Norm, dimension: int) -> Iterator[tuple[int, ...]]:
-    """Yield the moves of falling size whose norm is within reach and would not be with another step anywhere."""
+    """Yield the moves within reach whose steps fall, and of which the last is as large as it can be."""
 
     def grow(left: int, largest: int, places: int) -> Iterator[tuple[int, ...]]:
         if places == 0 or left < 1:
             yield ()
             return
-        for step in range(min(largest, _root(left, norm)), 0, -1):
+        most = min(largest, _root(left, norm))
+        for step in (most,) if places == 1 else range(most, 0, -1):
             for rest in grow(left - step**norm.value, step, places - 1):
                 yield (step, *rest)
 

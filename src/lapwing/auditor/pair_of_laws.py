@@ -225,7 +225,7 @@ def in_words(values: object) -> str:
     if isinstance(values, tuple):
         runs = [(in_words(value), len(list(run))) for value, run in itertools.groupby(values)]
         return ", ".join(f"{value} x{times}" if times > 1 else value for value, times in runs)
-    return f"{values:g}" if isinstance(values, float | Fraction) else str(values)
+    return f"{float(values):g}" if isinstance(values, float | Fraction) else str(values)
 
 
 def _half_line(outcomes: tuple[object, ...]) -> str:
