@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from lapwing.answers.answer import Answer
     from lapwing.answers.preview import Preview
     from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
+    from lapwing.auditor.black_box import audit
+    from lapwing.auditor.finding import Finding
     from lapwing.mechanisms.above_threshold import AboveThreshold
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.exponential import ExponentialMechanism
@@ -75,6 +77,7 @@ _HOME = {
     "Date": "lapwing.queries.column",
     "DiscreteGaussianMechanism": "lapwing.mechanisms.discrete_gaussian",
     "ExponentialMechanism": "lapwing.mechanisms.exponential",
+    "Finding": "lapwing.auditor.finding",
     "GaussianDP": "lapwing.vocabulary.guarantee",
     "GaussianMechanism": "lapwing.mechanisms.gaussian",
     "GaussianSparse": "lapwing.mechanisms.sparse_vector.gaussian",
@@ -111,6 +114,7 @@ _HOME = {
     "advise": "lapwing.mechanisms.sparse_vector.advice",
     "age": "lapwing.queries.written",
     "at_least": "lapwing.queries.asking",
+    "audit": "lapwing.auditor.black_box",
     "bins": "lapwing.queries.asking",
     "by_year": "lapwing.queries.asking",
     "col": "lapwing.queries.written",
@@ -151,6 +155,7 @@ __all__ = [
     "Date",
     "DiscreteGaussianMechanism",
     "ExponentialMechanism",
+    "Finding",
     "GaussianDP",
     "GaussianMechanism",
     "GaussianSparse",
@@ -187,6 +192,7 @@ __all__ = [
     "advise",
     "age",
     "at_least",
+    "audit",
     "bins",
     "by_year",
     "col",
