@@ -79,6 +79,10 @@ def never_stops(values, rng, size):
     return sparse_vector(values, size, threshold=laplace(rng, 2), query=laplace(rng, 2), yeses=math.inf)
 
 
+def tests_any_number_of_thresholds(values, rng, size):
+    return sparse_vector(values, size, threshold=laplace(rng, 4), query=laplace(rng, 4 / 3), yeses=math.inf)
+
+
 def leaves_the_threshold_without_noise(values, rng, size):
     return sparse_vector(values, size, threshold=np.zeros, query=laplace(rng, 2))
 
@@ -114,6 +118,7 @@ LIARS = {
         forgets_the_number_of_yeses_in_its_noise,
         leaves_the_questions_without_noise,
         never_stops,
+        tests_any_number_of_thresholds,
         leaves_the_threshold_without_noise,
         pushes_the_threshold_down_with_one_sided_noise,
         asks_about_halves_on_a_lattice_of_ones,

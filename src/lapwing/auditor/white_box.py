@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
+from lapwing.auditor.evidence import currency_of
 from lapwing.auditor.finding import Finding, allowed
 from lapwing.auditor.pair_of_laws import PairOfLaws, WorstEvent, in_words
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
@@ -110,21 +111,6 @@ class FiniteModel(Protocol):
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the exact laws on both."""
-
-
-def currency_of(claim: Guarantee) -> str:
-    """Return what a claim is counted in.
-
-    >>> currency_of(GaussianDP(mu_squared="0.25"))
-    'mu'
-    """
-    match claim:
-        case PureDP() | ApproximateDP():
-            return "epsilon"
-        case ConcentratedDP():
-            return "rho"
-        case GaussianDP():
-            return "mu"
 
 
 def measured(laws: PairOfLaws, claim: Guarantee) -> Achieved:
