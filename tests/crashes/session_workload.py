@@ -14,6 +14,7 @@ from typing import Any
 
 from crashes.workload import Release
 from lapwing import streams
+from lapwing.answers.verdicts import StreamAnswer
 from lapwing.ledger.faults import VARIABLE
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.verify import verify
@@ -45,7 +46,7 @@ def ask_everything(pipe: Connection, folder: Path, fault: str, turn: str) -> Non
                 pipe.send(Release(f"s{turn} {number}", told(answer), answer.price + opening * (number == 0)))
 
 
-def ask_in(stream: streams.QuestionStream, number: int) -> streams.StreamAnswer | None:
+def ask_in(stream: streams.QuestionStream, number: int) -> StreamAnswer | None:
     """Ask one question of a stream; None once it has halted or closed."""
     try:
         return stream.ask(f"age = {number}", key=f"{stream.name} {number}")
@@ -53,7 +54,7 @@ def ask_in(stream: streams.QuestionStream, number: int) -> streams.StreamAnswer 
         return None
 
 
-def told(answer: streams.StreamAnswer) -> str:
+def told(answer: StreamAnswer) -> str:
     return f"{answer.verdict} {answer.gap}"
 
 

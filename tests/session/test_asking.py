@@ -198,10 +198,10 @@ def test_a_suspended_population_answers_only_what_it_has_told(ledger) -> None:
 
 def test_a_select_is_one_charge_shared_equally_and_one_table(clinic) -> None:
     before = spent(clinic.ledger)
-    answer = clinic.sql("select sex, count(*) as n, avg(age) from patients group by sex", epsilon=40)
-    assert spent(clinic.ledger) - before == 40
-    assert answer.price.epsilon == 40
-    assert [release.event.l1_sensitivity / release.event.scale for release in answer.asked.several()] == [20, 20]
+    answer = clinic.sql("select sex, count(*) as n, avg(age) from patients group by sex", epsilon=20)
+    assert spent(clinic.ledger) - before == 20
+    assert answer.price.epsilon == 20
+    assert [release.event.l1_sensitivity / release.event.scale for release in answer.asked.several()] == [10, 10]
     assert (answer.keys, answer.columns, [row.key for row in answer.rows]) == (
         ("sex",),
         ("n", "avg"),
@@ -241,10 +241,10 @@ def test_means_come_with_an_interval_and_moments_in_their_range(clinic) -> None:
 
 
 def test_quantiles_and_tops_are_chosen_among_public_values(clinic) -> None:
-    answer = clinic.ask(quantiles("patients", "age", ["0.25", "0.5", "0.75"], cells=100), epsilon=30)
+    answer = clinic.ask(quantiles("patients", "age", ["0.25", "0.5", "0.75"], cells=100), epsilon=20)
     assert [row.key for row in answer.rows] == [("1/4",), ("1/2",), ("3/4",)]
     assert [row["answer"] for row in answer.rows] == [pytest.approx(q, abs=3) for q in (25, 50, 75)]
-    assert clinic.ask(top("visits", "kind", 2), epsilon=30).rows[0]["answer"] == "ER"
+    assert clinic.ask(top("visits", "kind", 2), epsilon=20).rows[0]["answer"] == "ER"
 
 
 def test_answers_lie_on_their_grid(clinic) -> None:

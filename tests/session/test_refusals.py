@@ -22,7 +22,7 @@ PRICES = {
     "P8 denormal": {"epsilon": 5e-324},
     "P8 tiny": {"epsilon": "1e-30"},
     "P10 huge": {"epsilon": 1e308},
-    "P10 no privacy at all": {"epsilon": 1000},
+    "P10 no privacy at all": {"epsilon": 50},
     "P11 delta negative": {"epsilon": 1, "delta": -1},
     "P11 delta one": {"epsilon": 1, "delta": 1},
     "P11 delta nan": {"epsilon": 1, "delta": float("nan")},

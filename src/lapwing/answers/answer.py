@@ -195,21 +195,25 @@ class Answer:
             return f"{prefix}{self.asked.words}: {value}{error}, {paid}."
         return f"{prefix}{self.asked.words}: {len(self.rows)} rows, {paid}."
 
-    def to_json(self) -> str:
-        """Return the answer as JSON: whole numbers as such, other exact numbers as text, never as a rounded float."""
-        record = {
+    def to_json(self, confidence: Exact = CONFIDENCE) -> str:
+        """Return the answer as JSON, with bounds that hold with this confidence."""
+        return json.dumps(self.record(confidence), ensure_ascii=False)
+
+    def record(self, confidence: Exact = CONFIDENCE) -> dict[str, Any]:
+        """Return the answer as JSON values: whole numbers as such, other exact numbers as text, never rounded."""
+        return {
             "asked": self.asked.words,
             "keys": list(self.keys),
             "columns": list(self.asked.releases),
             "rows": [
                 {"key": list(row.key), "values": {name: _cell_record(cell) for name, cell in row.cells.items()}}
-                for row in self.rows
+                for row in self.bounded(confidence)
             ],
-            "confidence": _written(CONFIDENCE),
-            "margin": {name: _written(self.margin(column=name)) for name in self.asked.releases},
+            "confidence": exactly(probability("confidence", confidence)),
+            "margin": {name: exactly(self.margin(confidence, column=name)) for name in self.asked.releases},
             "price": {
-                "epsilon": _written(self.price.epsilon),
-                "delta": _written(self.price.delta),
+                "epsilon": exactly(self.price.epsilon),
+                "delta": exactly(self.price.delta),
                 "rho": None if self.price.rho is None else float_above(self.price.rho),
             },
             "receipt": None if self.receipt is None else str(self.receipt),
@@ -217,7 +221,6 @@ class Answer:
             "free": self.free,
             "rehearsal": self.rehearsal,
         }
-        return json.dumps(record, ensure_ascii=False)
 
     def __str__(self) -> str:
         if len(self.rows) == 1 and len(self.asked.releases) == 1:
@@ -299,11 +302,15 @@ def _named(kind: Key, label: Label) -> str | int | bool | None:
 
 
 def _cell_record(cell: Cell) -> dict[str, Any]:
-    return {"value": _written(cell.value), "low": _written(cell.low), "high": _written(cell.high)}
+    return {"value": exactly(cell.value), "low": exactly(cell.low), "high": exactly(cell.high)}
 
 
-def _written(value: Any) -> Any:
-    """Return a value as JSON can hold it without a loss: a fraction as a decimal if it is one, else as a ratio."""
+def exactly(value: Any) -> Any:
+    """Return a value as JSON can hold it without a loss: a fraction as a decimal if it is one, else as a ratio.
+
+    >>> exactly(Fraction(1, 10)), exactly(Fraction(1, 3)), exactly(Fraction(4)), exactly(2.5), exactly(None)
+    ('0.1', '1/3', '4', 2.5, None)
+    """
     if not isinstance(value, Fraction):
         return value
     places = max(value.denominator.bit_length(), 1)

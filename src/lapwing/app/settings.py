@@ -33,6 +33,7 @@ from lapwing.app.toml_sections import Document, Section
 from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -93,6 +94,16 @@ class Settings:
     ledger: str
     populations: Mapping[str, PopulationSettings]
 
+    def declared(self, population: str | None = None) -> PopulationSettings:
+        """Return what is declared about a population: the only one where it is not said."""
+        if population is None and len(self.populations) == 1:
+            return next(iter(self.populations.values()))
+        if population is None or population not in self.populations:
+            reason = "is not said" if population is None else "is not declared in this workspace"
+            remedy = f"name one of {', '.join(sorted(self.populations))}"
+            raise ParameterError("population", population, reason=reason, remedy=remedy)
+        return self.populations[population]
+
 
 def read_settings(folder: Path) -> Settings:
     """Return what the lapwing.toml of a folder says, or refuse it and name the line."""
@@ -108,7 +119,7 @@ def read_settings(folder: Path) -> Settings:
 
 
 def _population(name: str, section: Section, folder: Path) -> PopulationSettings:
-    analysts, tables = section.section("analysts", {}), section.section("tables")
+    analysts, tables = section.section("analysts", {}), section.section("tables", {})
     budgets = {analyst: _budget(analysts, analyst) for analyst in analysts.entries}
     read = [_table(table, one, folder) for table, one in tables.sections()]
     with section.blamed():
@@ -131,8 +142,6 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
         section=section,
     )
     section.done()
-    if not read:
-        raise section.error((), f"{section.title} has no tables", f"write [populations.{name}.tables.NAME]")
     return settings
 
 
