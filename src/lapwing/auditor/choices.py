@@ -108,10 +108,10 @@ class Choice:
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the law of the winner (and of its gap, where it is told)."""
         here, there = (self._law(scores) for scores in inputs)
-        names: list[object] = [f"candidate {i + 1} of {in_order(inputs[0])}" for i in range(self.candidates)]
+        names: list[object] = [f"candidate {i + 1}" for i in range(self.candidates)]
         if self.gaps:
             ends = [f"{low:g} to {high:g}" for low, high in itertools.pairwise((*self.gaps, math.inf))]
-            names = [f"{name} by {end}" for name in names for end in ends]
+            names = [f"{name} ahead by {end}" for name in names for end in ends]
         return PairOfLaws(inputs=inputs, here=here, there=there, outcomes=names)
 
     def _law(self, scores: Sequence[int]) -> Reals:
@@ -215,15 +215,6 @@ def quantile_scores(counts: Sequence[int], q: Fraction) -> list[int]:
         scores.append(-max(low - wanted, wanted - high, 0))
         rows += count
     return scores
-
-
-def in_order(scores: Sequence[int]) -> str:
-    """Return scores as they are written.
-
-    >>> in_order((0, -4))
-    '(0, -4)'
-    """
-    return f"({', '.join(map(str, scores))})"
 
 
 def _shifted(scores: tuple[int, ...], i: int, by: int) -> tuple[int, ...]:

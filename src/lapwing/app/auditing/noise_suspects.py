@@ -111,12 +111,11 @@ def _accounted(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     geometric = GeometricMechanism(l1_sensitivity=1, epsilon=epsilon)
     one_of_many = GeometricMechanism(l1_sensitivity=1, epsilon=epsilon / _ANSWERS)
     discrete = DiscreteGaussianMechanism(l2_sensitivity=1, epsilon=epsilon, delta=delta)
-    group = AddedNoise(law=_laplace_law(geometric, Fraction(1)), reach=_GROUP)
     return [
         Suspect(
             name="group-of-three",
             claim=guarantee_for_group(PureDP(epsilon=geometric.epsilon), _GROUP),
-            box=lambda noise: AddedNoise(law=_laplace_law(geometric, noise), reach=group.reach),
+            box=lambda noise: AddedNoise(law=_laplace_law(geometric, noise), reach=_GROUP),
             release=geometric.release,
             neighbours=(0, _GROUP),
         ),

@@ -44,11 +44,6 @@ def named(name: str, among: dict[str, Suspect]) -> Suspect:
     return among[name]
 
 
-def shipped(*, epsilon: Exact = 1, delta: Exact = "1e-6") -> list[Audited]:
-    """Return the white-box audits of all that is shipped."""
-    return [audited(suspect) for suspect in suspects(epsilon=epsilon, delta=delta).values()]
-
-
 def audited(suspect: Suspect, noise: Fraction = Fraction(1)) -> Audited:
     """Return the white-box audit of one suspect, as it is or with its noise multiplied."""
     return Audited(

@@ -46,7 +46,7 @@ def stream_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
         _pure("sparse-vector-replace", general, Moving.EITHER_WAY),
         _pure("sparse-vector-laplace", laplace, Moving.EITHER_WAY),
         _pure("sparse-vector-number", number, Moving.EITHER_WAY),
-        _pure("adaptive-sparse", adaptive, Moving.TOGETHER, yeses=((0, 2), (1, 1))),
+        _pure("adaptive-sparse", adaptive, Moving.TOGETHER, noes=2, yeses=((0, 2), (2, 1))),
         _gaussian(epsilon, delta, others),
         _correlations(epsilon),
     ]
@@ -85,13 +85,14 @@ def _pure(
     mechanism: SparseVector | AdaptiveSparse,
     movement: Moving,
     *,
+    noes: int = _NOES,
     yeses: tuple[tuple[int, int | None], ...] = ((0, None),),
 ) -> Suspect:
     return Suspect(
         name=name,
         claim=PureDP(epsilon=mechanism.epsilon),
         box=lambda noise: Stream(
-            variant=variant_of(mechanism, noise), movement=movement, noes=_NOES, yeses=yeses
+            variant=variant_of(mechanism, noise), movement=movement, noes=noes, yeses=yeses
         ),
         release=asked(mechanism),
         neighbours=_TOGETHER if movement is Moving.TOGETHER else _RISING,
