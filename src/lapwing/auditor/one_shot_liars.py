@@ -89,9 +89,7 @@ ONE_SHOT_LIARS = (
         name="squares_the_sensitivity",
         source="document 001: Δ² for Δ in the scale of the noise, where Δ = 1/100",
         claim=ApproximateDP(epsilon=Fraction(9, 10), delta=Fraction(1, 10**6)),
-        box=AddedNoise(
-            law=RoundedGaussian(textbook_sigma(0.9, 1e-6, 0.01**2), step=_FINE), reach=round(0.01 / _FINE)
-        ),
+        box=AddedNoise(law=RoundedGaussian(textbook_sigma(0.9, 1e-6, 0.01**2), step=_FINE), reach=round(0.01 / _FINE)),
     ),
     OneShotLiar(
         name="adds_laplace_noise_in_floating_point",

@@ -82,7 +82,7 @@ class PairOfLaws:
 
     @property
     def losses(self) -> Reals:
-        """ln P/P' of every outcome; minus infinity where both are impossible."""
+        """Ln P/P' of every outcome; minus infinity where both are impossible."""
         return np.where(self.here > -math.inf, self.here - np.where(self.here > -math.inf, self.there, 0), -math.inf)
 
     def swapped(self) -> "PairOfLaws":
@@ -234,7 +234,7 @@ def _half_line(outcomes: tuple[object, ...]) -> str:
     numbers = sorted(o.number if isinstance(o, AtLeast | AtMost) else o for o in outcomes if _is_number(o))
     if len(ends) != 1 or len(numbers) != len(outcomes):
         return ""
-    steps = {round(b - a, 12) for a, b in zip(numbers, numbers[1:], strict=False)}
+    steps = {round(b - a, 12) for a, b in itertools.pairwise(numbers)}
     if len(steps) > 1:
         return ""
     return str(AtLeast(numbers[0]) if isinstance(ends[0], AtLeast) else AtMost(numbers[-1]))

@@ -122,7 +122,7 @@ def measured(laws: PairOfLaws, claim: Guarantee) -> Achieved:
     >>> round(found.number, 6), found.refuted
     (1.386294, True)
     """
-    return max((_one_way(order, claim) for order in (laws, laws.swapped())), key=lambda found: found.number)
+    return max((_one_way(order, claim) for order in (laws, laws.swapped())), key=_rank)
 
 
 def search(model: FiniteModel, claim: Guarantee) -> Achieved:
@@ -134,8 +134,13 @@ def search(model: FiniteModel, claim: Guarantee) -> Achieved:
             known[inputs] = measured(model.laws(inputs), claim)
         return known[inputs]
 
-    ranked = sorted(model.starts(), key=lambda inputs: at(inputs).number, reverse=True)
-    return max((at(_climb(model, at, start)) for start in ranked[:_CLIMBED]), key=lambda found: found.number)
+    ranked = sorted(model.starts(), key=lambda inputs: _rank(at(inputs)), reverse=True)
+    return max((at(_climb(model, at, start)) for start in ranked[:_CLIMBED]), key=_rank)
+
+
+def _rank(found: Achieved) -> tuple[float, float]:
+    """Order by what is achieved; where that is unbounded, by how often."""
+    return found.number, found.delta or 0.0
 
 
 def _climb(model: FiniteModel, at: Callable[[Inputs], Achieved], inputs: Inputs) -> Inputs:

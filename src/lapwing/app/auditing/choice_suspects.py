@@ -35,9 +35,7 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
     exponential = ExponentialMechanism(sensitivity=1, candidates=_CANDIDATES, epsilon=epsilon)
     flip = PermuteAndFlip(sensitivity=1, candidates=_CANDIDATES, epsilon=epsilon)
-    counts = PermuteAndFlip(
-        sensitivity=1, candidates=_CANDIDATES, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE
-    )
+    counts = PermuteAndFlip(sensitivity=1, candidates=_CANDIDATES, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
     winner = NoisyMaxWithGap(sensitivity=1, candidates=2, epsilon=epsilon)
     scale, monotone = float(2 / epsilon), float(1 / epsilon)
 
@@ -56,9 +54,7 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
         Suspect(
             name="exponential-rho",
             claim=ConcentratedDP(rho=epsilon**2 / 8),
-            box=lambda noise: Choice(
-                rule=Rule.EXPONENTIAL, scale=scale * float(noise), sensitivity=1, candidates=2
-            ),
+            box=lambda noise: Choice(rule=Rule.EXPONENTIAL, scale=scale * float(noise), sensitivity=1, candidates=2),
             release=exponential.release,
             neighbours=_BEHIND,
         ),
@@ -99,12 +95,8 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
 
 def _ranked(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
-    median = QuantileChoice(
-        at=[Fraction(1, 2)], cells=_CELLS, rows=1, adjacency=Adjacency.ADD_REMOVE, epsilon=epsilon
-    )
-    top = TopChoice(
-        k=_TOP, cells=_TOP_CELLS, sensitivity=1, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE
-    )
+    median = QuantileChoice(at=[Fraction(1, 2)], cells=_CELLS, rows=1, adjacency=Adjacency.ADD_REMOVE, epsilon=epsilon)
+    top = TopChoice(k=_TOP, cells=_TOP_CELLS, sensitivity=1, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
     return [
         Suspect(
             name="median",

@@ -46,9 +46,7 @@ def named(name: str, among: dict[str, Suspect]) -> Suspect:
 
 def audited(suspect: Suspect, noise: Fraction = Fraction(1)) -> Audited:
     """Return the white-box audit of one suspect, as it is or with its noise multiplied."""
-    return Audited(
-        name=suspect.name, source="shipped", compute=lambda: suspect.box(noise).worst(suspect.claim)
-    )
+    return Audited(name=suspect.name, source="shipped", compute=lambda: suspect.box(noise).worst(suspect.claim))
 
 
 def liars() -> list[Audited]:

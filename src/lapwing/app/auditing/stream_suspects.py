@@ -91,9 +91,7 @@ def _pure(
     return Suspect(
         name=name,
         claim=PureDP(epsilon=mechanism.epsilon),
-        box=lambda noise: Stream(
-            variant=variant_of(mechanism, noise), movement=movement, noes=noes, yeses=yeses
-        ),
+        box=lambda noise: Stream(variant=variant_of(mechanism, noise), movement=movement, noes=noes, yeses=yeses),
         release=asked(mechanism),
         neighbours=_TOGETHER if movement is Moving.TOGETHER else _RISING,
     )

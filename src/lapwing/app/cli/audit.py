@@ -79,7 +79,9 @@ def audit(
     watched = [_watched(one, samples) for one in _with_progress(_drawable(chosen), "drawing")] if sampled else []
     for (one, achieved), file in zip(found, files, strict=False):
         if achieved.laws is not None:
-            draw_privacy_region(file, name=one.name, claim=achieved.claim, laws=achieved.laws())
+            draw_privacy_region(
+                file, name=one.name, claim=achieved.claim, laws=achieved.laws(), refuted=achieved.refuted
+            )
     everything = [*findings, *watched]
     failed = [finding for finding in everything if finding.refuted is not lying]
     tell(
@@ -127,7 +129,14 @@ def _watched(suspect: Suspect, samples: int) -> Finding:
 def _row(one: Audited, achieved: Achieved) -> list[str]:
     verdict = "REFUTED" if achieved.refuted else "holds"
     share = "" if math.isinf(achieved.number) else f"{achieved.share:.1%}"
-    return [one.name, _claim(achieved.claim), _reached(achieved), share, verdict, f"{achieved.event} on {achieved.inputs}"]
+    return [
+        one.name,
+        _claim(achieved.claim),
+        _reached(achieved),
+        share,
+        verdict,
+        f"{achieved.event} on {achieved.inputs}",
+    ]
 
 
 def _claim(claim: Guarantee) -> str:
@@ -144,7 +153,14 @@ def _reached(achieved: Achieved) -> str:
 
 def _sampled_row(finding: Finding) -> list[str]:
     verdict = "REFUTED" if finding.refuted else "not refuted"
-    return [finding.suspect, _claim(finding.claim), f"{finding.achieved:.4g}", f"{finding.samples:,}", verdict, finding.where]
+    return [
+        finding.suspect,
+        _claim(finding.claim),
+        f"{finding.achieved:.4g}",
+        f"{finding.samples:,}",
+        verdict,
+        finding.where,
+    ]
 
 
 def _conclusion(findings: Sequence[Finding], watched: Sequence[Finding], *, lying: bool) -> str:
