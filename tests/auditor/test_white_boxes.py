@@ -152,7 +152,8 @@ def test_the_delta_of_thresholded_keys_is_the_chance_of_a_lonely_key() -> None:
     alone = math.exp(-29 / 3) / (1 + math.exp(-1 / 3))
     assert keys.worst(BOTH).delta == pytest.approx(1 - (1 - alone) ** 3, rel=1e-9)
     twins = ThresholdedKeys(law=DiscreteLaplace(2), threshold=20, reach=2, people=2)
-    assert twins.worst(BOTH).delta == pytest.approx(math.exp(-18 / 2) / (1 + math.exp(-1 / 2)), rel=1e-9)
+    apart = math.exp(-19 / 2) / (1 + math.exp(-1 / 2))  # two keys of one person each are worse than one key of two
+    assert twins.worst(BOTH).delta == pytest.approx(1 - (1 - apart) ** 2, rel=1e-9)
 
 
 def test_all_floats_near_an_answer_are_listed_and_few_are_shared() -> None:

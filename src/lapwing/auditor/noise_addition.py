@@ -24,6 +24,9 @@ _DEPTH = 60.0
 """Where a tail has less than e^-60 of the mass, its outcomes are merged into one."""
 
 
+_MOST_STEPS = 1 << 22
+
+
 class Norm(Enum):
     """How the distance of two inputs is measured, in steps."""
 
@@ -193,6 +196,9 @@ def _furthest(law: NoiseLaw) -> int:
 
     while not far(high):
         low, high = high, 2 * high
+        if high > _MOST_STEPS:
+            reason = f"reaches further than {_MOST_STEPS} steps, too many to be listed"
+            raise ParameterError("law", law, reason=reason, remedy="audit it at a larger epsilon, or on a coarser grid")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if far(middle) else (middle, high)

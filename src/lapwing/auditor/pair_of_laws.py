@@ -25,6 +25,7 @@ Reals: TypeAlias = NDArray[np.float64]
 _SAME = 1e-9
 """Losses that differ by less are told apart by rounding only: of events that lose alike, the likelier one is shown."""
 _LOSS_DIGITS = 12
+_MOST_FACTORS = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,11 +140,27 @@ class PairOfLaws:
         names = [self.outcomes[int(possible[i])] for i in first]
         return replace(self, here=merged[0], there=merged[1], outcomes=names)
 
+    def merged(self, at_most: int) -> "PairOfLaws":
+        """Return the pair with so many outcomes, at most: those of nearly the same loss are not told apart any more.
+
+        What it then loses is lost at least.
+        """
+        if len(self.outcomes) <= at_most:
+            return self
+        order = np.argsort(self.losses)
+        group = np.arange(len(order)) * at_most // len(order)
+        names = [self.outcomes[int(order[i])] for i in np.unique(group, return_index=True)[1]]
+        here, there = (_grouped(law[order], group, at_most) for law in (self.here, self.there))
+        return replace(self, here=here, there=there, outcomes=names)
+
     def times(self, other: "PairOfLaws") -> "PairOfLaws":
-        """Return the pair of both answers together, each with noise of its own, condensed."""
-        width = len(other.outcomes)
-        here, there = (np.add.outer(mine, its).ravel() for mine, its in zip(_laws(self), _laws(other), strict=True))
-        names = _Pairs(self.outcomes, other.outcomes, width)
+        """Return the pair of both answers together, each with noise of its own, condensed.
+
+        Where there are thousands of outcomes, neighbouring ones are merged first.
+        """
+        one, two = self.merged(_MOST_FACTORS), other.merged(_MOST_FACTORS)
+        here, there = (np.add.outer(*laws).ravel() for laws in ((one.here, two.here), (one.there, two.there)))
+        names = _Pairs(one.outcomes, two.outcomes, len(two.outcomes))
         inputs = (_joined(self.inputs[0], other.inputs[0]), _joined(self.inputs[1], other.inputs[1]))
         return PairOfLaws(inputs=inputs, here=here, there=there, outcomes=names).condensed()
 
@@ -181,10 +198,6 @@ class _Pairs(Sequence[object]):
         if not isinstance(index, int):
             raise TypeError(index)
         return _joined(self.first[index // self.width], self.second[index % self.width])
-
-
-def _laws(pair: PairOfLaws) -> tuple[Reals, Reals]:
-    return pair.here, pair.there
 
 
 def _joined(first: object, second: object) -> tuple[object, ...]:
