@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,8 +104,8 @@ class PairOfLaws:
     def mu(self) -> tuple[float, WorstEvent]:
         """Return the smallest mu for which the pair is as hard to tell apart as N(0, 1) and N(mu, 1), and the worst E.
 
-        The trade-off curve of a finite pair is a polygon, and that of two Gaussians is convex: so the polygon lies above
-        it if, and only if, its corners do. A corner is an event of the chain, and asks for mu >= Φ⁻¹(P(E)) - Φ⁻¹(P'(E)).
+        The trade-off curve of a finite pair is a polygon, and that of two Gaussians is convex: so the polygon lies
+        above it if, and only if, its corners do. A corner is an event of the chain: mu >= Φ⁻¹(P(E)) - Φ⁻¹(P'(E)).
         """
         order, log_here, log_there = self._chain()
         rest_here, rest_there = (_rest(law[order]) for law in (self.here, self.there))
@@ -194,9 +194,7 @@ class _Pairs(Sequence[object]):
     def __len__(self) -> int:
         return len(self.first) * self.width
 
-    def __getitem__(self, index: object) -> object:
-        if not isinstance(index, int):
-            raise TypeError(index)
+    def __getitem__(self, index: Any) -> Any:
         return _joined(self.first[index // self.width], self.second[index % self.width])
 
 
@@ -219,7 +217,8 @@ def _rest(ordered: Reals) -> Reals:
     """Return ln of what is left of a law after each outcome."""
     with np.errstate(invalid="ignore"):
         from_the_end = np.logaddexp.accumulate(ordered[::-1])[::-1]
-    return np.minimum(np.append(from_the_end[1:], -math.inf), 0.0)
+    left: Reals = np.minimum(np.append(from_the_end[1:], -math.inf), 0.0)
+    return left
 
 
 def _quantile(log_probability: Reals, log_rest: Reals) -> Reals:
@@ -244,17 +243,11 @@ def in_words(values: object) -> str:
 def _half_line(outcomes: tuple[object, ...]) -> str:
     """Return "at least n" or "at most n" for numbers without a gap that contain an end of their lattice."""
     ends = [outcome for outcome in outcomes if isinstance(outcome, AtLeast | AtMost)]
-    numbers = sorted(o.number if isinstance(o, AtLeast | AtMost) else o for o in outcomes if _is_number(o))
-    if len(ends) != 1 or len(numbers) != len(outcomes):
-        return ""
+    numbers = sorted(number for number in map(_number, outcomes) if number is not None)
     steps = {round(b - a, 12) for a, b in itertools.pairwise(numbers)}
-    if len(steps) > 1:
+    if len(ends) != 1 or len(numbers) != len(outcomes) or len(steps) > 1:
         return ""
     return str(AtLeast(numbers[0]) if isinstance(ends[0], AtLeast) else AtMost(numbers[-1]))
-
-
-def _is_number(outcome: object) -> bool:
-    return isinstance(outcome, int | float | np.number | AtLeast | AtMost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,3 +268,9 @@ class AtMost:
 
     def __str__(self) -> str:
         return f"<= {self.number:g}"
+
+
+def _number(outcome: object) -> float | None:
+    if isinstance(outcome, AtLeast | AtMost):
+        return outcome.number
+    return float(outcome) if isinstance(outcome, int | float) else None

@@ -194,11 +194,8 @@ def _pictured(variant: SparseVectorVariant, pair: NeighbouringPair) -> PairOfLaw
         raise TypeError(pair)
     moves = [Fraction(b) - Fraction(a) for a, b in zip(pair.here, pair.there, strict=True)]
     kept = [moves[i] for i in np.linspace(0, len(moves) - 1, min(_PICTURED, len(moves))).round().astype(int)]
-    step = variant.lattice
-    on_it = [move if step is None or (move / step).denominator == 1 else move for move in kept]
-    return transcript_laws(
-        variant, NeighbouringPair(here=(0,) * len(on_it), there=tuple(map(float, on_it))), above=_above(variant)
-    )
+    shown = NeighbouringPair(here=(0,) * len(kept), there=tuple(map(float, kept)))
+    return transcript_laws(variant, shown, above=_above(variant))
 
 
 def _above(variant: SparseVectorVariant) -> Sequence[Outcome] | None:
@@ -230,7 +227,7 @@ class CorrelationStream:
         """Return the most that was found to be lost by the transcript of noes and a yes."""
         if not isinstance(claim, PureDP):
             raise TypeError(claim)
-        transcript = (*(NO,) * self.noes, YES)
+        transcript: Transcript = (*(NO,) * self.noes, YES)
         moves = {self._moved(person) for person in self._people()}
         pairs = {pair for move in moves for pair in self._pairs(*move)}
         found = (witness_of(self.variant, NeighbouringPair(here=a, there=b), transcript) for a, b in sorted(pairs))

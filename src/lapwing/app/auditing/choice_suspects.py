@@ -120,22 +120,10 @@ def _ranked(epsilon: Fraction) -> list[Suspect]:
 
 
 def _answers_and_keys(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
-    claim = PureDP(epsilon=epsilon)
-    coin, die = RandomizedResponse(epsilon=epsilon), RandomizedResponse(epsilon=epsilon, categories=_CATEGORIES)
     keys = StableKeys(l1_sensitivity=_KEYS, epsilon=epsilon, delta=delta)
     return [
-        *(
-            Suspect(
-                name=name,
-                claim=claim,
-                box=lambda noise, one=one: RandomizedAnswer(
-                    odds=math.exp(float(one.epsilon / noise)), categories=one.event.categories
-                ),
-                release=one.release,
-                neighbours=(0, 1),
-            )
-            for name, one in (("randomized-response", coin), ("randomized-response-of-five", die))
-        ),
+        _responding("randomized-response", RandomizedResponse(epsilon=epsilon)),
+        _responding("randomized-response-of-five", RandomizedResponse(epsilon=epsilon, categories=_CATEGORIES)),
         Suspect(
             name="stable-keys",
             claim=ApproximateDP(epsilon=epsilon, delta=delta),
@@ -146,3 +134,15 @@ def _answers_and_keys(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
             neighbours=({"a": (keys.threshold,), "b": (30,)}, {"a": (keys.threshold + 1,), "b": (31,)}),
         ),
     ]
+
+
+def _responding(name: str, mechanism: RandomizedResponse) -> Suspect:
+    return Suspect(
+        name=name,
+        claim=PureDP(epsilon=mechanism.epsilon),
+        box=lambda noise: RandomizedAnswer(
+            odds=math.exp(float(mechanism.epsilon / noise)), categories=mechanism.event.categories
+        ),
+        release=mechanism.release,
+        neighbours=(0, 1),
+    )

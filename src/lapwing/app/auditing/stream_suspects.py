@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 from lapwing.app.auditing.suspect import Suspect
 from lapwing.auditor import noise_laws
@@ -16,10 +17,11 @@ from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
 from lapwing.mechanisms.sparse_vector.rule import Comparison
-from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
+
+Shipped: TypeAlias = SparseVector | AdaptiveSparse | GaussianSparse
 
 _NOES = 6
 _GAUSSIAN_NOES = 12
@@ -52,7 +54,7 @@ def stream_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     ]
 
 
-def variant_of(mechanism: StreamMechanism, noise: Fraction = Fraction(1)) -> SparseVectorVariant:
+def variant_of(mechanism: Shipped, noise: Fraction = Fraction(1)) -> SparseVectorVariant:
     """Describe a stream to the oracle by its rule, with all its noise multiplied."""
     rule, step = mechanism.rule, mechanism.grid
     *clear, plain = rule.comparisons
@@ -67,7 +69,7 @@ def variant_of(mechanism: StreamMechanism, noise: Fraction = Fraction(1)) -> Spa
     )
 
 
-def asked(mechanism: StreamMechanism) -> Callable[[Sequence[int]], tuple[object, ...]]:
+def asked(mechanism: Shipped) -> Callable[[Sequence[int]], tuple[object, ...]]:
     """Return what asks a new stream about these values and returns all it says."""
 
     def ask(values: Sequence[int]) -> tuple[object, ...]:
@@ -143,4 +145,5 @@ def _law(law: object, step: Fraction, noise: Fraction) -> NoiseLaw:
             return noise_laws.DiscreteLaplace(float(law.scale * noise * step), step=step)
         case RoundedGaussian():
             return noise_laws.RoundedGaussian(float(law.sigma_used * noise * step), step=step)
-    raise TypeError(law)
+        case _:
+            raise TypeError(law)

@@ -173,8 +173,8 @@ def _conclusion(findings: Sequence[Finding], watched: Sequence[Finding], *, lyin
     if caught:
         return f"{several(len(caught), 'claim')} REFUTED: {', '.join(finding.suspect for finding in caught)}."
     return (
-        f"{several(len(findings), 'mechanism')}, none above its claim. A search shows what is lost at least; that nothing "
-        "loses more is what the proofs are for."
+        f"{several(len(findings), 'mechanism')}, none above its claim. A search shows what is lost at least; that "
+        "nothing loses more is what the proofs are for."
     )
 
 

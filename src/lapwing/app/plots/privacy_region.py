@@ -71,9 +71,9 @@ def claimed_trade_off(claim: Guarantee, alarms: NDArray[np.float64]) -> NDArray[
         case ConcentratedDP():
             pairs = [(e, _claimed_delta(claim, e)) for e in np.linspace(0.0, 20.0, 400).tolist()]
     fewest = np.zeros_like(alarms)
-    for epsilon, delta in pairs:
-        above = 1 - delta - math.exp(epsilon) * alarms
-        fewest = np.maximum(fewest, np.maximum(above, math.exp(-epsilon) * (1 - delta - alarms)))
+    for loss, chance in pairs:
+        above = 1 - chance - math.exp(loss) * alarms
+        fewest = np.maximum(fewest, np.maximum(above, math.exp(-loss) * (1 - chance - alarms)))
     return fewest
 
 
@@ -97,7 +97,7 @@ def _draw_profile(axes: "Axes", claim: Guarantee, laws: PairOfLaws, colour: str)
 
 
 def _claimed_delta(claim: Guarantee, epsilon: float) -> float:
-    """Return the delta that a claim allows at an epsilon; where it says nothing of that epsilon, all it cannot rule out."""
+    """Return the delta that a claim allows at an epsilon: where it does not speak of that one, all that it implies."""
     match claim:
         case PureDP(epsilon=claimed):
             return _pure_delta(float(claimed), epsilon)
