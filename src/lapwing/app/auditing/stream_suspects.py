@@ -19,6 +19,7 @@ from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, Yes
 from lapwing.mechanisms.sparse_vector.rule import Comparison
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 
 Shipped: TypeAlias = SparseVector | AdaptiveSparse | GaussianSparse
@@ -49,7 +50,7 @@ def stream_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
         _pure("sparse-vector-laplace", laplace, Moving.EITHER_WAY),
         _pure("sparse-vector-number", number, Moving.EITHER_WAY),
         _pure("adaptive-sparse", adaptive, Moving.TOGETHER, noes=2, yeses=((0, 2), (2, 1))),
-        _gaussian(epsilon, delta, others),
+        *_gaussian(epsilon, delta, others),
         _correlations(epsilon),
     ]
 
@@ -99,17 +100,23 @@ def _pure(
     )
 
 
-def _gaussian(epsilon: Fraction, delta: Fraction, moves: Movement) -> Suspect:
-    mechanism = GaussianSparse.for_budget(
-        epsilon=epsilon, delta=delta, yeses=1, questions=_GAUSSIAN_NOES + 1, threshold=0, moves=moves
-    )
-    return Suspect(
-        name="gaussian-sparse",
-        claim=ApproximateDP(epsilon=epsilon, delta=delta),
-        box=lambda noise: Stream(variant=variant_of(mechanism, noise), noes=_GAUSSIAN_NOES),
-        release=asked(mechanism),
-        neighbours=_RISING,
-    )
+def _gaussian(epsilon: Fraction, delta: Fraction, moves: Movement) -> list[Suspect]:
+    """Return the Gaussian stream for this budget, unless the budget is too small for one."""
+    try:
+        mechanism = GaussianSparse.for_budget(
+            epsilon=epsilon, delta=delta, yeses=1, questions=_GAUSSIAN_NOES + 1, threshold=0, moves=moves
+        )
+    except ParameterError:
+        return []
+    return [
+        Suspect(
+            name="gaussian-sparse",
+            claim=ApproximateDP(epsilon=epsilon, delta=delta),
+            box=lambda noise: Stream(variant=variant_of(mechanism, noise), noes=_GAUSSIAN_NOES),
+            release=asked(mechanism),
+            neighbours=_RISING,
+        )
+    ]
 
 
 def _correlations(epsilon: Fraction) -> Suspect:

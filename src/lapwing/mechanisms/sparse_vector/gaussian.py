@@ -5,7 +5,6 @@ whole price is paid at opening, a yes tells nothing more, and a lost answer cann
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Self
@@ -20,9 +19,9 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVector
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
 
-_ORDERS = tuple(1 + 2 ** (n / 2) for n in range(-2, 33))
+_ORDERS = tuple(1 + 2 ** (n / 2) for n in range(-2, 17))
 _ROUNDS = 6
-_LARGEST_DELTA = Fraction(1, 1000)
+_LARGEST_DELTA = Fraction(1, 1000)  # below it the price of every order is above zero, whatever the noise
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -103,10 +102,10 @@ class GaussianSparse(StreamMechanism):
         if chance > _LARGEST_DELTA:
             raise ParameterError("delta", delta, reason="is no promise", remedy="write at most 1/1000, better 1e-6")
         target, at = float_below(positive("epsilon", epsilon)), float_below(chance)
-        orders = _orders(at)
-        if _conversion(orders[-1], at) >= target:
-            reason = "is less than what a delta alone costs at every order that is tried"
-            remedy = f"write more than {_conversion(orders[-1], at):.3g}, or a larger delta"
+        least = 1.5 * _conversion(_ORDERS[-1], at)  # a third of the price is then left for the noise
+        if target < least:
+            reason = "is too small for this delta: no order of the Renyi bound reaches it"
+            remedy = f"write at least {least:.3g}, or a larger delta"
             raise ParameterError("epsilon", epsilon, reason=reason, remedy=remedy)
 
         def stream(sigma: Fraction) -> GaussianSparse:
@@ -122,11 +121,11 @@ class GaussianSparse(StreamMechanism):
             )
 
         sigma = exact("grid", grid) * moves.in_steps(exact("grid", grid))[0]
-        order = len(orders) // 2
+        order = len(_ORDERS) // 2
         for _ in range(_ROUNDS):  # the price falls about as 1/sigma, so this settles at once
-            price, order = _epsilon(stream(sigma).event, at, orders, order)
+            price, order = _epsilon(stream(sigma).event, at, order)
             sigma = _four_digits(sigma * Fraction(price / target))
-        while _epsilon(stream(sigma).event, at, orders, order)[0] > target:
+        while _epsilon(stream(sigma).event, at, order)[0] > target:
             sigma = _four_digits(sigma * Fraction(1001, 1000))
         return stream(sigma)
 
@@ -172,24 +171,19 @@ def _four_digits(sigma: Fraction) -> Fraction:
     return ceil_to_grid(sigma, unit)
 
 
-def _orders(delta: float) -> tuple[float, ...]:
-    """Return the orders whose price is above zero, whatever the noise: those below about 1/(e delta)."""
-    return tuple(order for order in _ORDERS if _conversion(order, delta) > 0)
-
-
 def _conversion(order: float, delta: float) -> float:
     """Return what a Renyi bound of this order must be raised by to be an epsilon at this delta."""
     return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
 
 
-def _epsilon(event: GaussianSparseVector, delta: float, orders: Sequence[float], start: int) -> tuple[float, int]:
+def _epsilon(event: GaussianSparseVector, delta: float, start: int) -> tuple[float, int]:
     """Return the epsilon of the best order found by walking downhill from `start`, and where in the list that is.
 
     A Renyi bound of any one order gives a valid epsilon (Canonne, Kamath, Steinke 2020, Proposition 12).
     """
 
     def of_order(index: int) -> float:
-        order = orders[index]
+        order = _ORDERS[index]
         parts = (
             renyi_bound(event, order),
             math.log1p(-1 / order),
@@ -200,6 +194,6 @@ def _epsilon(event: GaussianSparseVector, delta: float, orders: Sequence[float],
 
     best, at = of_order(start), start
     for step in (-1, 1):
-        while 0 <= at + step < len(orders) and (found := of_order(at + step)) < best:
+        while 0 <= at + step < len(_ORDERS) and (found := of_order(at + step)) < best:
             best, at = found, at + step
     return best, at
