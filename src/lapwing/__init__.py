@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lapwing.answers.preview import Preview
     from lapwing.answers.stream_preview import StreamPreview
     from lapwing.answers.verdicts import StreamAnswer, Verdict
+    from lapwing.app.clinic.files import make_clinic
     from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
     from lapwing.auditor.black_box import audit
     from lapwing.auditor.finding import Finding
@@ -132,6 +133,7 @@ _HOME = {
     "gaussian_histogram": "lapwing.mechanisms.histogram",
     "geometric_histogram": "lapwing.mechanisms.histogram",
     "has": "lapwing.queries.asking",
+    "make_clinic": "lapwing.app.clinic.files",
     "mean": "lapwing.queries.asking",
     "median": "lapwing.queries.asking",
     "open": "lapwing.app.front",
@@ -211,6 +213,7 @@ __all__ = [
     "gaussian_histogram",
     "geometric_histogram",
     "has",
+    "make_clinic",
     "mean",
     "median",
     "open",

@@ -12,8 +12,8 @@ from typing import Final, Protocol, Self, TypeAlias, Unpack
 from lapwing import streams
 from lapwing.accounting.filters.charge import OneShot
 from lapwing.answers.answer import CONFIDENCE, Answer, Asked
+from lapwing.answers.choosing import release_of
 from lapwing.answers.preview import Preview, Standing
-from lapwing.answers.releases import release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.wishes import Offer, Wish, wish
@@ -193,7 +193,7 @@ class Session:
         except AttributeError:
             raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL") from None
         budget = self.ledger.account(self.population.name).budget
-        share = wanted.shared(len(plans))
+        share = wanted.shared(len(plans) or 1)
         return Asked(releases={name: release_of(one, share, budget) for name, one in plans.items()})
 
     def _told(self, asked: Asked, key: str | None) -> Answer:
@@ -215,8 +215,7 @@ class Session:
         else:
             told, free = charged, True
         stored = json.loads(told.answer)
-        # By place, not by name: the same question may have been asked under other names before.
-        numbers = dict(zip(asked.releases, stored["released"].values(), strict=True))
+        numbers = dict(zip(asked.releases, stored["released"], strict=True))  # columns may have other names than before
         return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
 
     def _released(self, asked: Asked, charged: Charged) -> Released:
@@ -224,9 +223,9 @@ class Session:
 
         def work() -> str:
             engine = self._data.engine(charged.versions)
-            exact = {name: one.read(engine) for name, one in asked.releases.items()}
+            exact = [one.read(engine) for one in asked.several()]
             reach("ask.read")
-            released = {name: one.release(exact[name]) for name, one in asked.releases.items()}
+            released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
             reach("ask.noised")
             return json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
 

@@ -8,7 +8,8 @@ The protocol of one question, which no path may shorten:
 
 A question that a dead process left in flight is decided again with the same seed: a crash can depend only on an answer
 that is given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs
-what a yes costs. Where the key or a seal is broken, the stream is closed at its full price. Fresh noise is never drawn.
+what a yes costs. Where the key or a seal is broken, or a value cannot be decided on, the stream is closed at its full
+price. Fresh noise is never drawn.
 
 Proof: proofs/stream_recovery.md
 """
@@ -27,6 +28,7 @@ from lapwing.ledger.faults import reach
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, Outcome, Status
 from lapwing.ledger.stream_records import Stream as Record
+from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.mechanisms.sparse_vector.stream import Stream as Deciding
 from lapwing.noise.randomness import SYSTEM
 from lapwing.noise.sealed_source import SealedSource, fresh_seed, open_seed, seal_seed
@@ -142,6 +144,14 @@ class QuestionStream:
         """Return how far counts must be from the threshold for so many questions to be all decided right."""
         return self.terms.margin(confidence, questions=questions)
 
+    def interval(self, answer: StreamAnswer, confidence: Exact = "0.95") -> Interval | None:
+        """Return where the count of a yes lies; None for a no. It is free.
+
+        All intervals of the stream hold at once with this probability, so that it does not matter which of them is
+        looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap.
+        """
+        return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
+
     def ask(self, where: Where, *, at_least: int | None = None, key: str | None = None) -> StreamAnswer:
         """Say, after noise, whether at least so many people have a row for which `where` is true.
 
@@ -219,12 +229,19 @@ class QuestionStream:
         if not isinstance(meaning, AtLeast):
             raise BadQuestionError("only whether there are at least so many people is asked in a stream")
         try:
-            value = unless_it_fails(lambda: self._data.engine(intent.versions).number(aggregate), self._on_failure)
+            (value,) = unless_it_fails(
+                lambda: self._data.engine(intent.versions).numbers([aggregate], versions=intent.versions),
+                self._on_failure,
+            )
         except EngineError:
             self._lost(intent, deciding)
             raise
         reach("stream.read")
-        answer = deciding.ask(value, meaning.people, source=source)
+        try:
+            answer = unless_it_fails(lambda: deciding.ask(value, meaning.people, source=source), self._on_failure)
+        except EngineError:  # what failed on the value may depend on it, and has closed itself
+            self._ledger.streams.forfeit(self.name)
+            raise
         reach("stream.decided")
         decision = self._ledger.streams.decide(
             self.name,

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.app.settings import DuckDBSource, FileSource, PostgresSource, SparkSource, read_settings
+from lapwing.app.settings import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource, read_settings
 from lapwing.queries.catalogue import KeyType, Rows
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
@@ -85,8 +85,9 @@ def test_budgets_have_three_kinds(tmp_path, written, budget) -> None:
             PostgresSource(address="postgresql://x/y", table="t", schema="s"),
         ),
         ('{ spark = "warehouse.patients" }', SparkSource(table="warehouse.patients")),
+        ('{ spark = "s3://bucket/patients" }', SparkFiles(place="s3://bucket/patients")),
     ],
-    ids=["postgres", "spark"],
+    ids=["postgres", "spark", "files of spark"],
 )
 def test_tables_may_be_in_other_databases(tmp_path, written, source) -> None:
     read = settings(tmp_path, GOOD.replace('"patients.parquet"', written))

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -132,11 +133,11 @@ def geometric(rng):
     return lambda count, n: count + rng.geometric(1 - q, n) - rng.geometric(1 - q, n)
 
 
-AUDITS, LOOSE = 400, Fraction(1, 20)
+AUDITS, LOOSE = 250, Fraction(1, 20)
 
 
 def test_a_true_claim_is_seldom_refuted() -> None:
-    """Noise that just keeps its claim, on many events at once; 400 audits with several looks and a loose rate."""
+    """Noise that just keeps its claim, on many events at once; 250 audits with several looks and a loose rate."""
     draw = geometric(np.random.default_rng(11))
     alarms = sum(
         audit(many=draw, claim=ONE, neighbours=(0, 1), samples=4500, false_alarm=LOOSE).refuted for _ in range(AUDITS)
@@ -155,17 +156,27 @@ def test_an_auditor_that_confirms_on_the_draws_it_chose_from_is_noticed() -> Non
     assert binom.sf(alarms - 1, AUDITS, float(LOOSE)) < OF_A_TEST
 
 
-@pytest.mark.parametrize(
-    "budget", [{"samples": 100_000}, {"samples": 100_000, "seconds": 0.3}], ids=["samples", "time"]
-)
-def test_the_looks_share_one_rate_of_false_alarms(budget, monkeypatch) -> None:
-    spent = []
+@pytest.mark.parametrize("seconds", [None, 4], ids=["samples", "time"])
+def test_the_looks_share_one_rate_of_false_alarms(seconds, monkeypatch) -> None:
+    spent, clock, draw = [], [0.0], geometric(np.random.default_rng(1))
     look = _Trial._look
-    monkeypatch.setattr(_Trial, "_look", lambda self, size, risk: (spent.append(risk), look(self, size, risk))[1])
-    finding = audit(many=geometric(np.random.default_rng(1)), claim=ONE, neighbours=(0, 1), **budget)
+
+    def drawn(count, n):
+        clock[0] += n * 1e-5
+        return draw(count, n)
+
+    monkeypatch.setattr(
+        _Trial, "_look", lambda self, size, risk: (spent.append((size, risk)), look(self, size, risk))[1]
+    )
+    monkeypatch.setattr("lapwing.auditor.black_box.time.monotonic", lambda: clock[0])
+    finding = audit(many=drawn, claim=ONE, neighbours=(0, 1), samples=100_000, seconds=seconds)
     assert len(spent) > 1
-    assert sum(spent) <= float(FALSE_ALARM) * (1 + 1e-12)
+    assert [size for size, _ in spent] == sorted(size for size, _ in spent)
+    assert sum(risk for _, risk in spent) <= float(FALSE_ALARM) * (1 + 1e-12)
     assert finding.confidence == 1 - Fraction(float(FALSE_ALARM))
+    if seconds is not None:
+        assert seconds / 2 < clock[0] <= seconds
+        assert "time was over" in str(finding)
 
 
 def test_time_that_is_over_ends_the_audit_and_is_told() -> None:
@@ -173,6 +184,16 @@ def test_time_that_is_over_ends_the_audit_and_is_told() -> None:
     assert not found.refuted
     assert "time was over" in str(found)
     assert found.samples < 10**8
+
+
+def test_a_mechanism_too_slow_for_the_time_it_is_given_is_not_judged() -> None:
+    def slow(table):
+        time.sleep(0.002)
+        return table
+
+    found = audit(slow, claim=ONE, neighbours=(0, 1), seconds=0.2)
+    assert (found.refuted, found.achieved, found.where) == (False, 0, "no event stood out")
+    assert found.samples == 50
 
 
 def test_a_claim_that_is_not_refuted_is_not_called_private() -> None:

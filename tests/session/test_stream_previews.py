@@ -162,7 +162,7 @@ def test_terms_that_were_written_before_there_was_a_shift_are_read() -> None:
     ("wish", "said"),
     [
         ({"within": 0}, "within = 0 is zero"),
-        ({"within": "0.001"}, "within = Fraction.* would cost more than epsilon 20; allow 2 or more"),
+        ({"within": "0.001"}, "within = 1/1000 would cost more than epsilon 20; allow 2 or more"),
         ({"within": 20, "confidence": 1}, "confidence = 1"),
         ({"within": 20, "confidence": 95}, "confidence = 95"),
         ({"within": 20, "questions": 0}, "questions = 0"),

@@ -55,7 +55,7 @@ class Standing:
         return [self.account, *([] if self.allowance is None else [self.allowance])]
 
     def __str__(self) -> str:
-        return str(self.remaining) if self.left is None else f"{_currency(self.account)} {brief(self.left)}"
+        return str(self.remaining) if self.left is None else f"{_currency(self.account)} {float(self.left):.6g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

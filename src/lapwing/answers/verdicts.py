@@ -60,6 +60,17 @@ class StreamAnswer:
         return json.dumps(record)
 
 
+def decided(answer: StreamAnswer) -> Decided:
+    """Return what was told as the mechanism decided it."""
+    return Decided(
+        above=bool(answer),
+        question=answer.question,
+        threshold=Fraction(answer.threshold),
+        price=answer.price,
+        gap=None if answer.gap is None else Fraction(answer.gap),
+    )
+
+
 def written(answer: Decided) -> str:
     """Return what was decided as the ledger keeps it."""
     verdict = Verdict.ABOVE if answer else Verdict.BELOW

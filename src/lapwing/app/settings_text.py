@@ -11,7 +11,7 @@ _OPENING = """\
 # lapwing.toml: what is publicly known about the people in your tables. Anyone may read it.
 # Nothing in it may be looked up in the data: bounds and categories are decided, not measured.
 # After an edit: lapwing update
-
+{ledger}
 [populations.{name}]
 # The column that tells people apart, in every table. Everything about one person is protected together.
 {person_key}
@@ -43,6 +43,7 @@ def opening_text(
     budget: Mapping[str, str] | None = None,
     adjacency: str | None = None,
     groups_of: int | None = None,
+    ledger: str | None = None,
     analysts: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str:
     """Return a lapwing.toml with one population; what was not said stands in it as a comment, to be filled in."""
@@ -50,6 +51,7 @@ def opening_text(
     allowances = "".join(f"{key(analyst)} = {value(dict(one))}\n" for analyst, one in (analysts or {}).items())
     opening = _OPENING.format(
         name=quoted,
+        ledger="" if ledger is None else f"\nledger = {value(ledger)}\n",
         person_key=_line("person_key", person_key, "patient_id"),
         budget=_line("budget", None if budget is None else dict(budget), {"epsilon": "3"}),
         adjacency=_line("adjacency", adjacency, "add_remove"),

@@ -39,10 +39,11 @@ _SMALL = 4_000
 _GROWTH = 8
 _LOOKS = 3
 _FIRST_TIMED = 250
+_FEWEST_TIMED = 50
+_ONE_BY_ONE = 1_000
 _MOST_LEARNT = 200_000
 _FEWEST_LEARNT = 1_000
 _THRESHOLDS = 400
-_TWO = 2
 _PATIENCE = 0.25
 """The share of the risk that is left which a look may spend, unless it is the last: that one spends the rest."""
 
@@ -113,12 +114,12 @@ def audit(
 
     Proof: proofs/black_box_audit.md
     """
-    suspect = _suspect(mechanism, many)
     trial = _Trial(
-        draw=suspect,
+        draw=_suspect(mechanism, many),
+        batch=_ONE_BY_ONE if many is None else _BATCH,
         pairs=_pairs(neighbours),
         claim=_checked_claim(claim),
-        samples=whole("samples", samples, least=100, most=10**9),
+        samples=whole("samples", samples, least=50, most=10**9),
         seconds=None if seconds is None else float(positive("seconds", seconds)),
         risk=float(probability("false_alarm", false_alarm)),
         seed=whole("seed", seed, least=0),
@@ -132,6 +133,7 @@ class _Trial:
     """One audit: what was drawn so far, what risk is left, and the best bound yet."""
 
     draw: Draw
+    batch: int
     pairs: list[tuple[Any, Any]]
     claim: Guarantee
     samples: int
@@ -140,17 +142,16 @@ class _Trial:
     seed: int
     progress: Progress
     reader: Reader = field(default_factory=Reader)
+    learnt: dict[tuple[int, int], list[Outcomes]] = field(default_factory=dict)
+    start: float = 0.0
     drawn: int = 0
     best: tuple[float, str] = (0.0, "no event stood out")
 
-    def __post_init__(self) -> None:
-        self.learnt: dict[tuple[int, int], list[Outcomes]] = {}
-        self.start, self.drawing = time.monotonic(), 0.0
-
     def run(self, name: str) -> Finding:
         """Look, each time at more draws, until the claim is refuted or the budget is over."""
+        self.start = time.monotonic()
         total, limit = self.risk, allowed(self.claim, currency_of(self.claim))
-        stopped = "samples"
+        stopped = "seconds"
         for size, last in self._looks():
             spend = self.risk if last else self.risk * _PATIENCE
             self.risk -= spend
@@ -158,8 +159,7 @@ class _Trial:
             if self.best[0] > limit:
                 stopped = "refuted"
                 break
-            if last and size < self.samples:
-                stopped = "seconds"
+            stopped = "samples" if size == self.samples else "seconds"
         return Finding(
             suspect=name,
             claim=self.claim,
@@ -181,21 +181,20 @@ class _Trial:
                 sizes.insert(0, sizes[0] // _GROWTH)
             yield from ((size, size == self.samples) for size in sizes)
             return
-        size = min(_FIRST_TIMED, self.samples)
-        while True:
-            yield size, size == self.samples
-            left = self.seconds - (time.monotonic() - self.start)
-            affordable = int(left / self._seconds_a_draw() / (2 * (2 + len(self.pairs))))
-            if size == self.samples or affordable < size:
-                return
-            size = min(size * _GROWTH, affordable, self.samples)
-            if size * _GROWTH > affordable:  # the next one would not fit: this one takes all that is left
-                size = min(affordable, self.samples)
-                yield size, True
-                return
+        for side in self._order():  # a few draws, to learn how long they take
+            self._learn(0, side, _FEWEST_TIMED // 2)
+        size, last = _FIRST_TIMED // _GROWTH, False
+        while not last and (fits := self._affordable()) > max(size, _FEWEST_TIMED):
+            size, most = size * _GROWTH, min(fits, self.samples)
+            last = size * _GROWTH > most  # what is left after this look would be too little for another
+            size = most if last else size
+            yield size, last
 
-    def _seconds_a_draw(self) -> float:
-        return max((time.monotonic() - self.start) / max(self.drawn, 1), 1e-9)
+    def _affordable(self) -> int:
+        """Return how large a look can be in the time that is left: it draws to choose and to confirm."""
+        gone = time.monotonic() - self.start
+        a_draw = max(gone / self.drawn, 1e-9)
+        return int(((self.seconds or 0.0) - gone) / a_draw / (2 * (2 + len(self.pairs))))
 
     def _look(self, size: int, risk: float) -> None:
         """Choose an event, then confirm it once on fresh draws."""
@@ -206,18 +205,18 @@ class _Trial:
                 self._learn(pair, side, each)
         found = [self._suspicion(pair, risk) for pair in range(len(self.pairs))]
         pair, chosen = max(enumerate(found), key=lambda one: one[1].hope)
-        hits = self._confirm(pair, chosen, size, keep=each < _MOST_LEARNT)
+        hits = self._confirm(pair, chosen, size, keep=size < _MOST_LEARNT)
         low, high = at_least(hits[0], size, risk / 2), at_most(hits[1], size, risk / 2)
         loss = float(least_loss(self.claim, low, high))
         if loss > self.best[0]:
             here, there = map(reprlib.repr, self.pairs[pair])
             says = chosen.score.words(chosen.threshold)
-            self.best = loss, f"{says}: probability >= {low:.4g} on {here} and <= {high:.4g} on {there}"
+            self.best = loss, f"{says}: {_chances(float(low), float(high), here, there)}"
 
     def _learn(self, pair: int, side: int, size: int) -> None:
         known = self.learnt.setdefault((pair, side), [])
         missing = size - sum(map(len, known))
-        known += [self._drawn(pair, side, n) for n in _batches(missing)]
+        known += [self._drawn(pair, side, n) for n in self._batches(missing)]
 
     def _suspicion(self, pair: int, risk: float) -> Suspicion:
         """Fit scores on one half of what was drawn to learn from, and choose the best event on the other."""
@@ -240,7 +239,7 @@ class _Trial:
     def _confirm(self, pair: int, chosen: Suspicion, size: int, *, keep: bool) -> list[int]:
         """Return how often the event happened in so many fresh draws of either table; they may teach later looks."""
         hits = [0, 0]
-        batches = list(_batches(size))
+        batches = list(self._batches(size))
         for i, n in enumerate(batches):
             for side in self._order():
                 fresh = self._drawn(pair, side, n)
@@ -258,6 +257,9 @@ class _Trial:
             )
         self.drawn += n
         return self.reader.read(outputs)
+
+    def _batches(self, total: int) -> Iterator[int]:
+        return (min(self.batch, total - start) for start in range(0, total, self.batch))
 
     def _order(self) -> tuple[int, int]:
         """Return which table comes first, by a coin: what drifts with time must not look like a difference."""
@@ -292,6 +294,13 @@ def _best_threshold(claim: Guarantee, here: Reals, there: Reals, risk: float) ->
     return float(cuts[best]), float(hopes[best])
 
 
+def _chances(low: float, high: float, here: str, there: str) -> str:
+    """Say how likely the event is, or its complement where that is the rarer one, which shows the ratio better."""
+    if low + high > 1:
+        return f"if not, probability <= {1 - low:.4g} on {here} and >= {1 - high:.4g} on {there}"
+    return f"probability >= {low:.4g} on {here} and <= {high:.4g} on {there}"
+
+
 def _hits(values: Reals, cuts: Reals) -> Reals:
     """Return how many values are at least each cut."""
     return np.asarray(len(values) - np.searchsorted(np.sort(values), cuts, side="left"), np.float64)
@@ -299,11 +308,6 @@ def _hits(values: Reals, cuts: Reals) -> Reals:
 
 def _as_wide(score: Score, columns: int) -> Score:
     return Score(lambda outcomes: score.of(outcomes.widened(columns)), score.words)
-
-
-def _batches(total: int) -> Iterator[int]:
-    for start in range(0, total, _BATCH):
-        yield min(_BATCH, total - start)
 
 
 def _suspect(mechanism: Callable[[Any], Any] | None, many: Draw | None) -> Draw:
@@ -337,9 +341,17 @@ def _checked_claim(claim: object) -> Guarantee:
     raise ParameterError("claim", claim, reason="is no guarantee", remedy="write for example PureDP(epsilon=1)")
 
 
+def _is_pair(given: object) -> bool:
+    match given:
+        case (_, _):
+            return isinstance(given, tuple)
+        case _:
+            return False
+
+
 def _pairs(neighbours: object) -> list[tuple[Any, Any]]:
     given = [neighbours] if isinstance(neighbours, tuple) else neighbours
-    if isinstance(given, list) and given and all(isinstance(pair, tuple) and len(pair) == _TWO for pair in given):
+    if isinstance(given, list) and given and all(map(_is_pair, given)):
         return given
     raise ParameterError(
         "neighbours",

@@ -40,13 +40,13 @@ def scores(here: Outcomes, there: Outcomes, reader: Reader) -> Iterator[Score]:
     """Return every score that is worth trying on these draws; each is high where `here` is likelier."""
     yield Score(lambda outcomes: np.zeros(len(outcomes)), lambda _: "any output")
     here, there, columns = here[:_MOST_FITTED], there[:_MOST_FITTED], here.columns
-    for j in range(min(columns, _FEATURES)):
-        if len(np.unique(np.concatenate([here.numbers[:, j], there.numbers[:, j]]))) > 1:
-            yield from _thresholds(j, columns)
+    for j in _busy(_together(here, there)):
+        yield from _thresholds(j, columns)
     for cells, words in _partitions(here, there):
         yield _likelihood_ratio(here, there, cells, words, reader)
-    if columns > 1:
-        yield _logistic(here[:_MOST_REGRESSED], there[:_MOST_REGRESSED])
+    fewer = here[:_MOST_REGRESSED], there[:_MOST_REGRESSED]
+    if len(_busy(_together(*fewer))) > 1:
+        yield _logistic(*fewer)
 
 
 def _thresholds(j: int, columns: int) -> Iterator[Score]:
@@ -61,15 +61,15 @@ def _thresholds(j: int, columns: int) -> Iterator[Score]:
 
 def _partitions(here: Outcomes, there: Outcomes) -> Iterator[tuple[Cells, str]]:
     """Return ways to sort outputs into cells: each column alone, coarse to fine, and columns together."""
-    both = Outcomes(np.vstack([here.numbers, there.numbers]), np.vstack([here.labels, there.labels]))
-    busy = [j for j in range(both.columns) if _varies(both, j)]
+    both = _together(here, there)
+    busy = _busy(both)
     most = max(2, len(both) // _FEWEST_A_CELL)
     finest = [bins for bins in (2, 8, 32, 128, 512) if bins <= most] or [2]
-    for j in busy[:_FEATURES]:
+    for j in busy:
         few = len(np.unique(_numbers(both, j))) <= finest[0]
         for bins in finest[:1] if few else finest[-3::2]:
             yield _column(both, j, bins), f"part {j + 1} in {bins} bins" if both.columns > 1 else f"{bins} bins"
-    for j in busy[:_FEATURES]:
+    for j in busy:
         if _has_fractions(both, j):
             grids = _crossed([_column(both, j, 8), _finest_bit(j)], both)
             if grids is not None:
@@ -80,6 +80,15 @@ def _partitions(here: Outcomes, there: Outcomes) -> Iterator[tuple[Cells, str]]:
             if crossed is None:
                 break
             yield crossed, f"{bins} bins a part"
+
+
+def _together(here: Outcomes, there: Outcomes) -> Outcomes:
+    return Outcomes(np.vstack([here.numbers, there.numbers]), np.vstack([here.labels, there.labels]))
+
+
+def _busy(both: Outcomes) -> list[int]:
+    """Return the columns in which not all outputs are the same; of very many, the first."""
+    return [j for j in range(both.columns) if _varies(both, j)][:_FEATURES]
 
 
 def _varies(both: Outcomes, j: int) -> bool:
@@ -118,7 +127,7 @@ def _numbers(both: Outcomes, j: int) -> Reals:
 
 
 def _finest_bit(j: int) -> Cells:
-    """Sort by the lowest bit that is set: noise from a floating-point generator leaves its grid around the value."""
+    """Sort by the lowest bit that is set: a sum of doubles keeps the grid of its summands, which tells one of them."""
 
     def cells(outcomes: Outcomes) -> Codes:
         mantissa, exponent = np.frexp(np.nan_to_num(outcomes.numbers[:, j]))
@@ -186,10 +195,10 @@ def _log_ratios(mine: Codes, theirs: Codes, size: int) -> Reals:
 
 def _logistic(here: Outcomes, there: Outcomes) -> Score:
     """Fit a logistic regression on the likelihood ratio of each column: exact where each has noise of its own."""
-    both = Outcomes(np.vstack([here.numbers, there.numbers]), np.vstack([here.labels, there.labels]))
+    both = _together(here, there)
     bins = int(np.clip(len(both) // 200, 4, 64))
     tables = []
-    for j in range(min(both.columns, _FEATURES)):
+    for j in _busy(both):
         cells = _column(both, j, bins)
         mine, theirs = cells(here), cells(there)
         size = int(max(mine.max(), theirs.max())) + 2
@@ -200,11 +209,16 @@ def _logistic(here: Outcomes, there: Outcomes) -> Score:
 
     x = np.vstack([features(here), features(there)])
     y = np.concatenate([np.ones(len(here)), np.zeros(len(there))])
-
     weights = np.ones(x.shape[1])
     for _ in range(_NEWTON_STEPS):
         chance = expit(x @ weights)
         slope = x.T @ (chance - y) / len(y) + _RIDGE * weights
         bend = (x * (chance * (1 - chance))[:, None]).T @ x / len(y) + _RIDGE * np.eye(len(weights))
         weights = weights - np.linalg.solve(bend, slope)
-    return Score(lambda outcomes: features(outcomes) @ weights, lambda t: f"the logistic score is at least {t:.4g}")
+
+    def score(outcomes: Outcomes) -> Reals:
+        # Row by row: the last bit of a matrix product may depend on how many rows there are, and an event is fixed.
+        total: Reals = (features(outcomes) * weights).sum(axis=1)
+        return total
+
+    return Score(score, lambda t: f"the logistic score is at least {t:.4g}")

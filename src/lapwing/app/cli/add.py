@@ -63,7 +63,8 @@ def add(
     would have chosen without looking. Columns that you do not declare are written down as comments, for later.
 
     \b
-    lapwing add patients --source patients.csv --integer age=0..120 --category sex=F,M --boolean cancer_survivor
+    lapwing add patients --source patients.csv --integer age=0..120 \\
+        --category sex=F,M --boolean cancer_survivor
 
     It costs nothing. Tables of one population share its budget.
     """

@@ -1,14 +1,14 @@
 """`lapwing ask`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapwing.answers.wishes import Offer
-from lapwing.app.cli.asking import put
-from lapwing.app.cli.enough import ask_once
 from lapwing.app.cli.options import Door, answered, at_the_door, priced
 from lapwing.app.cli.statistics import Words, any_question
+
+if TYPE_CHECKING:
+    from lapwing.answers.wishes import Offer
 
 
 @click.command()
@@ -17,7 +17,7 @@ from lapwing.app.cli.statistics import Words, any_question
 @priced
 @answered
 @at_the_door
-def ask(door: Door, *, offer: Offer, asked: Words, at_least: str | None, **how: Any) -> None:
+def ask(door: Door, *, offer: "Offer", asked: Words, at_least: str | None, **how: Any) -> None:
     """Ask for any statistic, or whether there are at least so many.
 
     Every statistic is computed from numbers with noise on them. lapwing bounds what one person can add to it (by the
@@ -25,10 +25,10 @@ def ask(door: Door, *, offer: Offer, asked: Words, at_least: str | None, **how: 
     bounds and few rows a person mean a more exact answer.
 
     \b
-    count TABLE             total TABLE COLUMN        median TABLE COLUMN
-    rows TABLE              mean TABLE COLUMN         quantiles TABLE COLUMN --at LIST
-    distinct TABLE COLUMN   variance TABLE COLUMN     top TABLE COLUMN -k N
-    funnel TABLE --step ... covariance TABLE X Y      correlation TABLE X Y
+    count TABLE              total TABLE COLUMN     median TABLE COLUMN
+    rows TABLE               mean TABLE COLUMN      quantiles TABLE COLUMN --at L
+    distinct TABLE COLUMN    variance TABLE COLUMN  top TABLE COLUMN -k N
+    funnel TABLE --step ...  covariance TABLE X Y   correlation TABLE X Y
 
     \b
     lapwing ask mean patients age --where "sex = 'F'" --epsilon 0.5
@@ -39,6 +39,9 @@ def ask(door: Door, *, offer: Offer, asked: Words, at_least: str | None, **how: 
     It costs the epsilon you offer. "At least so many?" costs a part of it if the answer is no, and tells a yes or a no
     only; for many such questions open a stream, where a no costs nothing.
     """
+    from lapwing.app.cli.asking import put
+    from lapwing.app.cli.enough import ask_once
+
     if at_least is None:
         put(door, asked.question(), offer, **how)
     else:

@@ -17,10 +17,10 @@ from lapwing.app.cli.telling import answer_blocks, answer_record, preview_facts,
 from lapwing.app.plots.canvas import checked_path
 from lapwing.queries import asking
 from lapwing.queries.asking import Grouping
-from lapwing.queries.questions import Question
+from lapwing.queries.questions import Question, TopCategories
 from lapwing.queries.sql import read_sql
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import probability, whole
 
 Asked: TypeAlias = Mapping[str, Question]
 """Questions by the names of their columns, which are charged as one."""
@@ -53,6 +53,9 @@ STATISTICS: Final = {
     "funnel": Statistic(ask=asking.funnel, tells="people", columns=0, options=_WHERE | {"steps"}),
 }
 """The statistics that `ask`, `preview` and `explain` know by name."""
+
+_NEEDED: Final = {"at": "--at 0.25,0.5,0.75", "k": "-k 3", "steps": "--step CONDITION, once for each"}
+"""Options that statistics which take them cannot do without."""
 
 
 def question_of(words: Sequence[str], **options: Any) -> Asked:
@@ -93,9 +96,9 @@ def question_of(words: Sequence[str], **options: Any) -> Asked:
         given["at"] = [part.strip() for part in given["at"].split(",")]
     if "by" in given:
         given["by"] = [_grouping(text) for text in given["by"]]
-    for needed in statistic.options & {"at", "k", "steps"}:
-        if needed not in given:
-            raise ParameterError(needed, None, reason=f"is not said, and {name} needs it", remedy=_spelt({needed}))
+    for needed, example in _NEEDED.items():
+        if needed in statistic.options and needed not in given:
+            raise ParameterError(_option(needed), None, reason=f"is what {name} needs", remedy=f"add {example}")
     return {statistic.tells: statistic.ask(*words[1:], **given)}
 
 
@@ -109,9 +112,12 @@ def put(
     dry_run: bool = False,
     plot: Path | None = None,
 ) -> None:
-    """Preview, rehearse or ask a question, and tell what came of it."""
+    """Preview, rehearse or ask a question, and tell what came of it; what can be refused is refused before."""
+    confidence = probability("confidence", offer.get("confidence", "0.95"))
     if plot is not None:
         checked_path(plot)
+        if any(isinstance(one, TopCategories) for one in question.values()):
+            raise ParameterError("plot", str(plot), reason="draws numbers, and these are names", remedy="leave it out")
     if dry_run and rehearse:
         raise ParameterError("rehearse", True, reason="and --dry-run are two things", remedy="choose one of them")  # noqa: FBT003
     if dry_run:
@@ -120,7 +126,6 @@ def put(
     with door.session() as session, waiting("asking"):
         answer = session.rehearse(question, **offer) if rehearse else session.ask(question, key=key, **offer)
         left = session.standing()
-    confidence = offer.get("confidence", "0.95")
     if plot is not None:
         draw_answer(plot, answer, confidence)
     drawn = facts(("picture", str(plot))) if plot is not None else ""
@@ -132,7 +137,8 @@ def show_preview(door: Door, question: Asked, offer: Offer, plot: Path | None) -
     with door.session() as session:
         preview = session.preview(question, **offer)
         if plot is not None:
-            draw_prices(plot, lambda **other: session.preview(question, **other), preview, offer)
+            with waiting("drawing"):
+                draw_prices(plot, lambda **other: session.preview(question, **other), preview, offer)
     drawn = None if plot is None else str(plot)
     door.tell(preview_record(preview), facts(*preview_facts(preview), ("picture", drawn)))
 
@@ -153,7 +159,7 @@ def _spelt(names: frozenset[str] | set[str]) -> str:
 
 
 def _option(name: str) -> str:
-    return "--step" if name == "steps" else f"--{name.replace('_', '-')}"
+    return {"steps": "--step", "k": "-k"}.get(name, f"--{name.replace('_', '-')}")
 
 
 _BINS = re.compile(r"bins\(\s*(?P<column>[^,()]+?)\s*,(?P<edges>[^()]*)\)", re.IGNORECASE)

@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "explain": ("lapwing.app.cli.explain:explain", "Say why a question costs what it costs, or what an epsilon means."),
     "ledger": ("lapwing.app.cli.ledger:ledger", "Show, check or export everything that was ever released."),
     "audit": ("lapwing.app.cli.audit:audit", "Compute what every mechanism really gives away; catch known liars."),
+    "attack": ("lapwing.app.cli.attack:attack", "Attack exact answers, blurred answers and lapwing, and compare."),
     "completion": ("lapwing.app.cli.completion:completion", "Print what makes your shell complete commands."),
 }
 """Where each command is, and what the list of commands says of it: help loads none of them."""
@@ -82,7 +83,10 @@ class Commands(click.Group):
         options = given[: given.index("--")] if "--" in given else given
         try:
             code = super().main(given, *rest, **{**extra, "standalone_mode": False})
-        except (LapwingError, click.ClickException) as failure:
+        except (LapwingError, click.ClickException, OSError) as failure:
+            if isinstance(failure, OSError) and failure.errno == errno.EPIPE:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever was reading has left
+                sys.exit(1)
             if "--json" in options:
                 click.echo(json.dumps(failure_record(failure), ensure_ascii=False))
             click.echo(sentence_of(failure), err=True)
@@ -90,11 +94,6 @@ class Commands(click.Group):
         except click.Abort:
             click.echo("lapwing: stopped; what was charged stays charged: see lapwing budget", err=True)
             sys.exit(130)
-        except OSError as failure:
-            if failure.errno != errno.EPIPE:
-                raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has left; so has what is left
-            sys.exit(1)
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -1,13 +1,14 @@
 """`lapwing count`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapwing.answers.wishes import Offer
-from lapwing.app.cli.asking import put, question_of
 from lapwing.app.cli.options import Door, answered, at_the_door, complete_tables, priced, where_option
 from lapwing.app.cli.statistics import by_option, max_groups_option
+
+if TYPE_CHECKING:
+    from lapwing.answers.wishes import Offer
 
 
 @click.command()
@@ -21,7 +22,7 @@ from lapwing.app.cli.statistics import by_option, max_groups_option
 def count(
     door: Door,
     *,
-    offer: Offer,
+    offer: "Offer",
     table: str,
     where: str | None,
     by: tuple[str, ...],
@@ -35,11 +36,13 @@ def count(
     counts of a few people are not. Each person counts once, however many rows they have.
 
     \b
-    lapwing count patients --where "sex = 'M' and age between 20 and 30" --epsilon 0.1
+    lapwing count patients --where "sex = 'M' and age < 30" --epsilon 0.1
     lapwing count patients --by sex --within 20
-    lapwing count patients --by "bins(age, 0, 18, 65, 120)" --epsilon 0.5 --plot ages.svg
+    lapwing count patients --by "bins(age, 0, 18, 65)" --epsilon 1 --plot ages.svg
 
     It costs the epsilon you offer, once: groups that hold different people cost no more than one count. The same
     question at the same price is answered as before, for free.
     """
+    from lapwing.app.cli.asking import put, question_of
+
     put(door, question_of(["count", table], where=where, by=by, max_groups=max_groups), offer, **how)

@@ -19,6 +19,7 @@ from lapwing.app.plots.canvas import checked_path
 from lapwing.streams import fresh_name
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
 _SEARCHES: Final = (10, 100, 1000)
 """How many questions one may want all to be answered right."""
@@ -55,7 +56,7 @@ def show_stream_preview(door: Door, terms: StreamOffer, plot: Path | None) -> No
     door.tell(
         preview_record(preview),
         facts(
-            *terms_facts(preview.terms, preview.confidence),
+            *terms_facts(preview.terms, preview.confidence, preview.before.account.budget),
             ("left then", _left(preview)),
             ("picture", None if plot is None else str(plot)),
             ("paid", "nothing: this is a preview, and no data was read"),
@@ -105,19 +106,19 @@ def terms_record(terms: StreamTerms) -> dict[str, Any]:
     }
 
 
-def terms_facts(terms: StreamTerms, confidence: Any) -> list[tuple[str, str | None]]:
-    """Return the terms of a stream in words."""
+def terms_facts(terms: StreamTerms, confidence: Any, budget: Guarantee) -> list[tuple[str, str | None]]:
+    """Return the terms of a stream in words, and what they mean under a budget of this kind."""
     mechanism = terms.mechanism
+    cost = (
+        f"epsilon {brief(mechanism.threshold_epsilon)} to open, {brief(mechanism.yes_price)} for each yes, "
+        f"nothing for a no; {brief(terms.epsilon)} at most"
+    )
+    if not isinstance(budget, PureDP):
+        cost = f"epsilon {brief(terms.epsilon)}, charged whole at the opening: only a pure budget is paid yes by yes"
     many = ", ".join(f"{n:,} if {terms.margin(confidence, questions=n):,} away" for n in _SEARCHES)
     return [
         ("asked", f'"at least {terms.at_least:,} people?", in {terms.table}, up to {several(terms.yeses, "yes")}'),
-        (
-            "cost",
-            (
-                f"epsilon {brief(mechanism.threshold_epsilon)} to open, {brief(mechanism.yes_price)} for each yes, "
-                f"nothing for a no; {brief(terms.epsilon)} at most"
-            ),
-        ),
+        ("cost", cost),
         (
             "error",
             (
@@ -176,6 +177,8 @@ def stream_answer_record(name: str, answer: StreamAnswer) -> dict[str, Any]:
 
 def stream_answer_blocks(answer: StreamAnswer, left: Standing, *, cost: str) -> tuple[str, str]:
     """Return the answer of a stream in words."""
+    if not isinstance(left.account.budget, PureDP):
+        cost = "nothing more: all of the stream was charged when it was opened"
     told = f"YES, at least {answer.threshold:,}" if answer else f"NO, fewer than {answer.threshold:,}"
     gap = None if answer.gap is None else f"about {answer.gap:,}, a noisy guess that errs upwards"
     return f"{told} (after noise)", facts(

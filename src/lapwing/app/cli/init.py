@@ -27,6 +27,7 @@ from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsErro
     "--adjacency", type=click.Choice([one.value for one in Adjacency]), help="Who is hidden among neighbours."
 )
 @click.option("--groups-of", metavar="N", type=click.IntRange(1), help="Protect groups of N, such as families.")
+@click.option("--ledger", metavar="ADDRESS", help="Keep the account in PostgreSQL: postgresql://...")
 @json_option
 def init(
     folder: Path,
@@ -39,6 +40,7 @@ def init(
     allow: tuple[str, ...],
     adjacency: str | None,
     groups_of: int | None,
+    ledger: str | None,
     as_json: bool,
 ) -> None:
     """Make a workspace: a folder with settings, an account and a key.
@@ -67,6 +69,7 @@ def init(
         budget=budget or None,
         adjacency=adjacency,
         groups_of=groups_of,
+        ledger=ledger,
         analysts=dict(map(_allowance, allow)),
     )
     complete = bool(budget) and person_key is not None

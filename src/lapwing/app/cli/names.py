@@ -1,43 +1,47 @@
-"""Names that a shell can complete: cheap to find, public, and none at all where the workspace cannot be read."""
+"""Names that a shell can complete: public, found without loading anything slow; none where there is no workspace."""
 
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+import tomllib
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
-from lapwing.app.settings import Settings, read_settings
-from lapwing.vocabulary.errors import LapwingError
+_OPENED = "select record ->> 'stream' from entries where record ->> 'kind' = 'opening'"
 
 
 def populations(ctx: click.Context) -> list[str]:
     """Return the populations of the workspace."""
-    return _of_settings(ctx, lambda settings: list(settings.populations))
+    return list(_section(_settings(ctx), "populations"))
 
 
 def tables(ctx: click.Context) -> list[str]:
     """Return the tables of all populations of the workspace."""
-    return _of_settings(
-        ctx, lambda settings: [t.name for one in settings.populations.values() for t in one.population.tables]
-    )
+    declared = _section(_settings(ctx), "populations")
+    return [table for name in declared for table in _section(_section(declared, name), "tables")]
 
 
 def streams(ctx: click.Context) -> list[str]:
     """Return the streams that a ledger in a file has had; one in a database is not asked while somebody types."""
-
-    def names(settings: Settings) -> list[str]:
-        place = Path(settings.ledger)
-        if not place.is_file():
-            return []
-        with sqlite3.connect(f"{place.absolute().as_uri()}?mode=ro", uri=True) as connection:
-            rows = connection.execute("select record ->> 'stream' from entries where record ->> 'kind' = 'opening'")
-            return [str(name) for (name,) in rows]
-
-    return _of_settings(ctx, names)
-
-
-def _of_settings(ctx: click.Context, names: Callable[[Settings], list[str]]) -> list[str]:
-    with suppress(LapwingError, OSError, sqlite3.Error):
-        return names(read_settings(Path(ctx.params.get("folder") or ".")))
+    place = _folder(ctx) / str(_settings(ctx).get("ledger", "ledger.db"))
+    address = f"{place.absolute().as_uri()}?mode=ro"
+    with suppress(OSError, sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as ledger:
+        return [str(name) for (name,) in ledger.execute(_OPENED)]
     return []
+
+
+def _folder(ctx: click.Context) -> Path:
+    return Path(ctx.params.get("folder") or ".")
+
+
+def _settings(ctx: click.Context) -> Mapping[str, Any]:
+    with suppress(OSError, ValueError):
+        return tomllib.loads((_folder(ctx) / "lapwing.toml").read_text(encoding="utf-8"))
+    return {}
+
+
+def _section(outer: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inner = outer.get(name)
+    return inner if isinstance(inner, dict) else {}

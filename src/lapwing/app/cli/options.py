@@ -30,7 +30,7 @@ class Door:
     @contextmanager
     def session(self) -> "Iterator[Session]":
         """Open the door for an analyst."""
-        from lapwing.app.front import open as open_door  # noqa: PLC0415 - numpy and a database driver
+        from lapwing.app.front import open as open_door
 
         with open_door(self.folder, self.population, analyst=self.analyst) as session:
             yield session
@@ -38,7 +38,7 @@ class Door:
     @contextmanager
     def workspace(self) -> "Iterator[Workspace]":
         """Open the workspace for its custodian."""
-        from lapwing.app.front import workspace  # noqa: PLC0415 - see session
+        from lapwing.app.front import workspace
 
         with workspace(self.folder) as opened:
             yield opened
@@ -52,7 +52,7 @@ def _completed(complete: str, *kinds: str) -> Any:
     """Return a function that completes names of the workspace; an unusable workspace completes nothing."""
 
     def complete_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-        from lapwing.app.cli import names  # noqa: PLC0415 - only while a shell completes
+        from lapwing.app.cli import names
 
         found: list[str] = getattr(names, complete)(ctx)
         return [name for name in (*kinds, *found) if name.startswith(incomplete)]

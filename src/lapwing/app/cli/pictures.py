@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.record import from_record
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import Preview
 from lapwing.answers.wishes import LARGEST_EPSILON, SMALLEST_EPSILON, Offer
 from lapwing.app.cli.showing import spoken
-from lapwing.app.cli.telling import percent
+from lapwing.app.cli.telling import amounts, percent
 from lapwing.app.plots.bars import draw_bars, draw_funnel
 from lapwing.app.plots.belief import draw_belief
 from lapwing.app.plots.burn_down import draw_burn_down
@@ -62,8 +61,6 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
     """Draw the numbers of an answer, each with its error bar."""
     rows, column = answer.bounded(confidence), answer.columns[0]
     cells = [row.cells[column] for row in rows if column in row.cells]
-    if not cells or any(isinstance(cell.value, str) for cell in cells):
-        raise BadQuestionError("this answer holds no numbers, so there is nothing to draw")
     values = [float(cell.value) for cell in cells]
     bounds = {
         "lows": [None if cell.low is None else float(cell.low) for cell in cells],
@@ -101,29 +98,23 @@ def draw_account(path: Path, history: Sequence[Mapping[str, Any]]) -> None:
     every = -(-len(states) // _MOST_ENTRIES)
     kept = [*states[:-1:every], states[-1]]
     accounts: list[Account] = [from_record(after) for _, after in kept]
-    amounts = [_amounts(account) for account in accounts]
+    points = [_left_and_held(account) for account in accounts]
     budget = accounts[-1].budget
     in_rho = isinstance(budget, ConcentratedDP)
     draw_burn_down(
         path,
         entries=[seq for seq, _ in kept],
-        left=[left for left, _ in amounts],
-        held=[held for _, held in amounts],
+        left=[left for left, _ in points],
+        held=[held for _, held in points],
         cap=float(budget.rho if isinstance(budget, ConcentratedDP) else getattr(budget, "epsilon", 0)),
         currency="rho" if in_rho else "epsilon",
     )
 
 
-def _amounts(account: Account) -> tuple[float, float]:
+def _left_and_held(account: Account) -> tuple[float, float]:
     """Return what is left and what is held; of an (epsilon, delta) budget, the largest pure release that fits."""
-    tightest = min(account.filters.values(), key=lambda one: getattr(one, "left", 0))
-    match tightest:
-        case PureSum(left=left, reserved=reserved):
-            return float(left), float(reserved)
-        case ConcentratedSum(left=left):
-            return float(left), 0.0
-        case _:
-            return float(account.remaining().pure), 0.0
+    _, held, left = amounts(account)
+    return float(account.remaining().pure if left is None else left), float(held or 0)
 
 
 def draw_meaning(path: Path, epsilon: Exact, prior: Exact) -> None:

@@ -1,16 +1,15 @@
 """`lapwing preview`."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapwing.answers.wishes import Offer
-from lapwing.app.cli.asking import show_preview
-from lapwing.app.cli.enough import show_stream_preview, stream_offer
 from lapwing.app.cli.options import Door, at_the_door, plot_option, priced
 from lapwing.app.cli.statistics import Words, any_question
-from lapwing.app.plots.canvas import checked_path
+
+if TYPE_CHECKING:
+    from lapwing.answers.wishes import Offer
 
 
 @click.command()
@@ -21,7 +20,7 @@ from lapwing.app.plots.canvas import checked_path
 @priced
 @plot_option
 @at_the_door
-def preview(door: Door, *, offer: Offer, asked: Words, at_least: str | None, plot: Path | None, **stream: Any) -> None:
+def preview(door: Door, *, offer: "Offer", asked: Words, at_least: str | None, plot: Path | None, **rest: Any) -> None:
     """Say what a question would cost and how far off it would be.
 
     Price and error follow from the question and from what you offer, never from the data: so they can be known before,
@@ -35,10 +34,14 @@ def preview(door: Door, *, offer: Offer, asked: Words, at_least: str | None, plo
 
     It costs nothing.
     """
+    from lapwing.app.cli.asking import show_preview
+    from lapwing.app.cli.enough import show_stream_preview, stream_offer
+    from lapwing.app.plots.canvas import checked_path
+
     if plot is not None:
         checked_path(plot)
     if at_least is None:
         show_preview(door, asked.question(), offer, plot)
     else:
-        terms = stream_offer(offer, table=asked.table(), at_least=at_least, **stream)
+        terms = stream_offer(offer, table=asked.table(), at_least=at_least, **rest)
         show_stream_preview(door, terms, plot)

@@ -63,13 +63,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1
     F     5,012
     男       87
     """
-    from rich import box  # noqa: PLC0415 - only where something is shown
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415 - cells are what they are, never markup
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
     coloured = sys.stdout.isatty()
-    drawn = Table(box=box.SIMPLE_HEAD if coloured else None, pad_edge=False, header_style="bold")
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
     for place, name in enumerate(header):
         drawn.add_column(Text(name), justify="left" if place < left else "right", overflow="fold")
     for row in rows:
@@ -92,7 +91,7 @@ def waiting(sentence: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console  # noqa: PLC0415 - only where somebody waits
+    from rich.console import Console
 
     with Console(stderr=True).status(sentence):
         yield
@@ -104,7 +103,7 @@ def spoken(value: Any) -> str:
     >>> spoken(1234), spoken(None), spoken("x"), spoken(True)
     ('1,234', '(missing)', 'x', 'true')
     """
-    from lapwing.answers.answer import brief  # noqa: PLC0415 - numpy
+    from lapwing.answers.answer import brief
 
     if value is None:
         return "(missing)"

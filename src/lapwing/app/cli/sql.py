@@ -1,15 +1,15 @@
 """`lapwing sql`."""
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapwing.answers.wishes import Offer
-from lapwing.app.cli.asking import put, whole_or_none
 from lapwing.app.cli.options import Door, answered, at_the_door, priced
 from lapwing.app.cli.statistics import max_groups_option, max_rows_option
-from lapwing.queries.sql import read_sql
+
+if TYPE_CHECKING:
+    from lapwing.answers.wishes import Offer
 
 
 @click.command()
@@ -19,7 +19,7 @@ from lapwing.queries.sql import read_sql
 @priced
 @answered
 @at_the_door
-def sql(door: Door, offer: Offer, select: str, max_rows: str | None, max_groups: str | None, **how: Any) -> None:
+def sql(door: Door, offer: "Offer", select: str, max_rows: str | None, max_groups: str | None, **how: Any) -> None:
     """Ask a SELECT of statistics; "-" reads it from standard input.
 
     Your SQL is read, understood and thrown away: what reaches the database is written by lapwing, and it adds noise to
@@ -27,11 +27,14 @@ def sql(door: Door, offer: Offer, select: str, max_rows: str | None, max_groups:
     nothing.
 
     \b
-    lapwing sql "select sex, count(*) as people, avg(age) from patients group by sex" --epsilon 0.5
-    lapwing sql "select count(*) from patients where age >= 65" --within 20 --dry-run
+    lapwing sql "select sex, avg(age) from patients group by sex" --epsilon 0.5
+    lapwing sql "select count(*) from patients" --within 20 --dry-run
 
     It costs the epsilon you offer; each statistic of the SELECT gets an equal share of it.
     """
+    from lapwing.app.cli.asking import put, whole_or_none
+    from lapwing.queries.sql import read_sql
+
     text = sys.stdin.read() if select == "-" else select
     put(
         door,

@@ -3,13 +3,15 @@
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lapwing.app.cli.asking import Asked, question_of
 from lapwing.app.cli.options import where_option
 from lapwing.vocabulary.errors import ParameterError
+
+if TYPE_CHECKING:
+    from lapwing.app.cli.asking import Asked
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,9 +37,11 @@ class Words:
     words: tuple[str, ...]
     options: Mapping[str, Any]
 
-    def question(self) -> Asked:
+    def question(self) -> "Asked":
         """Read it, or refuse it."""
         self.require("nothing is asked; name a statistic and a table, or write a SELECT in quotes.")
+        from lapwing.app.cli.asking import question_of
+
         return question_of(self.words, **self.options)
 
     def table(self) -> str:

@@ -1,12 +1,14 @@
 """`lapwing stream`: open, ask, list, show, close."""
 
 import shlex
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
 from lapwing.answers.answer import brief, exactly
+from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.wishes import Offer
 from lapwing.app.cli.asking import whole_or_none
 from lapwing.app.cli.enough import (
@@ -22,9 +24,11 @@ from lapwing.app.cli.pictures import draw_stream
 from lapwing.app.cli.showing import facts, several, table, waiting
 from lapwing.app.cli.telling import left_record
 from lapwing.app.plots.canvas import checked_path
-from lapwing.ledger.stream_records import Status
-from lapwing.streams import QuestionStream, fresh_name
+from lapwing.ledger.stream_records import Status, Stream
+from lapwing.session import Session
+from lapwing.streams import fresh_name
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import PureDP
 
 
 @click.group(no_args_is_help=True)
@@ -37,7 +41,7 @@ def stream() -> None:
 
     \b
     lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts
-    lapwing stream ask cohorts "sex = 'M' and age between 20 and 30 and cancer_survivor"
+    lapwing stream ask cohorts "sex = 'M' and age < 30 and cancer_survivor"
     lapwing stream close cohorts
 
     Opening costs a part of the epsilon, each yes another; closing gives back what no yes has used.
@@ -76,8 +80,8 @@ def open_stream(
     really are.
 
     \b
-    lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts --plot yes.svg
-    lapwing stream open --at-least 200 --yeses 5 --within 40 --questions 100 --dry-run
+    lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --plot yes.svg
+    lapwing stream open --at-least 200 --yeses 5 --within 40 --dry-run
 
     Opening reserves the whole epsilon and spends a part of it; the rest is spent yes by yes.
     """
@@ -99,8 +103,8 @@ def open_stream(
         {"stream": chosen, "status": Status.OPEN.value, **terms_record(agreed), "left": left_record(left)},
         facts(
             ("stream", chosen),
-            *terms_facts(agreed, confidence),
-            ("left", f"{left}; the whole stream is reserved"),
+            *terms_facts(agreed, confidence, left.account.budget),
+            ("left", f"{left}; the whole stream is set aside"),
             ("picture", None if plot is None else str(plot)),
             ("next", f'lapwing stream ask {shlex.quote(chosen)} "CONDITION"'),
         ),
@@ -156,13 +160,13 @@ def close_stream(door: Door, name: str) -> None:
             raise ParameterError("stream", name, reason="has ended already", remedy="see lapwing stream list")
         resumed.close()
         spent, left = resumed.spent, session.standing()
-        back = resumed.terms.epsilon - spent
+        back = resumed.terms.epsilon - spent if isinstance(left.account.budget, PureDP) else None
     door.tell(
         {"stream": name, "status": "closed", "spent": exactly(spent), "left": left_record(left)},
         facts(
             ("closed", name),
             ("spent", f"epsilon {brief(spent)} in all"),
-            ("unused", f"epsilon {brief(back)}, free again under a budget that pays per yes"),
+            ("back", None if back is None else f"epsilon {brief(back)} that no yes has used"),
             ("left", str(left)),
         ),
     )
@@ -183,17 +187,20 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
     if plot is not None:
         checked_path(plot)
     with door.session() as session:
-        resumed = session.resume(name)
-        record, terms, spent = _record(resumed), resumed.terms, resumed.spent
+        shown = next((one for one in _mine(session) if one.name == name), None)
+        budget = session.standing().account.budget
+    if shown is None:
+        raise ParameterError("stream", name, reason="is not in this ledger", remedy="see lapwing stream list --all")
+    terms = StreamTerms.read(shown.terms)
     if plot is not None:
         draw_stream(plot, terms.chance_of_yes, terms.at_least)
-    asked, given = several(record["asked"], "question"), several(record["given"], "yes")
+    asked, given = several(shown.asked, "question"), several(shown.used, "yes")
     door.tell(
-        record,
+        _record(shown),
         facts(
-            ("stream", f"{name}, {record['status']}"),
-            *terms_facts(terms, "0.95"),
-            ("so far", f"{asked}, {given}, epsilon {brief(spent)}"),
+            ("stream", f"{name}, {shown.status.value}"),
+            *terms_facts(terms, "0.95", budget),
+            ("so far", f"{asked}, {given}, epsilon {brief(_spent(shown))}"),
             ("picture", None if plot is None else str(plot)),
         ),
     )
@@ -211,10 +218,8 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
     It costs nothing.
     """
     with door.session() as session:
-        known = session.ledger.streams.streams(session.population.name)
-        mine = [one for one in known if one.analyst == session.analyst]
-        wanted = [session.resume(one.name) for one in mine if ended_too or one.status is Status.OPEN]
-        records, spent = [_record(one) for one in wanted], [one.spent for one in wanted]
+        shown = [one for one in _mine(session) if ended_too or one.status is Status.OPEN]
+    records = [_record(one) for one in shown]
     rows = [
         [
             record["stream"],
@@ -223,22 +228,32 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
             f"{record['at_least']:,}",
             f"{record['asked']:,}",
             f"{record['given']:,} of {record['yeses']:,}",
-            brief(epsilon),
+            brief(_spent(one)),
         ]
-        for record, epsilon in zip(records, spent, strict=True)
+        for record, one in zip(records, shown, strict=True)
     ]
     header = ["stream", "status", "table", "at least", "asked", "yeses", "epsilon"]
     empty = "No stream is open. Open one: lapwing stream open --at-least 200 --yeses 5 --epsilon 1"
     door.tell({"streams": records}, table(header, rows, left=3) if rows else empty)
 
 
-def _record(one: QuestionStream) -> dict[str, Any]:
-    record, terms = one.record, one.terms
+def _mine(session: Session) -> list[Stream]:
+    """Return the streams of whoever asks as the ledger has them: looking settles nothing and reads no data."""
+    known = session.ledger.streams.streams(session.population.name)
+    return [one for one in known if one.analyst == session.analyst]
+
+
+def _spent(one: Stream) -> Fraction:
+    mechanism = StreamTerms.read(one.terms).mechanism
+    return mechanism.threshold_epsilon + one.used * mechanism.yes_price
+
+
+def _record(one: Stream) -> dict[str, Any]:
     return {
         "stream": one.name,
-        "status": record.status.value,
-        **terms_record(terms),
-        "asked": record.asked,
-        "given": record.used,
-        "spent": exactly(one.spent),
+        "status": one.status.value,
+        **terms_record(StreamTerms.read(one.terms)),
+        "asked": one.asked,
+        "given": one.used,
+        "spent": exactly(_spent(one)),
     }

@@ -1,8 +1,11 @@
 """Answers, previews and accounts in words and in JSON; docs/command_line.md lists the fields, and they are stable."""
 
+from fractions import Fraction
 from typing import Any
 
+from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.rounding import float_above
 from lapwing.answers.answer import Answer, Price, Row, brief, exactly
 from lapwing.answers.preview import Preview, Standing
@@ -81,7 +84,6 @@ def _cost(answer: Answer) -> str:
 def preview_record(preview: Preview) -> dict[str, Any]:
     """Return a preview as JSON values."""
     after = preview.after
-    refused = isinstance(after, Refusal)
     return {
         "asked": preview.asked.words,
         "price": price_record(preview.price),
@@ -91,7 +93,7 @@ def preview_record(preview: Preview) -> dict[str, Any]:
         "times": preview.times,
         "left": left_record(preview.before),
         "left_afterwards": None if isinstance(after, Refusal) else left_record(after),
-        "refusal": failure_record(after.error())["error"] if isinstance(after, Refusal) and refused else None,
+        "refusal": failure_record(after.error())["error"] if isinstance(after, Refusal) else None,
     }
 
 
@@ -100,7 +102,11 @@ def preview_facts(preview: Preview) -> list[tuple[str, str | None]]:
     sure = percent(preview.confidence)
     errors = [
         ("" if len(preview.margin) == 1 else f"{name} ")
-        + ("as far off as the answer itself will say" if margin is None else f"within {brief(margin)}")
+        + (
+            "known with the answer only, because it depends on how many there are"
+            if margin is None
+            else f"within {brief(margin)}"
+        )
         for name, margin in preview.margin.items()
     ]
     if isinstance(preview.after, Refusal):
@@ -129,6 +135,17 @@ def left_record(standing: Standing) -> dict[str, Any]:
         "currency": "rho" if isinstance(standing.account.budget, ConcentratedDP) else "epsilon",
         "fits": {"pure_epsilon": float(fits.pure), "gaussian_mu_squared": float(fits.gaussian)},
     }
+
+
+def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
+    """Return what is spent, held and left of the fullest cell; None where a budget has no such numbers."""
+    match min(account.filters.values(), key=lambda one: getattr(one, "left", 0)):
+        case PureSum(realised=spent, reserved=held, left=left):
+            return spent, held, left
+        case ConcentratedSum(spent=spent, left=left):
+            return spent, Fraction(0), left
+        case _:
+            return None, None, None
 
 
 def price_record(price: Price) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lapwing.app.plots.canvas import ACCENT, INK, canvas
 
-_WIDEST_LABEL, _WIDEST_TITLE, _MOST_LARGE = 24, 64, 24
+_WIDEST_LABEL, _WIDEST_TITLE, _MOST_LARGE = 30, 64, 24
 
 
 def draw_bars(
@@ -70,6 +70,6 @@ def draw_funnel(
         values=values,
         lows=lows,
         highs=highs,
-        title=f"{max(values[-1], 0):,.0f} people pass all {len(steps)} conditions",
+        title=f"About {max(values[-1], 0):,.0f} people pass all {len(steps)} conditions",
         x=f"people, with bounds that all hold at once with {confidence} confidence",
     )
