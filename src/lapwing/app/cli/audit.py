@@ -222,7 +222,7 @@ def _with_progress(things: Sequence[Any], doing: str) -> Iterator[Any]:
     if len(things) <= 1 or not sys.stderr.isatty():
         yield from things
         return
-    from rich.console import Console  # noqa: PLC0415 - only where somebody waits
-    from rich.progress import track  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import track
 
     yield from track(things, description=doing, console=Console(stderr=True), transient=True)
