@@ -5,6 +5,7 @@ another; the nearer both can come to zero, the more was given away. A claim forb
 """
 
 import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _POINTS = 501
+_LINE = 78
 _SMALLEST_DELTA = 1e-12
 _TOLERANCE = 1e-9
 
@@ -40,8 +42,9 @@ def draw_privacy_region(path: str | Path, *, name: str, claim: Guarantee, laws: 
     achieved = np.minimum(_trade_off(laws, alarms), _trade_off(laws.swapped(), alarms))
     allowed = claimed_trade_off(claim, alarms)
     colour = SECOND if refuted else ACCENT
-    title = f"{name}: {'breaks' if refuted else 'keeps'} {in_words(claim)}"
-    with canvas(path, title=title, x="false alarms", y="misses") as axes:
+    verdict = f"{name}: {'breaks' if refuted else 'keeps'} {in_words(claim)}"
+    with canvas(path, title="An attacker's errors", x="false alarms", y="misses") as axes:
+        axes.figure.suptitle(textwrap.fill(verdict, _LINE), x=0.01, ha="left", size=10.5, weight="bold", color=INK)
         axes.fill_between(alarms, 0, allowed, color=QUIET, alpha=0.25, linewidth=0, label="forbidden by the claim")
         axes.plot(alarms, 1 - alarms, color=QUIET, linestyle=":", linewidth=1)
         axes.plot(alarms, allowed, color=INK, linewidth=1.2)
@@ -93,7 +96,14 @@ def _draw_profile(axes: "Axes", claim: Guarantee, laws: PairOfLaws, colour: str)
     axes.plot(epsilons, np.maximum(allowed, _SMALLEST_DELTA), color=INK, linewidth=1.2)
     shown = np.where(lost >= _SMALLEST_DELTA, lost, np.nan)
     axes.plot(epsilons, shown, color=colour, linewidth=2)
-    axes.set(yscale="log", ylim=(_SMALLEST_DELTA, 1), xlim=(0, most), xlabel="epsilon", ylabel="delta")
+    axes.set(
+        yscale="log",
+        ylim=(_SMALLEST_DELTA, 1),
+        xlim=(0, most),
+        xlabel="epsilon",
+        ylabel="delta",
+        title="Delta by epsilon",
+    )
 
 
 def _claimed_delta(claim: Guarantee, epsilon: float) -> float:
