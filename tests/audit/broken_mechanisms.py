@@ -79,6 +79,10 @@ def never_stops(values, rng, size):
     return sparse_vector(values, size, threshold=laplace(rng, 2), query=laplace(rng, 2), yeses=math.inf)
 
 
+def tests_any_number_of_thresholds(values, rng, size):
+    return sparse_vector(values, size, threshold=laplace(rng, 4), query=laplace(rng, 4 / 3), yeses=math.inf)
+
+
 def leaves_the_threshold_without_noise(values, rng, size):
     return sparse_vector(values, size, threshold=np.zeros, query=laplace(rng, 2))
 
@@ -114,6 +118,7 @@ LIARS = {
         forgets_the_number_of_yeses_in_its_noise,
         leaves_the_questions_without_noise,
         never_stops,
+        tests_any_number_of_thresholds,
         leaves_the_threshold_without_noise,
         pushes_the_threshold_down_with_one_sided_noise,
         asks_about_halves_on_a_lattice_of_ones,
@@ -257,3 +262,50 @@ PLAIN_LIARS = {
 def on_a_grid(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Round to multiples of 2^-12, so that a lie about the scale is not given away by the lowest bits."""
     return np.round(numbers * 4096) / 4096
+
+
+def takes_the_textbook_gaussian_at_large_epsilon(value, rng, size):
+    return value + rng.normal(0, math.sqrt(2 * math.log(1.25e6)) / 20, size)
+
+
+def squares_the_sensitivity(value, rng, size):
+    """For values that one person moves by 1/100."""
+    return value + rng.normal(0, 0.01**2 * math.sqrt(2 * math.log(1.25e6)) / 0.9, size)
+
+
+def adds_laplace_noise_in_floating_point(value, rng, size):
+    """As the textbooks do: the logarithm of a uniform float."""
+    uniform = rng.random(size)
+    with np.errstate(divide="ignore"):
+        return np.where(uniform < 0.5, value + np.log(2 * uniform), value - np.log(2 - 2 * uniform))
+
+
+def adds_half_the_laplace_noise(value, rng, size):
+    return value + rng.laplace(0, 0.5, size)
+
+
+def shows_keys_at_the_threshold_and_not_only_above_it(value, rng, size):
+    """The noisy count of one key that `value` people have, NaN where the key is not shown."""
+    if not value:
+        return np.full(size, math.nan)
+    noisy = value + discrete_laplace(rng, 1)(size)
+    return np.where(noisy >= 14, noisy, math.nan)
+
+
+def names_and_shames(value, rng, size):
+    """The record of one person, NaN where it is not published."""
+    return np.where(rng.random(size) < 1e-3, float(value), math.nan)
+
+
+ONE_SHOT_LIARS = {
+    liar.__name__: liar
+    for liar in (
+        takes_the_textbook_gaussian_at_large_epsilon,
+        squares_the_sensitivity,
+        adds_laplace_noise_in_floating_point,
+        adds_half_the_laplace_noise,
+        shows_keys_at_the_threshold_and_not_only_above_it,
+        names_and_shames,
+    )
+}
+"""Each takes the true value on one table, and returns `size` answers."""

@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "recover": ("lapwing.app.cli.recover:recover", "Settle what a crash left behind."),
     "explain": ("lapwing.app.cli.explain:explain", "Say why a question costs what it costs, or what an epsilon means."),
     "ledger": ("lapwing.app.cli.ledger:ledger", "Show, check or export everything that was ever released."),
+    "audit": ("lapwing.app.cli.audit:audit", "Compute what every mechanism really gives away; catch known liars."),
     "attack": ("lapwing.app.cli.attack:attack", "Attack exact answers, blurred answers and lapwing, and compare."),
     "completion": ("lapwing.app.cli.completion:completion", "Print what makes your shell complete commands."),
 }
