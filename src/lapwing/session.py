@@ -136,7 +136,7 @@ class Session:
         """
         agreed = StreamTerms.of(self.population, **terms)
         confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
-        return StreamPreview.of(agreed, self.standing(), confidence, questions)
+        return StreamPreview.of(agreed, self._standing(None), confidence, questions)
 
     def stream(
         self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]
@@ -165,8 +165,7 @@ class Session:
 
     def standing(self) -> Standing:
         """Return what the account has left, for everybody and for this analyst."""
-        name = self.population.name
-        return Standing(account=self.ledger.account(name), allowance=self.ledger.allowance(name, self.analyst))
+        return self._standing(self.population.touched)
 
     def close(self) -> None:
         """Let go of the databases and of the ledger."""
@@ -206,7 +205,7 @@ class Session:
             key=fresh_name() if key is None else key,
             question=asked.text,
             tables=asked.tables,
-            charge=OneShot(event=asked.event),
+            charge=OneShot(event=asked.event, cells=self.population.touched),
         )
         charged = self.ledger.questions.charge(request)
         reach("ask.charged")
@@ -237,6 +236,14 @@ class Session:
         told = self.ledger.questions.answer(charged.seq, answer)
         reach("ask.answered")
         return told
+
+    def _standing(self, cells: frozenset[str] | None) -> Standing:
+        """Return what some cells have left; streams are paid by all of them."""
+        account, own = (
+            self.ledger.account(self.population.name),
+            self.ledger.allowance(self.population.name, self.analyst),
+        )
+        return Standing(account=account.within(cells), allowance=own and own.within(cells))
 
     def _stream(self, name: str) -> QuestionStream:
         return QuestionStream(

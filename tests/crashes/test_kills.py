@@ -28,6 +28,7 @@ def place(request) -> Place:
     return Place.chosen(request.param, request)
 
 
+@pytest.mark.catalogue("L2")
 @pytest.mark.parametrize("point", PHASES)
 def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
     """Every act, killed one after the other on one ledger, with the history of all of them."""
@@ -44,6 +45,7 @@ def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
     assert len(history.releases) == 6 * 2 + 2 * 4  # of the acts that come after the first answer
 
 
+@pytest.mark.catalogue("L2")
 def test_kills_at_any_moment(place) -> None:
     history = History()
     place.clinic(epsilon=1000).close()

@@ -25,6 +25,7 @@ def place(request) -> Place:
     return Place.chosen(request.param, request)
 
 
+@pytest.mark.catalogue("L1")
 def test_eight_processes_spend_exactly_the_cap(place) -> None:
     """Under two names, so that colluding analysts are among them."""
     place.clinic().close()
