@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from lapwing.answers.preview import Preview
     from lapwing.answers.stream_preview import StreamPreview
     from lapwing.answers.verdicts import StreamAnswer, Verdict
+    from lapwing.app.clinic.files import make_clinic
     from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
+    from lapwing.auditor.black_box import audit
+    from lapwing.auditor.finding import Finding
     from lapwing.mechanisms.above_threshold import AboveThreshold
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.exponential import ExponentialMechanism
@@ -77,6 +80,7 @@ _HOME = {
     "Date": "lapwing.queries.column",
     "DiscreteGaussianMechanism": "lapwing.mechanisms.discrete_gaussian",
     "ExponentialMechanism": "lapwing.mechanisms.exponential",
+    "Finding": "lapwing.auditor.finding",
     "GaussianDP": "lapwing.vocabulary.guarantee",
     "GaussianMechanism": "lapwing.mechanisms.gaussian",
     "GaussianSparse": "lapwing.mechanisms.sparse_vector.gaussian",
@@ -114,6 +118,7 @@ _HOME = {
     "advise": "lapwing.mechanisms.sparse_vector.advice",
     "age": "lapwing.queries.written",
     "at_least": "lapwing.queries.asking",
+    "audit": "lapwing.auditor.black_box",
     "bins": "lapwing.queries.asking",
     "by_year": "lapwing.queries.asking",
     "col": "lapwing.queries.written",
@@ -128,6 +133,7 @@ _HOME = {
     "gaussian_histogram": "lapwing.mechanisms.histogram",
     "geometric_histogram": "lapwing.mechanisms.histogram",
     "has": "lapwing.queries.asking",
+    "make_clinic": "lapwing.app.clinic.files",
     "mean": "lapwing.queries.asking",
     "median": "lapwing.queries.asking",
     "open": "lapwing.app.front",
@@ -154,6 +160,7 @@ __all__ = [
     "Date",
     "DiscreteGaussianMechanism",
     "ExponentialMechanism",
+    "Finding",
     "GaussianDP",
     "GaussianMechanism",
     "GaussianSparse",
@@ -191,6 +198,7 @@ __all__ = [
     "advise",
     "age",
     "at_least",
+    "audit",
     "bins",
     "by_year",
     "col",
@@ -205,6 +213,7 @@ __all__ = [
     "gaussian_histogram",
     "geometric_histogram",
     "has",
+    "make_clinic",
     "mean",
     "median",
     "open",

@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "recover": ("lapwing.app.cli.recover:recover", "Settle what a crash left behind."),
     "explain": ("lapwing.app.cli.explain:explain", "Say why a question costs what it costs, or what an epsilon means."),
     "ledger": ("lapwing.app.cli.ledger:ledger", "Show, check or export everything that was ever released."),
+    "attack": ("lapwing.app.cli.attack:attack", "Attack exact answers, blurred answers and lapwing, and compare."),
     "completion": ("lapwing.app.cli.completion:completion", "Print what makes your shell complete commands."),
 }
 """Where each command is, and what the list of commands says of it: help loads none of them."""
