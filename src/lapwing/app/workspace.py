@@ -133,7 +133,7 @@ class Workspace:
     def _require_agreement(self, declared: PopulationSettings) -> None:
         """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""
         name, section = declared.population.name, declared.section
-        remedy = "bring the ledger up to date on purpose, with Workspace.update, or take the change back"
+        remedy = "bring the ledger up to date on purpose, with lapwing update, or take the change back"
         if name not in self.ledger.populations():
             raise section.error((), f"population {name!r} is not in the ledger", remedy)
         self._require_unit(declared)
@@ -237,7 +237,7 @@ def read_key(folder: Path) -> bytes:
             str(path),
             0,
             reason="is not there, and open streams cannot go on without it",
-            remedy="bring it back, or make a new one with renew_key: open streams are then closed at their full price",
+            remedy="bring it back, or lapwing recover --new-key, which closes open streams at their full price",
         ) from None
     if stat.S_IMODE(mode) & 0o077:
         raise SettingsError(str(path), 0, reason="can be read by others", remedy=f"chmod 600 {path}")
