@@ -60,6 +60,8 @@ clean:      ## forget all environments
 	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots,postgres,spark]' --group dev
 	@touch $@
 
+bench-queries: .venv-smartnoise/ready .venv-tumult/ready
+
 # Peers are yardsticks: they never share an environment with the product.
 .venv-peers/ready: .venv/run benchmarks/peers.txt
 	@echo 'Setting up .venv-peers (once)'

@@ -4,11 +4,23 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
+from pyspark.sql import SparkSession
 
+import spark_session
 from postgres_server import PostgresServer, running, where_there_is_room
 
 settings.register_profile("lapwing", deadline=None)
 settings.load_profile("lapwing")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests that need Spark first: one worker then has them all, for others take work from the end of its queue."""
+    items.sort(key=lambda item: not _needs_spark(item))
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return "spark" in " ".join([*getattr(item, "fixturenames", ()), *map(str, parameters)])
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +42,18 @@ def quick_path() -> Iterator[Path]:
     """An empty folder, in memory where there is room: for tests that sync often and need no real disk."""
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder:
         yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One Spark session for the whole run. Tables are tiny: interpreting a plan is quicker than compiling it."""
+    with spark_session.running(
+        {
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        }
+    ) as session:
+        yield session

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from lapwing.accounting.pricing import price
     from lapwing.answers.answer import Answer
     from lapwing.answers.preview import Preview
+    from lapwing.answers.stream_preview import StreamPreview
+    from lapwing.answers.verdicts import StreamAnswer, Verdict
+    from lapwing.app.clinic.files import make_clinic
     from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
     from lapwing.auditor.black_box import audit
     from lapwing.auditor.finding import Finding
@@ -56,7 +59,7 @@ if TYPE_CHECKING:
     from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
     from lapwing.queries.written import age, col
     from lapwing.session import Session
-    from lapwing.streams import QuestionStream, StreamAnswer, Verdict
+    from lapwing.streams import QuestionStream
     from lapwing.vocabulary.adjacency import Adjacency
     from lapwing.vocabulary.errors import LapwingError
     from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
@@ -104,12 +107,13 @@ _HOME = {
     "Session": "lapwing.session",
     "SparseVector": "lapwing.mechanisms.sparse_vector.pure",
     "StableKeys": "lapwing.mechanisms.stable_keys",
-    "StreamAnswer": "lapwing.streams",
+    "StreamAnswer": "lapwing.answers.verdicts",
     "StreamNoise": "lapwing.mechanisms.sparse_vector.pure",
+    "StreamPreview": "lapwing.answers.stream_preview",
     "Table": "lapwing.queries.catalogue",
     "Text": "lapwing.queries.column",
     "TopChoice": "lapwing.mechanisms.ranked_choice",
-    "Verdict": "lapwing.streams",
+    "Verdict": "lapwing.answers.verdicts",
     "YesTells": "lapwing.mechanisms.sparse_vector.pure",
     "advise": "lapwing.mechanisms.sparse_vector.advice",
     "age": "lapwing.queries.written",
@@ -129,6 +133,7 @@ _HOME = {
     "gaussian_histogram": "lapwing.mechanisms.histogram",
     "geometric_histogram": "lapwing.mechanisms.histogram",
     "has": "lapwing.queries.asking",
+    "make_clinic": "lapwing.app.clinic.files",
     "mean": "lapwing.queries.asking",
     "median": "lapwing.queries.asking",
     "open": "lapwing.app.front",
@@ -184,6 +189,7 @@ __all__ = [
     "StableKeys",
     "StreamAnswer",
     "StreamNoise",
+    "StreamPreview",
     "Table",
     "Text",
     "TopChoice",
@@ -207,6 +213,7 @@ __all__ = [
     "gaussian_histogram",
     "geometric_histogram",
     "has",
+    "make_clinic",
     "mean",
     "median",
     "open",
@@ -221,6 +228,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("lapwing")
     if name not in _HOME:
         raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

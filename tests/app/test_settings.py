@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.app.settings import DuckDBSource, FileSource, PostgresSource, SparkSource, read_settings
+from lapwing.app.settings import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource, read_settings
 from lapwing.queries.catalogue import KeyType, Rows
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
@@ -85,8 +85,9 @@ def test_budgets_have_three_kinds(tmp_path, written, budget) -> None:
             PostgresSource(address="postgresql://x/y", table="t", schema="s"),
         ),
         ('{ spark = "warehouse.patients" }', SparkSource(table="warehouse.patients")),
+        ('{ spark = "s3://bucket/patients" }', SparkFiles(place="s3://bucket/patients")),
     ],
-    ids=["postgres", "spark"],
+    ids=["postgres", "spark", "files of spark"],
 )
 def test_tables_may_be_in_other_databases(tmp_path, written, source) -> None:
     read = settings(tmp_path, GOOD.replace('"patients.parquet"', written))
@@ -140,5 +141,8 @@ def test_what_is_wrong_is_refused_with_its_line(tmp_path, old, new, line, said) 
 def test_a_folder_without_settings_says_so(tmp_path) -> None:
     with pytest.raises(SettingsError, match="is not there; create the workspace first"):
         read_settings(tmp_path)
-    with pytest.raises(SettingsError, match="no tables"):
-        settings(tmp_path, '[populations.c]\nperson_key = "p"\nbudget = { epsilon = 1 }\n[populations.c.tables]\n')
+
+
+def test_a_population_may_be_declared_before_its_tables(tmp_path) -> None:
+    declared = settings(tmp_path, '[populations.c]\nperson_key = "p"\nbudget = { epsilon = 1 }\n')
+    assert declared.declared().population.tables == ()

@@ -132,15 +132,15 @@ def with_bounding(aggregate, **changes):
 
 
 BROKEN = {
-    CountsRowsForPeople: "people, visits",
-    JoinsAfterBounding: "people, patients",
-    ClipsACopy: "rows, visits",
-    ForgetsTheCellLimit: "people, visits",
-    ForgetsTheRowLimit: "rows, visits",
-    TakesTheFirstRows: "rows, patients",
-    CountsNobody: "people, patients",
-    KeepsTheLargestCells: "people, visits",
-    CountsEveryStep: "people, visits",
-    LooksAtOtherPeople: "people, patients",
+    CountsRowsForPeople: "people",
+    JoinsAfterBounding: "at least",
+    ClipsACopy: "total",
+    ForgetsTheCellLimit: "people",
+    ForgetsTheRowLimit: "mean",
+    TakesTheFirstRows: "total",
+    CountsNobody: "at least",
+    KeepsTheLargestCells: "people",
+    CountsEveryStep: "funnel",
+    LooksAtOtherPeople: "at least",
 }
-"""Each mistake, and the kind of question that shows it."""
+"""Each mistake, and the statistic that shows it."""

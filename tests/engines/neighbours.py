@@ -14,7 +14,8 @@ def rows_of_one_person(population, *, most=5):
 
     def fill(table):
         whose = st.sampled_from([person, person, person, None])
-        return st.lists(st.builds(lambda p, r: with_key(population, table, p, r), whose, row_of(table)), max_size=most)
+        row = st.builds(lambda p, r: with_key(population, table, p, r), whose, row_of(table))
+        return st.lists(row, min_size=1, max_size=most)
 
     return st.fixed_dictionaries({table.name: fill(table) for table in population.tables})
 

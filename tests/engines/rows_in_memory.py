@@ -44,7 +44,7 @@ from lapwing.vocabulary.sensitive import Sensitive
 class RowsInMemory:
     """An engine on `tables`: a list of dicts for each table name."""
 
-    examples = 40  # it is quick
+    examples = 20  # it is quick
 
     def __init__(self, population, tables=None):
         self.population, self.tables = population, tables or {}
@@ -61,12 +61,15 @@ class RowsInMemory:
 
     def number(self, aggregate):
         check_number(aggregate)
-        (number,) = self.numbers(aggregate)
+        (number,) = self.in_order(aggregate)
         return Sensitive(number)
+
+    def numbers(self, aggregates, **_):
+        return [self.number(aggregate) for aggregate in aggregates]
 
     def vector(self, aggregate):
         check_vector(aggregate)
-        return Sensitive(self.numbers(aggregate))
+        return Sensitive(self.in_order(aggregate))
 
     def keyed(self, aggregate):
         check_keyed(aggregate)
@@ -78,7 +81,7 @@ class RowsInMemory:
     def close(self):
         """There is nothing to let go of."""
 
-    def numbers(self, aggregate):
+    def in_order(self, aggregate):
         cells = self.cells(aggregate)
         return tuple(n for cell in aggregate.cells for n in cells.get(cell, (0,) * aggregate.terms))
 

@@ -1,20 +1,27 @@
 """Every engine, on a bench where its tables can be exchanged: building a fresh one for each example takes too long.
 
 A new engine adds one line to `ENGINES` and one class with `load(tables)`; the contract suite and the test of one person
-then run on it.
+then run on it. `examples` and `corpus` are how many populations are tried for one kind of question and for all kinds.
 """
 
-from engines.clinic import arrow_tables
+from contextlib import ExitStack
+
+import psycopg
+from psycopg import sql
+
+from engines.clinic import arrow_tables, arrow_type
 from engines.rows_in_memory import RowsInMemory
-from lapwing.engines.dialect import DUCKDB
 from lapwing.engines.duckdb import DuckDB
-from lapwing.queries.catalogue import Rows
+from lapwing.engines.postgres import PostgreSQL
+from lapwing.engines.postgres_registry import PostgresTable
+from lapwing.engines.spark import Spark
+from lapwing.queries.catalogue import KeyType, Rows
 
 
 class DuckDBBench(DuckDB):
     """Everything but loading is the engine's own."""
 
-    examples = 12
+    examples, corpus = 7, 50
 
     def __init__(self, population, *, threads=1, **options):
         empty = {table.name: [] for table in population.tables}
@@ -23,15 +30,108 @@ class DuckDBBench(DuckDB):
     def load(self, tables):
         for name, arrow in arrow_tables(self._population, tables).items():
             self._connection.register("incoming", arrow)
-            place = DUCKDB.name(f"data of {name}")
-            self._connection.execute(f"CREATE OR REPLACE TABLE {place} AS FROM incoming").fetchall()
+            self._connection.execute(f"CREATE OR REPLACE TABLE {self._relations[name]} AS FROM incoming").fetchall()
             self._connection.unregister("incoming")
-        self._one_row = {t.name for t in self._population.tables if self._is_unique(t, tables[t.name])}
+        self._one_row = one_row_a_person(self._population, tables)
         return self
 
-    def _is_unique(self, table, rows):
-        people = [row[self._population.person_key(table)] for row in rows]
+
+class PostgresBench(PostgreSQL):
+    """The tables of a database of its own, read by a role that may do nothing else."""
+
+    examples, corpus = 5, 50
+
+    def __init__(self, population, server, **options):
+        self.open = ExitStack()
+        dsn = self.open.enter_context(server.database())
+        self.admin = self.open.enter_context(psycopg.connect(dsn, autocommit=True))
+        for table in population.tables:
+            columns = sql.SQL(", ").join(
+                sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind))
+                for name, kind in postgres_columns(population, table).items()
+            )
+            self.admin.execute(sql.SQL("create table {} ({})").format(sql.Identifier(table.name), columns))
+        sources = {table.name: PostgresTable(table=table.name) for table in population.tables}
+        super().__init__(population, sources, as_reader(self.admin, dsn), **options)
+
+    def load(self, tables):
+        with self.admin.transaction():
+            for table in self._population.tables:
+                self.fill(table, tables[table.name])
+        self._one_row = one_row_a_person(self._population, tables)
+        return self
+
+    def fill(self, table, rows):
+        names = postgres_columns(self._population, table)
+        self.admin.execute(sql.SQL("delete from {}").format(sql.Identifier(table.name)))
+        columns = sql.SQL(", ").join(map(sql.Identifier, names))
+        into = sql.SQL("copy {} ({}) from stdin").format(sql.Identifier(table.name), columns)
+        with self.admin.cursor() as cursor, cursor.copy(into) as copy:
+            for row in rows:
+                copy.write_row([row[name] for name in names])
+
+    def close(self):
+        super().close()
+        self.open.close()
+
+
+class SparkBench(Spark):
+    """Data frames of the session of the test run."""
+
+    examples, corpus = 2, 30  # a tenth of a second for every question
+
+    def __init__(self, population, session, **options):
+        self.given = session
+        empty = {table.name: [] for table in population.tables}
+        super().__init__(population, self.frames(population, empty), session, **options)
+
+    def frames(self, population, tables):
+        return {name: self.given.createDataFrame(arrow) for name, arrow in arrow_tables(population, tables).items()}
+
+    def load(self, tables):
+        for name, frame in self.frames(self._population, tables).items():
+            frame.createOrReplaceGlobalTempView(self._views[name])
+        return self
+
+
+def as_reader(admin, dsn):
+    """The connection string of a role that may read every table of this database and change none."""
+    if not admin.execute("select 1 from pg_roles where rolname = 'reader'").fetchall():
+        admin.execute("create role reader login")
+    admin.execute("grant select on all tables in schema public to reader")
+    return dsn.replace("user=postgres", "user=reader")
+
+
+_POSTGRES = {
+    "int64": "bigint",
+    "double": "double precision",
+    "bool": "boolean",
+    "string": "text",
+    "date32[day]": "date",
+}
+
+
+def postgres_columns(population, table):
+    key = {population.person_key(table): "bigint" if table.key_type is KeyType.INTEGER else "text"}
+    return key | {column.name: _POSTGRES[str(arrow_type(column.type))] for column in table.columns}
+
+
+def one_row_a_person(population, tables):
+    """The person tables in which every row is of a person of its own."""
+
+    def is_unique(table):
+        people = [row[population.person_key(table)] for row in tables[table.name]]
         return table.rows is Rows.ONE_A_PERSON and None not in people and len(set(people)) == len(people)
 
+    return {table.name for table in population.tables if is_unique(table)}
 
-ENGINES = {"rows": RowsInMemory, "duckdb": DuckDBBench}
+
+ENGINES = {
+    "rows": lambda population, _: RowsInMemory(population),
+    "duckdb": lambda population, _: DuckDBBench(population),
+    "postgres": lambda population, request: PostgresBench(population, request.getfixturevalue("postgres")),
+    "spark": lambda population, request: SparkBench(population, request.getfixturevalue("spark")),
+}
+"""How to set up each engine; `request` is what pytest knows of the servers that run beside the tests."""
+QUICK = ("rows", "duckdb")
+"""Those that need no server."""

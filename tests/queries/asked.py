@@ -83,10 +83,10 @@ def atoms(table):
     return st.sampled_from(table.columns).flatmap(about)
 
 
-def gaps(table, outer):
+def gaps(table, outers):
     """Conditions about two days, of one row or of two rows of the same person."""
-    mine = [Name(c.name, table.name) for c in table.columns if isinstance(c.type, Date)]
-    others = mine + [Name(c.name, outer.name) for c in (outer.columns if outer else ()) if isinstance(c.type, Date)]
+    mine, *rest = ([Name(c.name, t.name) for c in t.columns if isinstance(c.type, Date)] for t in (table, *outers))
+    others = sum(rest, mine)
     if not mine or len(others) < 2:
         return st.nothing()
     pair = st.tuples(st.sampled_from(mine), st.sampled_from(others)).filter(
@@ -101,14 +101,13 @@ def gaps(table, outer):
     return within | later | aged
 
 
-def conditions(table, outer=None, depth=2):
-    """Conditions about rows of a table; `outer` is the table around it, when it is inside another condition."""
-    base = atoms(table) | gaps(table, outer)
+def conditions(table, outers=(), depth=2):
+    """Conditions about rows of a table; `outers` are the tables around it, when it is inside other conditions."""
+    base = atoms(table) | gaps(table, outers)
     if depth > 0:
-        inner = [t for t in POPULATION.tables if outer is None or t.name != outer.name]
-        inner = [t for t in inner if t.name != table.name]
-        for other in inner:
-            where = conditions(other, table, depth - 1)
+        around = {table.name, *(outer.name for outer in outers)}
+        for other in (t for t in POPULATION.tables if t.name not in around):
+            where = conditions(other, (table, *outers), depth - 1)
             base |= st.builds(lambda w, n, o=other: ask.has(o.name, w, at_least=n), where, st.integers(1, 3))
     return st.recursive(
         base,
@@ -152,63 +151,59 @@ def _by(name, most=2):
     return st.lists(st.sampled_from(_GROUPS[name]), max_size=most, unique_by=id)
 
 
-def _row_questions(name):
-    table = POPULATION.table(name)
-    value = st.sampled_from(_VALUES[name])
+def _of_rows(name):
+    """Each statistic of rows, about one table."""
+    table, value = POPULATION.table(name), st.sampled_from(_VALUES[name])
     limits = {"max_rows": st.integers(1, 3), "max_groups": st.integers(1, 3)}
     common = {"table": st.just(name), "where": _where(table)}
-    grouped = {"by": _by(name), **limits}
-    return st.one_of(
-        st.builds(ask.count_rows, **common, **grouped),
-        st.builds(ask.total, **common, **grouped, of=value),
-        st.builds(ask.mean, **common, **grouped, of=value),
-        st.builds(ask.variance, **common, **grouped, of=value),
-        st.builds(ask.covariance, **common, **grouped, of=value, and_=value),
-        st.builds(ask.correlation, **common, **grouped, of=value, and_=value),
-        st.builds(
-            ask.quantiles,
-            **common,
-            of=value,
-            at=st.just(["0.1", "0.5"]),
-            max_rows=limits["max_rows"],
-            cells=st.sampled_from([2, 7, 50]),
-        ),
-    )
+    grouped = {**common, "by": _by(name), **limits}
+    quantiles = {"at": st.just(["0.1", "0.5"]), "cells": st.sampled_from([2, 7, 50]), "max_rows": limits["max_rows"]}
+    return {
+        "rows": st.builds(ask.count_rows, **grouped),
+        "total": st.builds(ask.total, **grouped, of=value),
+        "mean": st.builds(ask.mean, **grouped, of=value),
+        "variance": st.builds(ask.variance, **grouped, of=value),
+        "covariance": st.builds(ask.covariance, **grouped, of=value, and_=value),
+        "correlation": st.builds(ask.correlation, **grouped, of=value, and_=value),
+        "quantiles": st.builds(ask.quantiles, **common, of=value, **quantiles),
+    }
 
 
-def _people_questions(name):
+def _of_people(name):
+    """Each statistic of people, about one table."""
     table = POPULATION.table(name)
     common = {"table": st.just(name), "where": _where(table)}
     few = st.integers(1, 3)
-    columns = {"patients": ["sex", "ward", "city", "age"], "visits": ["kind", "note"]}[name]
-    categories = {"patients": ["sex", "ward"], "visits": ["kind"]}[name]
-    return st.one_of(
-        st.builds(ask.count, **common, by=_by(name), max_groups=few),
-        st.builds(ask.count, **common, by=st.sampled_from(columns), max_groups=few),
-        st.builds(ask.count_distinct, **common, column=st.sampled_from(columns), max_groups=few),
-        st.builds(ask.top, **common, column=st.sampled_from(categories), k=st.just(1)),
-        st.builds(ask.funnel, **common, steps=st.lists(conditions(table, depth=1), min_size=1, max_size=3)),
-        st.builds(ask.at_least, **common, people=st.just(3)),
-    )
+    columns = st.sampled_from({"patients": ["sex", "ward", "city", "age"], "visits": ["kind", "note"]}[name])
+    categories = st.sampled_from({"patients": ["sex", "ward"], "visits": ["kind"]}[name])
+    return {
+        "people": st.builds(ask.count, **common, by=_by(name), max_groups=few),
+        "people by what is there": st.builds(ask.count, **common, by=columns, max_groups=few),
+        "distinct": st.builds(ask.count_distinct, **common, column=columns, max_groups=few),
+        "top": st.builds(ask.top, **common, column=categories, k=st.just(1)),
+        "funnel": st.builds(ask.funnel, **common, steps=st.lists(conditions(table, depth=1), min_size=1, max_size=3)),
+        "at least": st.builds(ask.at_least, **common, people=st.just(3)),
+    }
 
 
-KINDS = {
-    "people, patients": _people_questions("patients"),
-    "people, visits": _people_questions("visits"),
-    "people, codes": st.builds(
-        ask.count,
-        table=st.just("codes"),
-        where=_where(CODES),
-        by=st.sampled_from([(), "code"]),
-        max_groups=st.integers(1, 2),
-    ),
-    "rows, codes": st.builds(
-        lambda put, where, rows: put("codes", "clip(code, 0, 100)", where, max_rows=rows),
-        st.sampled_from([ask.mean, ask.total, ask.median]),
-        _where(CODES),
-        st.integers(1, 3),
-    ),
-    "rows, patients": _row_questions("patients"),
-    "rows, visits": _row_questions("visits"),
+def _of_codes():
+    """The table whose rows have a key of their own."""
+    value, where = st.just("clip(code, 0, 100)"), _where(CODES)
+    about = {"table": st.just("codes"), "where": where}
+    of_value = {**about, "of": value, "max_rows": st.integers(1, 3)}
+    return {
+        "people": st.builds(ask.count, **about),
+        "people by what is there": st.builds(ask.count, **about, by=st.just("code"), max_groups=st.integers(1, 2)),
+        "total": st.builds(ask.total, **of_value),
+        "mean": st.builds(ask.mean, **of_value),
+        "quantiles": st.builds(ask.median, **of_value),
+    }
+
+
+_ASKED = [_of_people("patients"), _of_people("visits"), _of_rows("patients"), _of_rows("visits"), _of_codes()]
+STATISTICS = {
+    name: st.one_of([asked[name] for asked in _ASKED if name in asked])
+    for name in dict.fromkeys(name for asked in _ASKED for name in asked)
 }
-QUESTIONS = st.one_of(*KINDS.values())
+"""Questions about any table, by their statistic."""
+QUESTIONS = st.one_of(*STATISTICS.values())

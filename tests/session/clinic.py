@@ -57,6 +57,10 @@ class FixedNumber:
         del aggregate
         return Sensitive(self._number)
 
+    def numbers(self, aggregates: Any, *, versions: Any) -> list[Sensitive[int]]:
+        del versions
+        return [self.number(aggregate) for aggregate in aggregates]
+
     def vector(self, aggregate: Any) -> Sensitive[tuple[int, ...]]:
         return Sensitive((self._number,) * (len(aggregate.cells) * aggregate.terms))
 

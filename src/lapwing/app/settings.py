@@ -9,7 +9,8 @@
 
     [populations.clinic.tables.patients]
     source = "patients.parquet"                     # or .csv, or { duckdb = "clinic.duckdb", table = "patients" },
-    rows = "one"                                    # or { postgres = "postgresql://...", table = "patients" }
+    rows = "one"                                    # or { postgres = "postgresql://...", table = "patients" },
+                                                    # or { spark = "ehr.patients" }
 
     [populations.clinic.tables.patients.columns]
     sex = { type = "category", values = ["F", "M"] }
@@ -23,7 +24,7 @@ Nothing here is learned from the data. What is wrong is refused with its line.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -33,6 +34,7 @@ from lapwing.app.toml_sections import Document, Section
 from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -58,21 +60,28 @@ class DuckDBSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresSource:
-    """A table of a PostgreSQL database."""
+    """A table of a PostgreSQL database; the address may hold a password, so it is never shown."""
 
-    address: str
+    address: str = field(repr=False)
     table: str
     schema: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSource:
-    """A table that Apache Spark knows by this name."""
+    """A table that Apache Spark knows by this name, with its schema and catalogue if they are given."""
 
     table: str
 
 
-Source: TypeAlias = FileSource | DuckDBSource | PostgresSource | SparkSource
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkFiles:
+    """A Parquet file or folder that Apache Spark reads."""
+
+    place: str
+
+
+Source: TypeAlias = FileSource | DuckDBSource | PostgresSource | SparkSource | SparkFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,15 +92,25 @@ class PopulationSettings:
     budget: Budget
     analysts: Mapping[str, Budget]
     sources: Mapping[str, Source]
-    section: Section
+    section: Section = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a workspace declares."""
+    """What a workspace declares; the address of a ledger may hold a password, so it is never shown."""
 
-    ledger: str
+    ledger: str = field(repr=False)
     populations: Mapping[str, PopulationSettings]
+
+    def declared(self, population: str | None = None) -> PopulationSettings:
+        """Return what is declared about a population: the only one where it is not said."""
+        if population is None and len(self.populations) == 1:
+            return next(iter(self.populations.values()))
+        if population is None or population not in self.populations:
+            reason = "is not said" if population is None else "is not declared in this workspace"
+            remedy = f"name one of {', '.join(sorted(self.populations))}"
+            raise ParameterError("population", population, reason=reason, remedy=remedy)
+        return self.populations[population]
 
 
 def read_settings(folder: Path) -> Settings:
@@ -108,7 +127,7 @@ def read_settings(folder: Path) -> Settings:
 
 
 def _population(name: str, section: Section, folder: Path) -> PopulationSettings:
-    analysts, tables = section.section("analysts", {}), section.section("tables")
+    analysts, tables = section.section("analysts", {}), section.section("tables", {})
     budgets = {analyst: _budget(analysts, analyst) for analyst in analysts.entries}
     read = [_table(table, one, folder) for table, one in tables.sections()]
     with section.blamed():
@@ -131,8 +150,6 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
         section=section,
     )
     section.done()
-    if not read:
-        raise section.error((), f"{section.title} has no tables", f"write [populations.{name}.tables.NAME]")
     return settings
 
 
@@ -174,8 +191,12 @@ def _source(section: Section, folder: Path) -> Source:
     given = section.take("source", (str, dict))
     if isinstance(given, str):
         if Path(given).suffix not in {".parquet", ".csv"}:
-            remedy = 'name a .parquet or .csv file, or write { duckdb = "file", table = "name" }'
-            raise section.error(("source",), f"source = {given!r} is no file that can be read", remedy)
+            shown = "an address" if "://" in given else repr(given)  # which may hold a password
+            remedy = (
+                'name a .parquet or .csv file, or write { duckdb = "file", table = "name" }, '
+                '{ postgres = "address", table = "name" } or { spark = "name" }'
+            )
+            raise section.error(("source",), f"source = {shown} is no file that can be read", remedy)
         return FileSource(path=folder / given)
     inner = section.section("source")
     place, address, spark = (inner.take(word, str, None) for word in ("duckdb", "postgres", "spark"))
@@ -188,11 +209,18 @@ def _source(section: Section, folder: Path) -> Source:
         case None, str(), None:
             return PostgresSource(address=address, table=table, schema=schema)
         case None, None, str():
-            return SparkSource(table=spark)
+            return _on_spark(spark, folder)
         case _:
             raise section.error(
                 ("source",), "source names no single place", "write duckdb, postgres or spark, one of them"
             )
+
+
+def _on_spark(spark: str, folder: Path) -> SparkSource | SparkFiles:
+    """Return a table for a name, and files for a place: a name has no slash."""
+    if "/" not in spark:
+        return SparkSource(table=spark)
+    return SparkFiles(place=spark if "://" in spark else str(folder / spark))
 
 
 def _column(name: str, section: Section) -> Column:

@@ -14,7 +14,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from lapwing.app.settings import DuckDBSource, FileSource, PopulationSettings, PostgresSource, SparkSource
+from lapwing.app.settings import (
+    DuckDBSource,
+    FileSource,
+    PopulationSettings,
+    PostgresSource,
+    Source,
+    SparkFiles,
+    SparkSource,
+)
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine
@@ -120,8 +128,7 @@ class Tables:
 
     def _open(self) -> Engine:
         population, sources = self._settings.population, self._settings.sources
-        kinds = {FileSource: "duckdb", DuckDBSource: "duckdb", PostgresSource: "postgres", SparkSource: "spark"}
-        used = {kinds[type(source)] for source in sources.values()}
+        used = {_DATABASE[type(source)] for source in sources.values()}
         addresses = {source.address for source in sources.values() if isinstance(source, PostgresSource)}
         if len(used) > 1 or len(addresses) > 1:
             raise RegistrationError(
@@ -145,14 +152,27 @@ class Tables:
 
     def _spark(self) -> Engine:
         driver = _extra("lapwing.engines.spark", "spark")
+        population = self._settings.population
         tables = {
-            name: source.table for name, source in self._settings.sources.items() if isinstance(source, SparkSource)
+            name: source.place if isinstance(source, SparkFiles) else driver.SparkTable.named(source.table)
+            for name, source in self._settings.sources.items()
+            if isinstance(source, SparkSource | SparkFiles)
         }
-        engine: Engine = driver.Spark(self._settings.population, tables, on_failure=self._on_failure)
+        session = driver.session_of_this_process(population.name)
+        engine: Engine = driver.Spark(population, tables, session, on_failure=self._on_failure)
         return engine
 
 
-def _on_duckdb(source: object) -> Path | DuckDBTable:
+_DATABASE: Mapping[type[Source], str] = {
+    FileSource: "duckdb",
+    DuckDBSource: "duckdb",
+    PostgresSource: "postgres",
+    SparkSource: "spark",
+    SparkFiles: "spark",
+}
+
+
+def _on_duckdb(source: Source) -> Path | DuckDBTable:
     match source:
         case FileSource(path=path):
             return path

@@ -24,7 +24,7 @@ from lapwing.app.tables import Fingerprints, Tables
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.vocabulary.errors import EngineError, ParameterError, SealBrokenError, SettingsError
+from lapwing.vocabulary.errors import EngineError, SealBrokenError, SettingsError
 
 KEY_FILE: Final = "stream.key"
 SHARES: Final = DeltaShares(failures=Fraction(1, 10))
@@ -42,7 +42,7 @@ class Workspace:
 
     def session(self, population: str | None = None, *, analyst: str | None = None) -> Session:
         """Return the door of a population: the only one, for whoever is logged in, where it is not said."""
-        declared = self._declared(population)
+        declared = self.settings.declared(population)
         self._require_agreement(declared)
         tables = self._opened(declared)
         return Session(
@@ -80,8 +80,12 @@ class Workspace:
 
     def advance(self, table: str, population: str | None = None) -> int:
         """Say publicly that the data of a table changed, and return its new version. The account goes on as it is."""
-        declared = self._declared(population)
+        declared = self.settings.declared(population)
         return self.ledger.custody.advance_version(declared.population.name, declared.population.table(table).name)
+
+    def check(self, population: str | None = None) -> None:
+        """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
+        self._opened(self.settings.declared(population)).check()
 
     def recover(self) -> int:
         """Settle what dead processes left behind, and return how much it was; to be called when nobody is asking.
@@ -113,16 +117,6 @@ class Workspace:
         tables = Tables(declared, self.ledger, self._fingerprints, self._log)
         self._tables.append(tables)
         return tables
-
-    def _declared(self, population: str | None) -> PopulationSettings:
-        declared = self.settings.populations
-        if population is None and len(declared) == 1:
-            return next(iter(declared.values()))
-        if population is None or population not in declared:
-            reason = "is not said" if population is None else "is not declared in this workspace"
-            remedy = f"name one of {', '.join(sorted(declared))}"
-            raise ParameterError("population", population, reason=reason, remedy=remedy)
-        return declared[population]
 
     def _require_agreement(self, declared: PopulationSettings) -> None:
         """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""

@@ -7,29 +7,18 @@ opened, nothing can be installed, no setting can be changed.
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import duckdb
 
+from lapwing.engines.cohorts import Integers
 from lapwing.engines.dialect import DUCKDB
 from lapwing.engines.duckdb_registry import Source, literal, register
-from lapwing.engines.emitter import Statement, emit
-from lapwing.engines.engine import (
-    CellKey,
-    Row,
-    all_numbers,
-    check_keyed,
-    check_number,
-    check_vector,
-    numbers_by_cell,
-    one_number,
-    unless_it_fails,
-)
-from lapwing.queries.aggregate import Aggregate
+from lapwing.engines.emitter import Statement
+from lapwing.engines.engine import Row
+from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.exact import whole
-from lapwing.vocabulary.sensitive import Sensitive
 
 T = TypeVar("T")
 
@@ -41,7 +30,7 @@ _PRIVATE: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-class DuckDB:
+class DuckDB(SQLEngine):
     """An engine on DuckDB.
 
     Parameters
@@ -49,6 +38,7 @@ class DuckDB:
     population : what the tables are and hold, as declared
     sources : where each table of the population is; files are read where they lie, data frames and CSV are copied
     threads, memory_limit : what the database may use ("2GB"); all that there is, where they are not given
+    bitmap_memory : how many bytes the bitmaps of a table may take, for questions that come in thousands
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
 
     Examples
@@ -66,6 +56,8 @@ class DuckDB:
     <sensitive>
     """
 
+    _dialect = DUCKDB
+
     def __init__(
         self,
         population: Population,
@@ -73,35 +65,26 @@ class DuckDB:
         *,
         threads: int | None = None,
         memory_limit: str | None = None,
+        bitmap_memory: int = BITMAP_MEMORY,
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
-        self._population, self._on_failure = population, on_failure
         self._spill = tempfile.TemporaryDirectory(prefix="lapwing-")
         self._running: set[duckdb.DuckDBPyConnection] = set()
         self._lock = Lock()
         self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": self._spill.name})
         try:
             registered = register(self._connection, population, sources)
-            self._relations, self._one_row = registered.relations, registered.one_row_a_person
+            super().__init__(
+                population,
+                registered.relations,
+                one_row_a_person=registered.one_row_a_person,
+                bitmap_memory=bitmap_memory,
+                on_failure=on_failure,
+            )
             self._lock_down(registered.files, threads, memory_limit)
         except BaseException:
             self.close()
             raise
-
-    def number(self, aggregate: Aggregate) -> Sensitive[int]:
-        """Return the one number of an aggregate that has one public cell and one term."""
-        check_number(aggregate)
-        return self._run(aggregate, one_number)
-
-    def vector(self, aggregate: Aggregate) -> Sensitive[tuple[int, ...]]:
-        """Return all numbers of an aggregate with public cells: cell after cell, the terms of a cell together."""
-        check_vector(aggregate)
-        return self._run(aggregate, all_numbers)
-
-    def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, tuple[int, ...]]]:
-        """Return the numbers of an aggregate whose cells only the data knows, by cell."""
-        check_keyed(aggregate)
-        return self._run(aggregate, numbers_by_cell)
 
     def cancel(self) -> None:
         """Stop what is running, from any thread."""
@@ -114,23 +97,19 @@ class DuckDB:
         self._connection.close()
         self._spill.cleanup()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
-    def _run(self, aggregate: Aggregate, shape: Callable[[Aggregate, Sequence[Row]], T]) -> Sensitive[T]:
-        statement = emit(aggregate, self._population, DUCKDB, self._relations, self._one_row)
-        return unless_it_fails(lambda: Sensitive(shape(aggregate, self._rows(statement))), self._on_failure)
-
     def _rows(self, statement: Statement) -> Sequence[Row]:
+        return self._fetched(statement, lambda cursor: cursor.fetchall())
+
+    def _columns(self, statement: Statement) -> Sequence[Integers]:
+        return list(self._fetched(statement, lambda cursor: cursor.fetchnumpy()).values())
+
+    def _fetched(self, statement: Statement, fetch: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
         # An open result owns its connection, so each statement has a cursor of its own and is read to the end.
         cursor = self._connection.cursor()
         with self._lock:
             self._running.add(cursor)
         try:
-            return cursor.execute(statement.text, list(statement.parameters)).fetchall()
+            return fetch(cursor.execute(statement.text, list(statement.parameters)))
         finally:
             with self._lock:
                 self._running.discard(cursor)

@@ -1,6 +1,6 @@
 """Where the tables of a DuckDB engine come from, and whether they are what the catalogue says.
 
-Each table becomes a view that holds the declared columns and nothing else, in the five types that the emitter writes
+Each table becomes one that holds the declared columns and nothing else, in the five types that the emitter writes
 for. Types are checked here, once, to the custodian's face: a cell that does not fit must not wait for a question.
 """
 
@@ -33,6 +33,7 @@ _TEXT = {"VARCHAR", "UUID", "ENUM"}
 _DAY = {"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
 _MOST_DIGITS = 15  # a decimal of more digits is not one double divided by another, so engines would round it apart
 _SCHEMA = "lapwing"
+_INCOMING = "incoming"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,38 +73,37 @@ class _Registry:
         self._run(f"CREATE SCHEMA {_SCHEMA}")
 
     def add(self, table: Table, source: Source) -> None:
-        """Make a view of one table."""
-        relation, fixed = self._relation(table, source)
-        view = f"{_SCHEMA}.{DUCKDB.name(table.name)}"
-        self._run(f"CREATE VIEW {view} AS SELECT {self._columns(table, relation)} FROM {relation}")
-        self.registered.relations[table.name] = view
+        """Make a table of what is copied, and a view of what is read where it lies."""
+        relation, kind, fixed = self._relation(table, source)
+        name = f"{_SCHEMA}.{DUCKDB.name(table.name)}"
+        self._run(f"CREATE {kind} {name} AS SELECT {self._columns(table, relation)} FROM {relation}", table)
+        self._connection.unregister(_INCOMING)
+        self.registered.relations[table.name] = name
         key = DUCKDB.name(self._population.person_key(table))
         if fixed and table.rows is Rows.ONE_A_PERSON:
-            ((rows, people),) = self._run(f"SELECT COUNT(*), COUNT(DISTINCT {key}) FROM {view}")
+            ((rows, people),) = self._run(f"SELECT COUNT(*), COUNT(DISTINCT {key}) FROM {name}")
             if rows == people:
                 self.registered.one_row_a_person.add(table.name)
 
-    def _relation(self, table: Table, source: Source) -> tuple[str, bool]:
-        """Return the SQL of the data, and whether it is out of reach of any change."""
-        place = DUCKDB.name(f"data of {table.name}")
+    def _relation(self, table: Table, source: Source) -> tuple[str, str, bool]:
+        """Return the SQL of the data, whether it is copied to a table, and whether it is out of reach of any change."""
         match source:
             case DuckDBTable(path=path, table=name):
+                place = DUCKDB.name(f"data of {table.name}")
                 self._run(f"ATTACH {literal(str(path))} AS {place} (READ_ONLY)", table)
-                return f"{place}.{DUCKDB.name(name)}", True
+                return f"{place}.{DUCKDB.name(name)}", "VIEW", True
             case str() | Path() if Path(source).suffix == ".parquet":
                 self.registered.files.append(str(source))
-                return f"read_parquet({literal(str(source))})", False
+                return f"read_parquet({literal(str(source))})", "VIEW", False
             case str() | Path() if Path(source).suffix == ".csv":
-                self._run(f"CREATE TABLE {place} AS FROM {self._csv(table, str(source))}", table)
+                return self._csv(table, str(source)), "TABLE", True
             case str() | Path():
                 raise RegistrationError(
                     table.name, reason=f"is in {source}, which is neither", remedy="give a .parquet or a .csv file"
                 )
             case frame:
-                self._connection.register("incoming", frame)
-                self._run(f"CREATE TABLE {place} AS FROM incoming", table)
-                self._connection.unregister("incoming")
-        return place, True
+                self._connection.register(_INCOMING, frame)
+                return _INCOMING, "TABLE", True
 
     def _csv(self, table: Table, path: str) -> str:
         names = {c.name: _stored_as(c.type) for c in table.columns}

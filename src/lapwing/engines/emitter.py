@@ -12,7 +12,7 @@ The steps are always the same, each a common table expression, and the bounding 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from lapwing.engines.dialect import Dialect
+from lapwing.engines.dialect import SMALL, Dialect
 from lapwing.engines.predicates import condition
 from lapwing.engines.terms import cell_columns, clipped, fold, rank, row_number, term_sql
 from lapwing.engines.writer import RowOf, Value, Writer
@@ -70,6 +70,8 @@ class _Select:
     def text(self) -> str:
         bounding = self.aggregate.bounding
         match bounding:
+            case Once() if self.one_row and not self.keys:
+                return f"SELECT COUNT(*) FROM {self.writer.relation(self.row)} WHERE {self.counted()}"
             case Once():
                 self.count([])
                 self.part(list, bounding.max_cells)
@@ -110,8 +112,12 @@ class _Select:
         if row.table.row_key is not None and isinstance(self.aggregate.bounding, PickedRows):
             select.append(f"{row_number(writer, row, row.table.row_key)} AS o")
         select += passed
-        where = f"{person} IS NOT NULL AND {condition(writer, row, self.aggregate.counted)}"
-        self.steps["counted"] = f"SELECT {', '.join(select)} FROM {writer.relation(row)} WHERE {where}"
+        self.steps["counted"] = f"SELECT {', '.join(select)} FROM {writer.relation(row)} WHERE {self.counted()}"
+
+    def counted(self) -> str:
+        """Return which rows count; where there is one for every person, no key is missing."""
+        where = condition(self.writer, self.row, self.aggregate.counted)
+        return where if self.one_row else f"{self.writer.person(self.row)} IS NOT NULL AND {where}"
 
     def furthest(self, bounding: Furthest) -> None:
         """Add the number of steps that each row passes, then the largest of each person."""
@@ -134,6 +140,7 @@ class _Select:
             numbered = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {same} ORDER BY p) AS o FROM counted"
         told = [self.person_number, *(cell.number for cell in self.cells), *values, "o"]
         folded = f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM ({numbered}) AS numbered"
+        folded = self.in_order(folded, "p")
         among = ["p"] if bounding.max_cells is None else ["p", *self.keys]
         order = [rank("t"), *(cell.order for cell in self.cells), *values, "o"]
         self.steps["picked"] = self.lowest(folded, among, order, bounding.max_rows)
@@ -147,10 +154,12 @@ class _Select:
         person = ["p", *(["n"] if few and self.row.table.key_type is KeyType.TEXT else [])]
         select = ", ".join([*person, *self.keys, *(f"{number} AS v{i}" for i, number in enumerate(numbers()))])
         group = ", ".join([*person, *self.keys])
+        if few and self.row.table.key_type is KeyType.INTEGER:
+            self.steps[self.last] = self.in_order(self.steps[self.last], group)
         self.steps["parts"] = f"SELECT {select} FROM {self.last} GROUP BY {group}"
         if few and limit is not None:
             told = [self.person_number, *(cell.number for cell in self.cells)]
-            folded = f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM parts"
+            folded = self.in_order(f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM parts", "p")
             order = [rank("t"), *(cell.order for cell in self.cells)]
             self.steps["kept"] = self.lowest(folded, ["p"], order, limit)
 
@@ -168,8 +177,13 @@ class _Select:
         return f"SELECT {', '.join([keys, *numbers])} FROM {self.last} GROUP BY {keys}"
 
     def clipped_total(self, bounding: ClippedTotals) -> str:
-        number = "COUNT(*)" if bounding.term == Constant(1) else self.sum("v0")
+        small, dialect = max(map(abs, bounds(bounding.term))) <= SMALL, self.writer.dialect
+        sum_ = dialect.small_total if small and dialect.small_total else dialect.total
+        number = "COUNT(*)" if bounding.term == Constant(1) else sum_.format("v0")
         return self.whole(clipped(self.writer, number, bounding.low, bounding.high))
+
+    def in_order(self, select: str, order: str) -> str:
+        return self.writer.dialect.in_order.format(select, order)
 
     def sum(self, number: str) -> str:
         return self.writer.dialect.total.format(number)

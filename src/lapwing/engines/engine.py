@@ -43,6 +43,13 @@ class Engine(Protocol):
     def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, tuple[int, ...]]]:
         """Return the numbers of an aggregate whose cells only the data knows; the keys are as secret as the counts."""
 
+    def numbers(self, aggregates: Sequence[Aggregate], *, versions: Mapping[str, int]) -> list[Sensitive[int]]:
+        """Return the number of each of many aggregates, without reading a table anew for each.
+
+        `versions` are those of the tables, public counts that the custodian advances. Numbers may be taken from what
+        was read for others of the same versions.
+        """
+
     def cancel(self) -> None:
         """Stop what is running, from any thread; it fails like any other failure."""
 

@@ -5,6 +5,7 @@ matters. NaN stands above every number in DuckDB, PostgreSQL and Spark: ranges a
 """
 
 import math
+from collections.abc import Iterator
 
 from lapwing.engines.writer import RowOf, Value, Writer
 from lapwing.queries.column import Date, Real
@@ -117,8 +118,8 @@ def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
     years = gap.unit is Unit.YEARS
 
     def number(ref: Ref) -> str:
-        place = row.up(ref.up)
-        return writer.ymd(place, ref.column) if years else writer.day_number(place, ref.column)
+        column = writer.referred(row, ref.up, ref.column)
+        return writer.ymd(column) if years else writer.day_number(column)
 
     pieces = []
     for low, high in gap.spans:
@@ -130,9 +131,11 @@ def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
 
 def _has(writer: Writer, row: RowOf, has: Has) -> str:
     table = writer.population.table(has.table)
-    inner = RowOf(table, row.depth + 1, row)
-    source = writer.relation(inner)
+    inner = RowOf(table, row.depth + 1, row, _carried(writer, has.where))
+    source = _carrying(writer, inner) if inner.carried else writer.relation(inner)
     same = f"{writer.person(inner)} = {writer.person(row)}"
+    for (up, name), carried in inner.carried.items():
+        same += f" AND {writer.column(inner, carried)} <=> {writer.referred(inner, up, name)}"
     if has.at_least == 1:
         return f"EXISTS (SELECT 1 FROM {source} WHERE {same} AND {condition(writer, inner, has.where)})"
     if _leads_out(has.where, 1):
@@ -142,6 +145,40 @@ def _has(writer: Writer, row: RowOf, has: Has) -> str:
     where = f"{key} IS NOT NULL AND {condition(writer, inner, has.where)}"
     grouped = f"SELECT {key} FROM {source} WHERE {where} GROUP BY {key} HAVING COUNT(*) >= {writer.value(has.at_least)}"
     return f"({writer.person(row)} IN ({grouped}))"
+
+
+def _carried(writer: Writer, where: Predicate) -> dict[tuple[int, str], str]:
+    """Return what a row has to carry for the rows inside it, under names longer than any of the catalogue."""
+    far = () if writer.dialect.sees_far else sorted(set(_far(where)))
+    return {(up, name): f"{f'{name} of the row {up} further out':_<99}" for up, name in far}
+
+
+def _carrying(writer: Writer, row: RowOf) -> str:
+    """Return the relation of a row together with every value that a person has in the columns it carries.
+
+    Only one of the values is that of the row further out, and the caller picks it, so no row is there twice.
+    """
+    columns, joins = [f"{row.alias}.*"], []
+    for i, ((up, name), carried) in enumerate(row.carried.items()):
+        origin = RowOf(row.up(up).table)
+        values = f"SELECT DISTINCT {writer.person(origin)} AS p, {writer.column(origin, name)} AS carried"
+        joins.append(f"JOIN ({values} FROM {writer.relation(origin)}) AS c{i} ON c{i}.p = {writer.person(row)}")
+        columns.append(f"c{i}.carried AS {writer.dialect.name(carried)}")
+    return f"(SELECT {', '.join(columns)} FROM {writer.relation(row)} {' '.join(joins)}) AS {row.alias}"
+
+
+def _far(predicate: Predicate, depth: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield what rows inside refer to beyond this row: how many rows out from here, and the name there."""
+    match predicate:
+        case Every(parts) | Some(parts):
+            for part in parts:
+                yield from _far(part, depth)
+        case Gap(until=until, since=since) if depth:
+            yield from ((ref.up - depth, ref.column) for ref in (until, since) if ref.up > depth)
+        case Has(where=where) | Lacks(where=where):
+            yield from _far(where, depth + 1)
+        case _:
+            pass
 
 
 def _leads_out(predicate: Predicate, depth: int) -> bool:

@@ -45,7 +45,12 @@ def _on_grid(writer: Writer, row: RowOf, term: OnGrid) -> str:
     if not isinstance(writer.type_of(row, term.column), Real):
         return clipped(writer, column, term.low, term.high)
     step = 2.0**-term.bits
-    return _rounded(writer, clipped(writer, column, term.low * step, term.high * step), term.bits)
+    number = clipped(writer, column, term.low * step, term.high * step)
+    if term.bits < 0:
+        # PostgreSQL refuses to halve the smallest doubles; whatever is this near to zero lands on zero anyway.
+        near = f"{number} BETWEEN {writer.value(-0.5)} AND {writer.value(0.5)}"
+        number = f"CASE WHEN {near} THEN {writer.value(0.0)} ELSE {number} END"
+    return _rounded(writer, number, term.bits)
 
 
 def _rounded(writer: Writer, number: str, bits: int) -> str:
@@ -60,7 +65,8 @@ def _elapsed(writer: Writer, row: RowOf, term: Elapsed) -> str:
     def number(end: str | int) -> str:
         if isinstance(end, int):
             return writer.value(ymd(end) if years else end)
-        return writer.ymd(row, end) if years else writer.day_number(row, end)
+        column = writer.column(row, end)
+        return writer.ymd(column) if years else writer.day_number(column)
 
     gap = f"({number(term.until)} - {number(term.since)})"
     if years:
@@ -115,7 +121,7 @@ def _value_column(writer: Writer, row: RowOf, column: str, name: str) -> tuple[s
             number = f"CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 END"
             return select, number, number
         case Date():
-            return writer.day_number(row, column), name, name
+            return writer.day_number(select), name, name
         case _:
             return select, name, name
 

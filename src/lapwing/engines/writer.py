@@ -20,11 +20,16 @@ FIRST_DAY, LAST_DAY = day(DAYS.lowest), day(DAYS.highest)
 
 @dataclass(frozen=True, slots=True)
 class RowOf:
-    """A row of a table under an alias; `outer` is the row of the same person around it, if any."""
+    """A row of a table under an alias; `outer` is the row of the same person around it, if any.
+
+    `carried` holds columns of rows further out that this row was given for the rows inside it, where the database lets
+    a row see no further than the one around it: how many rows out and the name there, with the name here.
+    """
 
     table: Table
     depth: int = 0
     outer: "RowOf | None" = None
+    carried: Mapping[tuple[int, str], str] = field(default_factory=dict)
 
     @property
     def alias(self) -> str:
@@ -84,6 +89,12 @@ class Writer:
         """Return a column of a row."""
         return f"{row.alias}.{self.dialect.name(name)}"
 
+    def referred(self, row: RowOf, up: int, name: str) -> str:
+        """Return a column of the row `up` rows out from `row`, or what the row around it carries of that."""
+        if row.outer is not None and (up - 1, name) in row.outer.carried:
+            return f"{row.outer.alias}.{self.dialect.name(row.outer.carried[up - 1, name])}"
+        return self.column(row.up(up), name)
+
     def type_of(self, row: RowOf, name: str) -> ColumnType:
         """Return what the catalogue says that a column holds."""
         return row.table.column(name).type
@@ -101,12 +112,10 @@ class Writer:
         """Return whether a day is one that counts: neither infinite nor outside the years 1 to 9999."""
         return f"{column} BETWEEN {self.value(FIRST_DAY)} AND {self.value(LAST_DAY)}"
 
-    def day_number(self, row: RowOf, name: str) -> str:
+    def day_number(self, column: str) -> str:
         """Return the days since 1970-01-01 of a column, missing for a day that does not count."""
-        column = self.column(row, name)
         return f"CASE WHEN {self.on_calendar(column)} THEN {self.dialect.day_number.format(column)} END"
 
-    def ymd(self, row: RowOf, name: str) -> str:
+    def ymd(self, column: str) -> str:
         """Return year * 10000 + month * 100 + day of a column, missing for a day that does not count."""
-        column = self.column(row, name)
         return f"CASE WHEN {self.on_calendar(column)} THEN {self.dialect.ymd.format(column)} END"

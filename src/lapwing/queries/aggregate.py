@@ -157,8 +157,9 @@ class Aggregate:
                 values = {column for term in picked for column in terms.columns(term)}
             case _:
                 pass
-        present = (IsPresent(column=column) for column in sorted(values))
-        return every([self.where, *(_in_a_cell(key) for key in self.keys), *present])
+        present = [IsPresent(column=column) for column in sorted(values)]
+        needed = [*(_in_a_cell(key) for key in self.keys), *present]
+        return every([self.where, *needed]) if needed else self.where
 
     @property
     def terms(self) -> int:

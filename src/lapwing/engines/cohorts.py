@@ -1,0 +1,219 @@
+"""Thousands of cohorts of one table, counted without reading it thousands of times.
+
+Each atom of a predicate ("age between 20 and 30", "has a visit of kind ER") becomes a bitmap with one bit for each
+person. "And" and "or" of atoms are those of their bitmaps, and a count is the number of bits that are set: whatever the
+predicate, one person is one bit and moves the count by at most one.
+
+That needs a table in which every row is of another person, which is seen in the data each time bitmaps are built.
+Elsewhere one row of a person may pass the first atom and another the second; such tables are counted by the database, a
+few cohorts at a time. Both ways give the whole numbers of one statement for each cohort.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.engines.cohort_sql import MOST_COUNTS, MOST_FACTS
+from lapwing.queries.predicate import ALWAYS, Every, Predicate, Some
+
+Integers: TypeAlias = NDArray[np.int64]
+Bitmap: TypeAlias = NDArray[np.uint64]
+ReadFacts: TypeAlias = Callable[[str, Sequence[Predicate]], tuple[Integers, Integers]]
+ReadCounts: TypeAlias = Callable[[str, Sequence[Predicate]], Sequence[int]]
+
+_PATIENCE = 3
+"""How often bitmaps are begun anew when people come or go while they are built."""
+_READ = 16
+"""Bytes that are read for each person to build bitmaps: who it is, and the facts."""
+
+
+class Cohorts:
+    """Counts cohorts on bitmaps that are built when they are first needed.
+
+    Parameters
+    ----------
+    read_facts : given a table and at most 62 atoms, the people of its rows and, as bits, which atoms are true for each
+    read_counts : given a table and at most 10 predicates, the number of people in each cohort
+    memory : how many bytes of bitmaps of a table are kept, those not used for longest going first; a table whose people
+        alone take more is left to the database
+
+    Proof: proofs/cohort_bitmaps.md
+    """
+
+    def __init__(self, *, read_facts: ReadFacts, read_counts: ReadCounts, memory: int) -> None:
+        self._read_facts, self._read_counts, self._memory = read_facts, read_counts, memory
+        self._lock = Lock()
+        self._versions: Mapping[str, int] = {}
+        self._shelves: dict[str, _Shelf | None] = {}  # None: not for bitmaps
+
+    def counts(self, table: str, predicates: Sequence[Predicate], *, versions: Mapping[str, int]) -> list[int]:
+        """Return the number of people in each cohort; bitmaps of other data versions are forgotten first."""
+        with self._lock:
+            if versions != self._versions:
+                self._versions, self._shelves = dict(versions), {}
+            if table not in self._shelves:
+                (people,) = self._read_counts(table, [ALWAYS])
+                self._shelves[table] = _Shelf(b"", people, self._memory) if people * _READ <= self._memory else None
+            numbers: list[int] = []
+            for group in self._groups(table, _questions(predicates)):
+                on_bitmaps = self._on_bitmaps(table, group)
+                numbers += self._by_database(table, group) if on_bitmaps is None else on_bitmaps
+            return numbers
+
+    def _groups(self, table: str, questions: "Iterable[_Question]") -> "Iterator[list[_Question]]":
+        """Put together what fits the memory together; a group of one may still not fit."""
+        group: list[_Question] = []
+        numbers: set[int] = set()
+        for question in questions:
+            shelf = self._shelves[table]
+            together = numbers | question.atoms.keys()
+            if group and shelf is not None and len(together) > shelf.capacity:
+                yield group
+                group, together = [], set(question.atoms)
+            group.append(question)
+            numbers = together
+        yield group
+
+    def _on_bitmaps(self, table: str, group: "Sequence[_Question]") -> list[int] | None:
+        atoms = {number: atom for question in group for number, atom in question.atoms.items()}
+        for _ in range(_PATIENCE):
+            shelf = self._shelves[table]
+            if shelf is None or len(atoms) > shelf.capacity:
+                return None
+            bitmaps, missing = shelf.take(atoms)
+            if not missing:
+                return [shelf.count(question.tree, bitmaps) for question in group]
+            self._build(table, missing)
+        return None
+
+    def _build(self, table: str, atoms: Sequence[Predicate]) -> None:
+        for i in range(0, len(atoms), MOST_FACTS):
+            batch = atoms[i : i + MOST_FACTS]
+            people, facts = self._read_facts(table, batch)
+            if np.any(people[1:] <= people[:-1]):
+                order = np.argsort(people)
+                people, facts = people[order], facts[order]
+            if np.any(people[1:] == people[:-1]):
+                self._shelves[table] = None  # several rows of one person
+                return
+            who = hashlib.blake2b(people.tobytes()).digest()
+            shelf = self._shelves[table]
+            if shelf is None or shelf.who != who:
+                shelf = self._shelves[table] = _Shelf(who, len(people), self._memory)
+            for bit, atom in enumerate(batch):
+                shelf.add(atom, (facts & np.int64(1 << bit)) != 0)
+
+    def _by_database(self, table: str, group: "Sequence[_Question]") -> list[int]:
+        numbers: list[int] = []
+        for i in range(0, len(group), MOST_COUNTS):
+            numbers += self._read_counts(table, [question.predicate for question in group[i : i + MOST_COUNTS]])
+        return numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """Parts joined by "and" or "or"; atoms, which stand for themselves, come first."""
+
+    by: np.ufunc
+    parts: "tuple[_Tree, ...]"
+
+
+_Tree: TypeAlias = int | _Join
+"""A predicate in which each atom is a number: numbers are looked up ten times as fast."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    predicate: Predicate
+    tree: _Tree
+    atoms: Mapping[int, Predicate]
+
+
+def _questions(predicates: Iterable[Predicate]) -> Iterator[_Question]:
+    numbers: dict[Predicate, int] = {}
+
+    def tree(predicate: Predicate, atoms: dict[int, Predicate]) -> _Tree:
+        match predicate:
+            case Every(parts) | Some(parts):
+                below = [tree(part, atoms) for part in parts]
+                below.sort(key=lambda part: isinstance(part, _Join))
+                return _Join(np.bitwise_and if isinstance(predicate, Every) else np.bitwise_or, tuple(below))
+            case atom:
+                number = numbers.setdefault(atom, len(numbers))
+                atoms[number] = atom
+                return number
+
+    for predicate in predicates:
+        atoms: dict[int, Predicate] = {}
+        yield _Question(predicate, tree(predicate, atoms), atoms)
+
+
+class _Shelf:
+    """The bitmaps of one table over the same people in the same order; those used last are at the end."""
+
+    def __init__(self, who: bytes, people: int, memory: int) -> None:
+        self.who = who
+        self._words = max(1, -(-people // 64))
+        self.capacity = memory // (8 * self._words)
+        self._bitmaps: OrderedDict[Predicate, Bitmap] = OrderedDict()
+        self._everyone = self._packed(np.ones(people, np.bool_))
+        self._scratch: list[Bitmap] = []
+        self._bits_of_word = np.empty(self._words, np.uint8)
+
+    def take(self, atoms: Mapping[int, Predicate]) -> tuple[list[Bitmap], list[Predicate]]:
+        """Return the bitmaps of `atoms` by their numbers, and the atoms that have none yet."""
+        bitmaps = [self._everyone] * (max(atoms, default=-1) + 1)
+        missing = []
+        for number, atom in atoms.items():
+            found = self._bitmaps.get(atom)
+            if found is None:
+                missing.append(atom)
+            else:
+                bitmaps[number] = found
+                self._bitmaps.move_to_end(atom)
+        return bitmaps, missing
+
+    def add(self, atom: Predicate, truths: NDArray[np.bool_]) -> None:
+        """Put a bitmap on the shelf, in the place of the one that was not used for longest."""
+        while len(self._bitmaps) >= self.capacity:
+            self._bitmaps.popitem(last=False)
+        self._bitmaps[atom] = self._packed(truths)
+
+    def _packed(self, truths: NDArray[np.bool_]) -> Bitmap:
+        packed = np.zeros(self._words * 8, np.uint8)
+        bits = np.packbits(truths, bitorder="little")
+        packed[: len(bits)] = bits
+        return packed.view(np.uint64)
+
+    def count(self, tree: _Tree, bitmaps: Sequence[Bitmap]) -> int:
+        """Return how many bits are set in the bitmap that `tree` makes of `bitmaps`."""
+        counts = np.bitwise_count(self._joined(tree, bitmaps, 0), out=self._bits_of_word)
+        return int(counts.sum(dtype=np.uint32 if self._words < _NARROW else np.uint64))
+
+    def _joined(self, tree: _Tree, bitmaps: Sequence[Bitmap], depth: int) -> Bitmap:
+        """Return the bitmap of a tree. That of a join lives until the next join at the same depth."""
+        if isinstance(tree, int):
+            return bitmaps[tree]
+        if depth == len(self._scratch):
+            self._scratch.append(np.empty(self._words, np.uint64))
+        mine = self._scratch[depth]
+        if not tree.parts:
+            mine[:] = self._everyone if tree.by is np.bitwise_and else 0
+            return mine
+        first, *others = tree.parts
+        total = self._joined(first, bitmaps, depth + 1)
+        if isinstance(first, _Join):
+            mine[:] = total
+            total = mine
+        for part in others:
+            total = tree.by(total, self._joined(part, bitmaps, depth + 1), out=mine)
+        return total
+
+
+_NARROW = 2**26  # words whose bits 32 bits can count, which is twice as fast

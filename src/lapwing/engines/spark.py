@@ -1,0 +1,251 @@
+"""Apache Spark: tables of its catalogue, Parquet files, and data frames of a session that is already there.
+
+Questions run in a session of their own beside the given one, with the settings pinned that the meaning of a statement
+depends on. Nothing in a statement is random and every sum is one of whole numbers, so a task that is tried again, tried
+twice or run elsewhere gives the same number; noise is added later, once, where the answer was collected.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeAlias
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DecimalType, StructType
+
+from lapwing.engines.cohorts import Integers
+from lapwing.engines.dialect import SPARK
+from lapwing.engines.emitter import Statement
+from lapwing.engines.engine import Row
+from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
+from lapwing.engines.writer import Value
+from lapwing.queries.catalogue import KeyType, Population, Table
+from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from lapwing.vocabulary.errors import RegistrationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkTable:
+    """A table or view of the catalogue of the session."""
+
+    table: str
+    schema: str | None = None
+    catalog: str | None = None
+
+    @property
+    def relation(self) -> str:
+        """The SQL of the name."""
+        return ".".join(SPARK.name(part) for part in (self.catalog, self.schema, self.table) if part is not None)
+
+    @staticmethod
+    def named(name: str) -> "SparkTable":
+        """Return the table of a name with dots: a table, or its schema before it, or its catalogue before that.
+
+        >>> SparkTable.named("ehr.person").relation
+        '`ehr`.`person`'
+        """
+        table, *before = reversed(name.split(".", maxsplit=2))
+        return SparkTable(table=table, **dict(zip(("schema", "catalog"), before, strict=False)))
+
+
+Source: TypeAlias = str | Path | SparkTable | DataFrame
+"""A Parquet file or folder, a table of the catalogue, or a data frame."""
+
+_PINNED = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",  # a quoted name is a name and no pattern
+    "spark.sql.variable.substitute": "false",  # a name may hold "${...}"
+    "spark.sql.files.ignoreCorruptFiles": "false",  # half the people are no answer
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",  # days before 1582 would fail, or move
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+}
+_WHOLE = {"tinyint", "smallint", "int", "bigint"}
+_DAY = {"date", "timestamp", "timestamp_ntz"}
+_MOST_DIGITS = 15  # a decimal of more digits is not one double divided by another, so engines would round it apart
+_KEY_STORED_AS = {KeyType.INTEGER: SPARK.integer, KeyType.TEXT: SPARK.text}
+_engines = itertools.count()
+
+
+class Spark(SQLEngine):
+    """An engine on Apache Spark.
+
+    Parameters
+    ----------
+    population : what the tables are and hold, as declared
+    sources : where each table of the population is
+    session : a session of the cluster; it stays open when the engine is closed, and its settings are not touched
+    bitmap_memory : how many bytes the bitmaps of a table may take in this process, for questions that come in thousands
+    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
+    """
+
+    _dialect = SPARK
+
+    def __init__(
+        self,
+        population: Population,
+        sources: Mapping[str, Source],
+        session: SparkSession,
+        *,
+        bitmap_memory: int = BITMAP_MEMORY,
+        on_failure: Callable[[Exception], None] = lambda _: None,
+    ) -> None:
+        self._name, self._numbers = f"lapwing_{next(_engines)}", itertools.count()
+        self._lock, self._running, self._closed = Lock(), set[str](), False
+        self._views: dict[str, str] = {}
+        self._session = session.newSession()
+        for setting, value in _PINNED.items():
+            self._session.conf.set(setting, value)
+        try:
+            relations = {table.name: self._registered(population, table, sources) for table in population.tables}
+        except BaseException:
+            self.close()
+            raise
+        super().__init__(population, relations, bitmap_memory=bitmap_memory, on_failure=on_failure)
+
+    def cancel(self) -> None:
+        """Stop what is running, from any thread."""
+        with self._lock:
+            for tag in self._running:
+                self._session.sparkContext.cancelJobsWithTag(tag)
+
+    def close(self) -> None:
+        """Let go of the data frames; the session that was given stays as it was."""
+        for view in self._views.values():
+            with suppress(Exception):
+                self._session.catalog.dropGlobalTempView(view)
+        self._closed = True
+
+    def _rows(self, statement: Statement) -> Sequence[Row]:
+        return self._collected(statement, lambda frame: [[_plain(part) for part in row] for row in frame.collect()])
+
+    def _columns(self, statement: Statement) -> Sequence[Integers]:
+        return self._collected(statement, lambda frame: [column.to_numpy() for column in frame.toArrow().columns])
+
+    def _collected(self, statement: Statement, collect: Callable[[DataFrame], list[Any]]) -> list[Any]:
+        if self._closed:
+            raise RuntimeError("the engine is closed")
+        context, tag = self._session.sparkContext, f"{self._name}_{next(self._numbers)}"
+        with self._lock:
+            self._running.add(tag)
+        context.addJobTag(tag)
+        try:
+            arguments = {f"p{n}": _argument(value) for n, value in enumerate(statement.parameters)}
+            return collect(self._session.sql(statement.text, args=arguments))
+        finally:
+            with self._lock:
+                self._running.discard(tag)
+            context.removeJobTag(tag)
+
+    def _registered(self, population: Population, table: Table, sources: Mapping[str, Source]) -> str:
+        """Return the SQL of a relation with the declared columns in the types that the emitter writes for."""
+        if table.name not in sources:
+            raise RegistrationError(
+                table.name, reason="has no source", remedy="name its Parquet file, its SparkTable or its data frame"
+            )
+        try:
+            place = self._place(table.name, sources[table.name])
+            stored = self._session.table(place).schema
+        except PySparkException as failure:
+            raise RegistrationError(
+                table.name, reason=f"cannot be read: {failure}", remedy="mend the data or its place"
+            ) from None
+        return f"(SELECT {_select(population, table, stored)} FROM {place})"
+
+    def _place(self, name: str, source: Source) -> str:
+        view = f"{self._name}_{next(self._numbers)}"  # a name of the catalogue may be no name for a view
+        match source:
+            case SparkTable():
+                return source.relation
+            case str() | Path():
+                self._session.read.parquet(str(source)).createTempView(view)
+                return SPARK.name(view)
+            case frame:
+                # A frame belongs to its session; a global view is how another session may read it.
+                frame.createGlobalTempView(view)
+                self._views[name] = view
+                return f"{SPARK.name('global_temp')}.{SPARK.name(view)}"
+
+
+def session_of_this_process(population: str) -> SparkSession:
+    """Return the session that is there, or start one as the configuration of Spark says (`SPARK_CONF_DIR`)."""
+    try:
+        return SparkSession.getActiveSession() or SparkSession.builder.appName("lapwing").getOrCreate()
+    except Exception as failure:  # noqa: BLE001 - Java, the gateway and the cluster each fail in their own way
+        reason = f"is on a Spark that does not start: {failure}"
+    raise RegistrationError(population, reason=reason, remedy="mend SPARK_CONF_DIR or JAVA_HOME; Java 17 or newer")
+
+
+def _argument(value: Value) -> Value:
+    """Return a parameter as Spark takes it: a day as text, since its driver cannot write the years before 1000."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _plain(part: Any) -> Any:
+    """Return a whole decimal as a whole number, and everything else as it is."""
+    return int(part) if isinstance(part, Decimal) and part == part.to_integral_value() else part
+
+
+def _select(population: Population, table: Table, stored: StructType) -> str:
+    wanted: list[tuple[str, ColumnType | None]] = [(population.person_key(table), None)]
+    wanted += [(column.name, column.type) for column in table.columns]
+    return ", ".join(_column(table, name, kind, stored) for name, kind in wanted)
+
+
+def _column(table: Table, name: str, kind: ColumnType | None, stored: StructType) -> str:
+    matches = [field.dataType for field in stored if field.name.casefold() == name.casefold()]
+    if len(matches) != 1:
+        there = ", ".join(stored.names)
+        raise RegistrationError(table.name, reason=f"has not one column {name!r}", remedy=f"it has {there}")
+    type_ = matches[0].simpleString()
+    digits = matches[0].precision if isinstance(matches[0], DecimalType) else None
+    wanted = _KEY_STORED_AS[table.key_type] if kind is None else _stored_as(kind)
+    if not _fits(type_, digits, wanted):
+        declared = f"a person key of {table.key_type.value}" if kind is None else type(kind).__name__
+        raise RegistrationError(
+            table.name,
+            reason=f"holds {name!r} as {type_}, declared as {declared}",
+            remedy=f"store it as {wanted}, or declare what it is",
+        )
+    column = f"CAST({SPARK.name(name)} AS {wanted})"
+    if type_.startswith("string collate"):  # some collations take different texts for the same
+        column = f"CAST({SPARK.name(name)} COLLATE UTF8_BINARY AS {wanted})"
+    return f"{column} AS {SPARK.name(name)}"
+
+
+def _stored_as(kind: ColumnType) -> str:
+    match kind:
+        case Integer():
+            return SPARK.integer
+        case Real():
+            return SPARK.real
+        case Category(values=values):
+            return SPARK.text if isinstance(values[0], str) else SPARK.integer
+        case Text():
+            return SPARK.text
+        case Date():
+            return SPARK.day
+        case Boolean():
+            return SPARK.truth
+
+
+def _fits(stored: str, digits: int | None, wanted: str) -> bool:
+    """Say whether the cast to the wanted type can neither fail nor depend on the engine."""
+    decimal = digits is not None and digits <= _MOST_DIGITS
+    fits = {
+        SPARK.integer: stored in _WHOLE,
+        SPARK.real: stored in _WHOLE | {"float", "double"} or decimal,
+        SPARK.text: stored == "string" or stored.startswith("string collate"),
+        SPARK.day: stored in _DAY,
+        SPARK.truth: stored == "boolean",
+    }
+    return fits[wanted]

@@ -1,0 +1,143 @@
+"""What all engines on SQL databases share: from an aggregate to its statement, and from rows to a wrapped answer.
+
+A database adds `_rows`, which runs one statement and reads the result to the end. Whatever it raises becomes the one
+opaque failure here, so nothing else may call it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import ClassVar, Self, TypeVar
+
+import numpy as np
+
+from lapwing.engines.cohort_sql import emit_counts, emit_facts
+from lapwing.engines.cohorts import Cohorts, Integers
+from lapwing.engines.dialect import Dialect
+from lapwing.engines.emitter import Statement, emit
+from lapwing.engines.engine import (
+    CellKey,
+    Row,
+    all_numbers,
+    check_keyed,
+    check_number,
+    check_vector,
+    numbers_by_cell,
+    one_number,
+    unless_it_fails,
+)
+from lapwing.engines.writer import Writer
+from lapwing.queries.aggregate import Aggregate, Once
+from lapwing.queries.catalogue import Population
+from lapwing.queries.predicate import Predicate
+from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.sensitive import Sensitive
+
+T = TypeVar("T")
+
+BITMAP_MEMORY = 2**28
+
+
+def is_cohort(aggregate: Aggregate) -> bool:
+    """Say whether an aggregate counts people, in one cell."""
+    return isinstance(aggregate.bounding, Once) and not aggregate.keys
+
+
+class SQLEngine(ABC):
+    """An engine that answers with one SELECT.
+
+    Parameters
+    ----------
+    population : what the tables are and hold, as declared
+    relations, one_row_a_person : what `emit` is told about where the tables are
+    bitmap_memory : how many bytes the bitmaps of a table may take (see `cohorts`)
+    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
+    """
+
+    _dialect: ClassVar[Dialect]
+
+    def __init__(
+        self,
+        population: Population,
+        relations: Mapping[str, str],
+        *,
+        one_row_a_person: Collection[str] = (),
+        bitmap_memory: int,
+        on_failure: Callable[[Exception], None],
+    ) -> None:
+        self._population, self._relations, self._one_row = population, relations, one_row_a_person
+        self._on_failure = on_failure
+        memory = whole("bitmap_memory", bitmap_memory)
+        self._cohorts = Cohorts(read_facts=self._read_facts, read_counts=self._read_counts, memory=memory)
+
+    def number(self, aggregate: Aggregate) -> Sensitive[int]:
+        """Return the one number of an aggregate that has one public cell and one term."""
+        check_number(aggregate)
+        return self._run(aggregate, one_number)
+
+    def vector(self, aggregate: Aggregate) -> Sensitive[tuple[int, ...]]:
+        """Return all numbers of an aggregate with public cells: cell after cell, the terms of a cell together."""
+        check_vector(aggregate)
+        return self._run(aggregate, all_numbers)
+
+    def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, tuple[int, ...]]]:
+        """Return the numbers of an aggregate whose cells only the data knows, by cell."""
+        check_keyed(aggregate)
+        return self._run(aggregate, numbers_by_cell)
+
+    def numbers(self, aggregates: Sequence[Aggregate], *, versions: Mapping[str, int]) -> list[Sensitive[int]]:
+        """Return the number of each of many aggregates; cohorts of the same table are counted together.
+
+        Numbers may be taken from what was read for others of the same `versions` of the tables.
+        """
+        for aggregate in aggregates:
+            check_number(aggregate)
+        cohorts: dict[str, list[Predicate]] = {}
+        for aggregate in filter(is_cohort, aggregates):
+            cohorts.setdefault(aggregate.table, []).append(aggregate.where)
+
+        def counted() -> dict[str, Iterator[int]]:
+            count = self._cohorts.counts
+            return {table: iter(count(table, where, versions=versions)) for table, where in cohorts.items()}
+
+        counts = unless_it_fails(counted, self._on_failure)
+        return [Sensitive(next(counts[a.table])) if is_cohort(a) else self.number(a) for a in aggregates]
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Stop what is running, from any thread."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the database."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _run(self, aggregate: Aggregate, shape: Callable[[Aggregate, Sequence[Row]], T]) -> Sensitive[T]:
+        statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
+        return unless_it_fails(lambda: Sensitive(shape(aggregate, self._rows(statement))), self._on_failure)
+
+    def _read_facts(self, table: str, predicates: Sequence[Predicate]) -> tuple[Integers, Integers]:
+        people, facts = self._columns(emit_facts(self._writer(), table, predicates))
+        return people, facts
+
+    def _read_counts(self, table: str, predicates: Sequence[Predicate]) -> Sequence[int]:
+        ((*counts,),) = self._rows(emit_counts(self._writer(), table, predicates))
+        if any(type(number) is not int for number in counts):
+            raise TypeError("a number that is not whole")
+        return counts
+
+    def _writer(self) -> Writer:
+        return Writer(self._dialect, self._population, self._relations)
+
+    def _columns(self, statement: Statement) -> Sequence[Integers]:
+        """Run `statement` and return its columns, all of whole numbers of 64 bits."""
+        return list(np.array(self._rows(statement), np.int64).reshape(-1, 2).T)
+
+    @abstractmethod
+    def _rows(self, statement: Statement) -> Sequence[Row]:
+        """Run `statement` and return all its rows."""

