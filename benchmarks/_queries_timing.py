@@ -1,13 +1,17 @@
-"""CPU seconds of whole trees of processes, for systems that work in processes of their own.
+"""Seconds of systems that work in processes of their own: on the wall, and of the processor in all their processes.
 
-On a machine with other tenants a clock on the wall measures them too; processor time is what the work itself takes.
+What a person waits for is the time on the wall; on a machine with other tenants it measures them too, so it is compared
+with that of a neighbour in time, and processor time is shown beside it.
 """
 
 import contextlib
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -16,27 +20,60 @@ HERE = Path(__file__).parent
 _OWN_AND_REAPED = 4  # user and system, of a process and of its children that have ended
 
 
-def cpu(processes: Sequence[psutil.Process]) -> float:
-    """Return the CPU seconds that processes and all their descendants have used so far."""
-    total = 0.0
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            for one in (process, *process.children(recursive=True)):
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    total += sum(one.cpu_times()[:_OWN_AND_REAPED])
-    return total
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds on the wall, and CPU seconds."""
+
+    wall: float
+    cpu: float
+
+    @property
+    def cells(self) -> list[str]:
+        """The figures as cells of a table."""
+        return [f"{self.wall:.1f}", f"{self.cpu:.1f}"]
 
 
-def seconds_of(call: Callable[[], object], *servers: psutil.Process) -> float:
-    """Return the CPU seconds of a call, in this process and in `servers`."""
-    processes = [psutil.Process(), *servers]
-    start = cpu(processes)
-    call()
-    return cpu(processes) - start
+class Watch:
+    """Reads what processes and all their descendants have spent since it was made."""
+
+    def __init__(self, *processes: psutil.Process) -> None:
+        self._processes = processes
+        self._wall, self._cpu = time.perf_counter(), self._used()
+
+    def spent(self) -> Spent:
+        return Spent(time.perf_counter() - self._wall, self._used() - self._cpu)
+
+    def _used(self) -> float:
+        everyone = set(self._processes)
+        for process in self._processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                everyone.update(process.children(recursive=True))
+        total = 0.0
+        for process in everyone:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                total += sum(process.cpu_times()[:_OWN_AND_REAPED])
+        return total
 
 
-def seconds_of_peer(environment: str | None, peer: str, *arguments: str, servers: Sequence[psutil.Process] = ()):
-    """Return the CPU seconds of each run of a peer, or none where it does not run.
+def spent_by(call: Callable[[], object], *servers: psutil.Process, runs: int = 1) -> Spent:
+    """Return the median of what runs of a call take, in this process and in `servers`."""
+    found = []
+    for _ in range(runs):
+        watch = Watch(psutil.Process(), *servers)
+        call()
+        found.append(watch.spent())
+    return median(found)
+
+
+def median(found: Sequence[Spent]) -> Spent:
+    """Return the median of the walls and of the CPU seconds."""
+    return Spent(statistics.median(one.wall for one in found), statistics.median(one.cpu for one in found))
+
+
+def spent_by_peer(
+    environment: str | None, peer: str, *arguments: str, servers: Sequence[psutil.Process] = ()
+) -> list[Spent]:
+    """Return what each run of a peer takes; nothing where it does not run.
 
     Parameters
     ----------
@@ -49,18 +86,18 @@ def seconds_of_peer(environment: str | None, peer: str, *arguments: str, servers
     with tempfile.TemporaryFile("w+") as said:
         command = [python, HERE / f"_queries_{peer}.py", *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as started:  # noqa: S603
-            seconds = list(_between(started, [psutil.Process(started.pid), *servers]))
+            found = list(_between(started, psutil.Process(started.pid), *servers))
         said.seek(0)
-        if not seconds:
+        if not found:
             print(f"{peer} does not run here: {said.read().strip().splitlines()[-1:]}")
-    return seconds
+    return found
 
 
-def _between(started: subprocess.Popen, processes: Sequence[psutil.Process]) -> Iterator[float]:
-    start = 0.0
+def _between(started: subprocess.Popen, *processes: psutil.Process) -> Iterator[Spent]:
+    watch = Watch(*processes)
     for line in started.stdout or ():
         match line.strip():
             case "begin":
-                start = cpu(processes)
+                watch = Watch(*processes)
             case "end":
-                yield cpu(processes) - start
+                yield watch.spent()
