@@ -8,7 +8,7 @@ export UV_SYSTEM_CERTS := 1
 INSTALL = $(BIN)/uv pip install --quiet --compile-bytecode
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
-.PHONY: help demo test check format lint types layers bench lock clean
+.PHONY: help demo test check audit format lint types layers bench lock clean
 help:      ## what can be done here
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
@@ -17,6 +17,9 @@ demo: .venv/run      ## set up everything and show what lapwing does
 
 test: .venv/dev      ## run every test, doctests of the README and docstrings included
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+audit: .venv/dev      ## the subtle lies, the whole blind trial, long looks at whole sessions: minutes
+	$(BIN)/python -m pytest -n auto --dist worksteal -rP tests/audit/subtle.py
 
 check: lint types layers test      ## what must be green before a commit
 

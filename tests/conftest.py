@@ -13,6 +13,10 @@ settings.register_profile("lapwing", deadline=None)
 settings.load_profile("lapwing")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "catalogue(*items): what of the catalogue of faults a test checks")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put tests that need Spark first: one worker then has them all, for others take work from the end of its queue."""
     items.sort(key=lambda item: not _needs_spark(item))
@@ -20,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _needs_spark(item: pytest.Item) -> bool:
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return "spark" in " ".join([*getattr(item, "fixturenames", ()), *map(str, parameters)])
+    return any("spark" in name for name in (*getattr(item, "fixturenames", ()), *parameters) if isinstance(name, str))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,10 @@
 """Every example runs, and says what is true."""
 
+import io
+import re
 import runpy
+from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,10 +12,18 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
+@cache
+def told_by(name):
+    """Return what an example prints."""
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        runpy.run_path(str(next(path for path in EXAMPLES if path.stem == name)), run_name="__main__")
+    return printed.getvalue()
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_runs(example, capsys) -> None:
-    runpy.run_path(str(example), run_name="__main__")
-    assert capsys.readouterr().out
+def test_an_example_runs(example) -> None:
+    assert told_by(example.stem)
 
 
 def test_the_shop_loses_everything_by_noise_on_the_price_and_little_by_choosing_one() -> None:
@@ -24,3 +36,20 @@ def test_the_shop_loses_everything_by_noise_on_the_price_and_little_by_choosing_
             assert 0 <= revenue(price, people) - revenue(price, there) <= price <= 10
     earned = [revenue(shop["choose_price"](people, "1"), people) for _ in range(400)]
     assert sum(earning >= 500 - shop["price_chooser"]("1").margin("0.95") for earning in earned) > 340  # P < 1e-14
+
+
+def test_two_analysts_together_get_no_more_than_the_cap_and_new_data_does_not_refill_it() -> None:
+    told = told_by("custodian")
+    assert "13 answers at 0.15: the two together spent 1.95 of 2" in told
+    assert re.search(r"ben is refused: asked for epsilon (3/20|0\.15), but (1/20|0\.05) is left", told)
+    assert "has changed, and its data version is still 1" in told
+    assert "version 2 is announced; the account still has 0.05" in told
+    assert "holds all 13 receipts" in told
+
+
+def test_the_study_finds_the_frequent_diseases_and_pays_for_nothing_else() -> None:
+    told = told_by("feasibility_study")
+    answers = re.findall(r"^  (\S.*?)  +(yes|no) +epsilon (\S+)", told, re.MULTILINE)
+    assert [disease for disease, said, _ in answers if said == "yes"] == ["stroke", "heart failure"]  # P(other) < 1e-9
+    assert {price for _, said, price in answers if said == "no"} == {"0.000"}
+    assert told.endswith("epsilon 1.5 of 3 is left for other studies\n")

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from lapwing.accounting.pricing import price
     from lapwing.answers.answer import Answer
     from lapwing.answers.preview import Preview
+    from lapwing.answers.stream_preview import StreamPreview
+    from lapwing.answers.verdicts import StreamAnswer, Verdict
+    from lapwing.app.clinic.files import make_clinic
     from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
+    from lapwing.auditor.black_box import audit
+    from lapwing.auditor.finding import Finding
     from lapwing.mechanisms.above_threshold import AboveThreshold
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.exponential import ExponentialMechanism
@@ -54,7 +59,7 @@ if TYPE_CHECKING:
     from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
     from lapwing.queries.written import age, col
     from lapwing.session import Session
-    from lapwing.streams import QuestionStream, StreamAnswer, Verdict
+    from lapwing.streams import QuestionStream
     from lapwing.vocabulary.adjacency import Adjacency
     from lapwing.vocabulary.errors import LapwingError
     from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
@@ -75,6 +80,7 @@ _HOME = {
     "Date": "lapwing.queries.column",
     "DiscreteGaussianMechanism": "lapwing.mechanisms.discrete_gaussian",
     "ExponentialMechanism": "lapwing.mechanisms.exponential",
+    "Finding": "lapwing.auditor.finding",
     "GaussianDP": "lapwing.vocabulary.guarantee",
     "GaussianMechanism": "lapwing.mechanisms.gaussian",
     "GaussianSparse": "lapwing.mechanisms.sparse_vector.gaussian",
@@ -101,16 +107,18 @@ _HOME = {
     "Session": "lapwing.session",
     "SparseVector": "lapwing.mechanisms.sparse_vector.pure",
     "StableKeys": "lapwing.mechanisms.stable_keys",
-    "StreamAnswer": "lapwing.streams",
+    "StreamAnswer": "lapwing.answers.verdicts",
     "StreamNoise": "lapwing.mechanisms.sparse_vector.pure",
+    "StreamPreview": "lapwing.answers.stream_preview",
     "Table": "lapwing.queries.catalogue",
     "Text": "lapwing.queries.column",
     "TopChoice": "lapwing.mechanisms.ranked_choice",
-    "Verdict": "lapwing.streams",
+    "Verdict": "lapwing.answers.verdicts",
     "YesTells": "lapwing.mechanisms.sparse_vector.pure",
     "advise": "lapwing.mechanisms.sparse_vector.advice",
     "age": "lapwing.queries.written",
     "at_least": "lapwing.queries.asking",
+    "audit": "lapwing.auditor.black_box",
     "bins": "lapwing.queries.asking",
     "by_year": "lapwing.queries.asking",
     "col": "lapwing.queries.written",
@@ -125,6 +133,7 @@ _HOME = {
     "gaussian_histogram": "lapwing.mechanisms.histogram",
     "geometric_histogram": "lapwing.mechanisms.histogram",
     "has": "lapwing.queries.asking",
+    "make_clinic": "lapwing.app.clinic.files",
     "mean": "lapwing.queries.asking",
     "median": "lapwing.queries.asking",
     "open": "lapwing.app.front",
@@ -151,6 +160,7 @@ __all__ = [
     "Date",
     "DiscreteGaussianMechanism",
     "ExponentialMechanism",
+    "Finding",
     "GaussianDP",
     "GaussianMechanism",
     "GaussianSparse",
@@ -179,6 +189,7 @@ __all__ = [
     "StableKeys",
     "StreamAnswer",
     "StreamNoise",
+    "StreamPreview",
     "Table",
     "Text",
     "TopChoice",
@@ -187,6 +198,7 @@ __all__ = [
     "advise",
     "age",
     "at_least",
+    "audit",
     "bins",
     "by_year",
     "col",
@@ -201,6 +213,7 @@ __all__ = [
     "gaussian_histogram",
     "geometric_histogram",
     "has",
+    "make_clinic",
     "mean",
     "median",
     "open",
@@ -215,6 +228,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("lapwing")
     if name not in _HOME:
         raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -7,12 +7,15 @@ nothing and keeps the charge. Noise is drawn once for a charge, never again.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, Self, Unpack
+from typing import Final, Protocol, Self, TypeAlias, Unpack
 
+from lapwing import streams
 from lapwing.accounting.filters.charge import OneShot
 from lapwing.answers.answer import CONFIDENCE, Answer, Asked
+from lapwing.answers.choosing import release_of
 from lapwing.answers.preview import Preview, Standing
-from lapwing.answers.releases import release_of
+from lapwing.answers.stream_preview import StreamPreview
+from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.wishes import Offer, Wish, wish
 from lapwing.engines.engine import Engine, unless_it_fails
 from lapwing.ledger.faults import reach
@@ -24,22 +27,18 @@ from lapwing.queries.catalogue import Population
 from lapwing.queries.planning import plan
 from lapwing.queries.questions import Question
 from lapwing.queries.sql import read_sql
-from lapwing.streams import QuestionStream, StreamTerms, fresh_name
+from lapwing.streams import QuestionStream, fresh_name, name_of_key
 from lapwing.vocabulary.errors import BadQuestionError, EngineError
-from lapwing.vocabulary.exact import Exact
+
+Put: TypeAlias = Question | Mapping[str, Question] | str
+"""How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.faults`)."""
 
 
-class Data(Protocol):
-    """Where the tables of a population are."""
-
-    def check(self) -> None:
-        """Refuse if the data cannot be reached, or is not what its version says. It is called before any charge."""
-
-    def engine(self, versions: Mapping[str, int]) -> Engine:
-        """Return an engine on these versions of the tables, or fail. It is called after the charge."""
+class Data(streams.Data, Protocol):
+    """Where the tables of a population are; `check` is called before any charge, `engine` after it."""
 
     def rehearsal(self) -> Engine:
         """Return an engine on made-up rows."""
@@ -74,19 +73,19 @@ class Session:
         self.population, self.ledger, self.analyst = population, ledger, analyst
         self._data, self._key, self._on_failure = data, key, on_failure
 
-    def preview(self, question: Question | str, **offer: Unpack[Offer]) -> Preview:
+    def preview(self, question: Put, **offer: Unpack[Offer]) -> Preview:
         """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
 
         Parameters
         ----------
-        question : a question, or a SELECT
+        question : a question, a SELECT, or questions by the names of their columns, which are charged as one
         offer : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all numbers may be at a
             `confidence=`, for the smallest price that gives it
         """
         asked = self._asked(question, wish(**offer))
         return Preview.of(asked, self.standing(), offer.get("confidence", CONFIDENCE))
 
-    def ask(self, question: Question | str, *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
+    def ask(self, question: Put, *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
         """Ask a question, and pay for it: `epsilon=`, `epsilon=` with `delta=`, `rho=` or `within=`, as in `preview`.
 
         The same question at the same price about the same data is answered as it was before, for free. So is the same
@@ -123,38 +122,42 @@ class Session:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
         return self.ask(asking.funnel(table, steps), key=key, **offer)
 
-    def rehearse(self, question: Question | str, **offer: Unpack[Offer]) -> Answer:
+    def rehearse(self, question: Put, **offer: Unpack[Offer]) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
         asked = self._asked(question, wish(**offer))
         engine = self._data.rehearsal()
         numbers = {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
+    def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
+        """Say what a stream would cost, how sure its verdicts would be, and what would be left. It is free.
+
+        The terms are those of `stream`. The margin is for `questions` verdicts, one if it is not said.
+        """
+        agreed = StreamTerms.of(self.population, **terms)
+        confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
+        return StreamPreview.of(agreed, self._standing(None), confidence, questions)
+
     def stream(
-        self,
-        *,
-        at_least: int,
-        yeses: int,
-        epsilon: Exact,
-        table: str | None = None,
-        name: str | None = None,
-        key: str | None = None,
+        self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]
     ) -> QuestionStream:
         """Open a stream of "at least so many?" questions that is paid per yes; use it in a `with`, or close it.
 
         Parameters
         ----------
-        at_least : the number of people that is asked for, where a question does not say another
-        yeses : after so many it halts
-        epsilon : what it costs when all of them are given
-        table : the table it asks about; may be left out where there is one table with a row a person
         name : what to call it, to go on with it in another process
         key : the idempotency key
+        terms : `at_least=`, the number of people that is asked for, where a question does not say another; `yeses=`,
+            after so many it halts; `table=`, which may be left out where there is one table with a row a person; and
+            `epsilon=`, what it costs when all yeses are given, or `within=` at a `confidence=`, for the smallest one at
+            which the verdicts of `questions=` (one, if not said) are right for counts that are so far away. With
+            `epsilon=` and `questions=` the threshold is placed for so many questions; more may be asked
         """
-        terms = StreamTerms.of(self.population, table=table, at_least=at_least, yeses=yeses, epsilon=epsilon)
+        agreed = StreamTerms.of(self.population, **terms)
         self._data.check()
-        stream = self._stream(fresh_name() if name is None else name)
-        return stream.opened(terms, self.analyst, fresh_name() if key is None else key)
+        given = fresh_name() if key is None else key
+        stream = self._stream(name_of_key(self.population.name, self.analyst, given) if name is None else name)
+        return stream.opened(agreed, self.analyst, given)
 
     def resume(self, name: str) -> QuestionStream:
         """Go on with a stream that was opened before, here or in another process."""
@@ -162,8 +165,7 @@ class Session:
 
     def standing(self) -> Standing:
         """Return what the account has left, for everybody and for this analyst."""
-        name = self.population.name
-        return Standing(account=self.ledger.account(name), allowance=self.ledger.allowance(name, self.analyst))
+        return self._standing(self.population.touched)
 
     def close(self) -> None:
         """Let go of the databases and of the ledger."""
@@ -176,9 +178,11 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _asked(self, question: Question | str, wanted: Wish) -> Asked:
+    def _asked(self, question: Put, wanted: Wish) -> Asked:
         if isinstance(question, str):
-            return self._priced(read_sql(question).questions, wanted)
+            question = read_sql(question).questions
+        if isinstance(question, Mapping):
+            return self._priced(question, wanted)
         return self._priced({"answer": question}, wanted)
 
     def _priced(self, questions: Mapping[str, Question], wanted: Wish) -> Asked:
@@ -188,7 +192,7 @@ class Session:
         except AttributeError:
             raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL") from None
         budget = self.ledger.account(self.population.name).budget
-        share = wanted.shared(len(plans))
+        share = wanted.shared(len(plans) or 1)
         return Asked(releases={name: release_of(one, share, budget) for name, one in plans.items()})
 
     def _told(self, asked: Asked, key: str | None) -> Answer:
@@ -201,7 +205,7 @@ class Session:
             key=fresh_name() if key is None else key,
             question=asked.text,
             tables=asked.tables,
-            charge=OneShot(event=asked.event),
+            charge=OneShot(event=asked.event, cells=self.population.touched),
         )
         charged = self.ledger.questions.charge(request)
         reach("ask.charged")
@@ -210,18 +214,17 @@ class Session:
         else:
             told, free = charged, True
         stored = json.loads(told.answer)
-        return Answer(
-            asked=asked, numbers=stored["released"], receipt=told.receipt, versions=stored["versions"], free=free
-        )
+        numbers = dict(zip(asked.releases, stored["released"], strict=True))  # columns may have other names than before
+        return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
 
     def _released(self, asked: Asked, charged: Charged) -> Released:
         """Read the data, add noise and commit; whatever goes wrong, the charge is kept and nothing is told."""
 
         def work() -> str:
             engine = self._data.engine(charged.versions)
-            exact = {name: one.read(engine) for name, one in asked.releases.items()}
+            exact = [one.read(engine) for one in asked.several()]
             reach("ask.read")
-            released = {name: one.release(exact[name]) for name, one in asked.releases.items()}
+            released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
             reach("ask.noised")
             return json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
 
@@ -233,6 +236,14 @@ class Session:
         told = self.ledger.questions.answer(charged.seq, answer)
         reach("ask.answered")
         return told
+
+    def _standing(self, cells: frozenset[str] | None) -> Standing:
+        """Return what some cells have left; streams are paid by all of them."""
+        account, own = (
+            self.ledger.account(self.population.name),
+            self.ledger.allowance(self.population.name, self.analyst),
+        )
+        return Standing(account=account.within(cells), allowance=own and own.within(cells))
 
     def _stream(self, name: str) -> QuestionStream:
         return QuestionStream(

@@ -8,39 +8,35 @@ The protocol of one question, which no path may shorten:
 
 A question that a dead process left in flight is decided again with the same seed: a crash can depend only on an answer
 that is given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs
-what a yes costs. Where the key or a seal is broken, the stream is closed at its full price. Fresh noise is never drawn.
+what a yes costs. Where the key or a seal is broken, or a value cannot be decided on, the stream is closed at its full
+price. Fresh noise is never drawn.
 
 Proof: proofs/stream_recovery.md
 """
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-from lapwing.accounting.filters.charge import Reservation
-from lapwing.answers.wishes import in_reason
+from lapwing.answers import verdicts
+from lapwing.answers.stream_terms import StreamTerms
+from lapwing.answers.verdicts import StreamAnswer
 from lapwing.engines.engine import Engine, unless_it_fails
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.canonical import digest
 from lapwing.ledger.faults import reach
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, Outcome, Status
 from lapwing.ledger.stream_records import Stream as Record
-from lapwing.mechanisms.sparse_vector.answers import Answer as Decided
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.mechanisms.sparse_vector.stream import Stream as Deciding
 from lapwing.noise.randomness import SYSTEM
 from lapwing.noise.sealed_source import SealedSource, fresh_seed, open_seed, seal_seed
 from lapwing.queries.asking import Where, at_least
-from lapwing.queries.catalogue import Population, Rows
+from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import AtLeast, Plan
 from lapwing.queries.planning import plan
 from lapwing.queries.reading_back import read_back
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     EngineError,
@@ -55,7 +51,6 @@ from lapwing.vocabulary.exact import Exact, whole
 STEPS: Final = ("stream.sealed", "stream.opened", "stream.intended", "stream.read", "stream.decided", "stream.told")
 """The fault points of a stream, in their order (see `lapwing.ledger.faults`)."""
 
-_MOST_YESES: Final = 10_000
 _PATIENCE: Final = 3
 """How often a question is put again when another process came first."""
 
@@ -68,101 +63,6 @@ class Data(Protocol):
 
     def engine(self, versions: Mapping[str, int]) -> Engine:
         """Return an engine on these versions of the tables, or fail."""
-
-
-class Verdict(Enum):
-    """What a stream says."""
-
-    BELOW = "below"
-    ABOVE = "above"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamAnswer:
-    """Whether there are, after noise, at least so many people.
-
-    Parameters
-    ----------
-    verdict : BELOW, or ABOVE
-    threshold : how many people were asked for
-    gap : on a yes, a noisy distance from the threshold. A yes was given for a large one, so it errs upwards
-    price : what this answer cost; a no costs nothing beyond the opening of the stream
-    question : which question of the stream it was, counting from 1
-    yeses_left : how many yeses the stream can still give
-    receipt : the proof that it is in the ledger
-    """
-
-    verdict: Verdict
-    threshold: int
-    gap: int | None
-    price: Fraction
-    question: int
-    yeses_left: int
-    receipt: Receipt
-
-    def __bool__(self) -> bool:
-        return self.verdict is Verdict.ABOVE
-
-    def __str__(self) -> str:
-        return "BELOW" if self.gap is None else f"ABOVE, by about {self.gap}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamTerms:
-    """What is agreed when a stream is opened, all of it public."""
-
-    table: str
-    at_least: int
-    yeses: int
-    epsilon: Fraction
-    adjacency: Adjacency
-    people: int
-
-    @staticmethod
-    def of(
-        population: Population, *, table: str | None, at_least: object, yeses: object, epsilon: object
-    ) -> "StreamTerms":
-        """Return the terms of a stream about `population`, or refuse them."""
-        return StreamTerms(
-            table=population.table(table or _only_table(population)).name,
-            at_least=whole("at_least", at_least, most=2**62),
-            yeses=whole("yeses", yeses, most=_MOST_YESES),
-            epsilon=in_reason("epsilon", epsilon),
-            adjacency=population.unit.adjacency,
-            people=population.unit.protects_groups_of,
-        )
-
-    @property
-    def mechanism(self) -> SparseVector:
-        """The sparse vector that decides."""
-        return SparseVector(
-            epsilon=self.epsilon,
-            yeses=self.yeses,
-            threshold=self.at_least,
-            moves=Movement.of_counts(self.adjacency, people=self.people),
-        )
-
-    def written(self) -> str:
-        """Return the terms as the ledger keeps them."""
-        return json.dumps(
-            {
-                "table": self.table,
-                "at_least": self.at_least,
-                "yeses": self.yeses,
-                "epsilon": str(self.epsilon),
-                "adjacency": self.adjacency.value,
-                "people": self.people,
-            },
-            sort_keys=True,
-        )
-
-    @staticmethod
-    def read(text: str) -> "StreamTerms":
-        """Return the terms that were written as `text`."""
-        written = json.loads(text)
-        return StreamTerms(
-            **{**written, "epsilon": Fraction(written["epsilon"]), "adjacency": Adjacency(written["adjacency"])}
-        )
 
 
 class QuestionStream:
@@ -188,8 +88,7 @@ class QuestionStream:
 
     def opened(self, terms: StreamTerms, analyst: str, key: str) -> Self:
         """Draw the noise of the threshold, seal it, and charge the stream with it."""
-        mechanism = terms.mechanism
-        sealed = mechanism.open(name=self.name).suspend(self._key)
+        sealed = terms.mechanism.open(name=self.name).suspend(self._key)
         reach("stream.sealed")
         self._ledger.streams.open(
             Opening(
@@ -197,12 +96,7 @@ class QuestionStream:
                 analyst=analyst,
                 key=key,
                 stream=self.name,
-                charge=Reservation(
-                    stream=self.name,
-                    opening=mechanism.threshold_epsilon,
-                    price=mechanism.yes_price,
-                    yeses=terms.yeses,
-                ),
+                charge=terms.reservation(self.name),
                 units=terms.yeses,
                 tables=frozenset(table.name for table in self._population.tables),
                 terms=terms.written(),
@@ -244,11 +138,19 @@ class QuestionStream:
 
     def chance_of_yes(self, people: int) -> float:
         """Return the probability of a yes if there were really so many people. It is free: no data is involved."""
-        return self.terms.mechanism.chance_of_yes(people)
+        return self.terms.chance_of_yes(people)
 
-    def margin(self, questions: int, confidence: Exact = "0.95") -> Fraction:
-        """Return how far from the threshold cohorts must be for so many questions to be all decided right."""
-        return self.terms.mechanism.margin(confidence, questions=questions)
+    def margin(self, questions: int = 1, confidence: Exact = "0.95") -> int:
+        """Return how far counts must be from the threshold for so many questions to be all decided right."""
+        return self.terms.margin(confidence, questions=questions)
+
+    def interval(self, answer: StreamAnswer, confidence: Exact = "0.95") -> Interval | None:
+        """Return where the count of a yes lies; None for a no. It is free.
+
+        All intervals of the stream hold at once with this probability, so that it does not matter which of them is
+        looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap.
+        """
+        return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
 
     def ask(self, where: Where, *, at_least: int | None = None, key: str | None = None) -> StreamAnswer:
         """Say, after noise, whether at least so many people have a row for which `where` is true.
@@ -335,13 +237,17 @@ class QuestionStream:
             self._lost(intent, deciding)
             raise
         reach("stream.read")
-        answer = deciding.ask(value, meaning.people, source=source)
+        try:
+            answer = unless_it_fails(lambda: deciding.ask(value, meaning.people, source=source), self._on_failure)
+        except EngineError:  # what failed on the value may depend on it, and has closed itself
+            self._ledger.streams.forfeit(self.name)
+            raise
         reach("stream.decided")
         decision = self._ledger.streams.decide(
             self.name,
             number=intent.number,
             outcome=Outcome.YES if answer else Outcome.NO,
-            answer=_written(answer),
+            answer=verdicts.written(answer),
             sealed=deciding.suspend(self._key),
         )
         reach("stream.told")
@@ -376,16 +282,7 @@ class QuestionStream:
     def _answer(self, decision: Decision) -> StreamAnswer:
         if decision.answer is None:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
-        told = json.loads(decision.answer)
-        return StreamAnswer(
-            verdict=Verdict(told["verdict"]),
-            threshold=told["threshold"],
-            gap=told["gap"],
-            price=Fraction(told["price"]),
-            question=decision.number,
-            yeses_left=self.yeses_left,
-            receipt=decision.receipt,
-        )
+        return verdicts.read(decision.answer, decision, self.yeses_left)
 
     def _label(self, number: int) -> str:
         return f"stream {self.name!r} question {number}"
@@ -396,15 +293,6 @@ def fresh_name() -> str:
     return SYSTEM.take(16).hex()
 
 
-def _written(answer: Decided) -> str:
-    verdict = Verdict.ABOVE if answer else Verdict.BELOW
-    gap = None if answer.gap is None else int(answer.gap)
-    told = {"verdict": verdict.value, "threshold": int(answer.threshold), "gap": gap, "price": str(answer.price)}
-    return json.dumps(told, sort_keys=True)
-
-
-def _only_table(population: Population) -> str:
-    tables = [table.name for table in population.tables if table.rows is Rows.ONE_A_PERSON]
-    if len(tables) != 1:
-        raise StreamError(f"which table the stream asks about is not clear; say table=, one of {', '.join(tables)}")
-    return tables[0]
+def name_of_key(population: str, analyst: str, key: object) -> str:
+    """Return the name of a stream that was given a key only, so that the same key opens the same stream again."""
+    return digest(["stream", population, analyst, str(key)])[:32]

@@ -141,5 +141,8 @@ def test_what_is_wrong_is_refused_with_its_line(tmp_path, old, new, line, said) 
 def test_a_folder_without_settings_says_so(tmp_path) -> None:
     with pytest.raises(SettingsError, match="is not there; create the workspace first"):
         read_settings(tmp_path)
-    with pytest.raises(SettingsError, match="no tables"):
-        settings(tmp_path, '[populations.c]\nperson_key = "p"\nbudget = { epsilon = 1 }\n[populations.c.tables]\n')
+
+
+def test_a_population_may_be_declared_before_its_tables(tmp_path) -> None:
+    declared = settings(tmp_path, '[populations.c]\nperson_key = "p"\nbudget = { epsilon = 1 }\n')
+    assert declared.declared().population.tables == ()

@@ -46,6 +46,7 @@ def ledger(place):
 
 
 class TestAccounts:
+    @pytest.mark.catalogue("P25")
     def test_what_is_charged_is_spent_exactly(self, ledger) -> None:
         for i in range(10):
             ask(ledger, f"k{i}", epsilon="0.1")
@@ -103,12 +104,15 @@ class TestAccounts:
         ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
         assert ledger.allowance("clinic", "ana").filters["everyone"].left == Fraction(1, 10)
 
+    @pytest.mark.catalogue("L19", "L20")
     def test_a_raised_cap_keeps_the_past_and_a_cap_below_it_is_refused(self, ledger) -> None:
         ask(ledger, "k1", epsilon="4/5")
-        ledger.custody.set_budget("clinic", PureDP(epsilon=Fraction(2)))
+        ledger.custody.set_budget("clinic", PureDP(epsilon=Fraction(2)), by="the board")
         assert ledger.account("clinic").filters["everyone"].left == Fraction(6, 5)
-        with pytest.raises(ParameterError, match="is not above"):
+        with pytest.raises(ParameterError, match=r"is not above .*suspend"):
             ledger.custody.set_budget("clinic", PureDP(epsilon=Fraction(1, 2)))
+        raised = [record for record in ledger.history("clinic") if record.get("change") == "budget"]
+        assert [record["by"] for record in raised] == ["the board"]
         ask(ledger, "k2", epsilon="6/5")
 
     def test_suspended_spending_stops_and_stored_answers_are_still_given(self, ledger) -> None:
@@ -132,12 +136,14 @@ class TestAccounts:
                 ledger.questions.charge(request("k4", charge=OneShot(event=gaussian)))
             verify(ledger)
 
+    @pytest.mark.catalogue("L17")
     def test_the_smallest_cost_is_counted_in_full(self, ledger) -> None:
         ask(ledger, "k1", epsilon="1e-30")
         ask(ledger, "k2", epsilon=1 - Fraction(1, 10**30))
         assert spent(ledger) == 1
 
     @pytest.mark.parametrize("jump", [-365, 365], ids=["a year back", "a year ahead"])
+    @pytest.mark.catalogue("L11")
     def test_a_clock_that_jumps_changes_no_order_and_no_budget(self, ledger, jump) -> None:
         ask(ledger, "k1", epsilon="1/2")
         jumped = datetime.now(UTC) + timedelta(days=jump)
@@ -199,6 +205,7 @@ class TestIdempotency:
             assert again.questions.charge(request("k1")) == first
         assert spent(ledger) == Fraction(1, 10)
 
+    @pytest.mark.catalogue("L24")
     def test_the_same_key_for_another_request_is_refused(self, ledger) -> None:
         ask(ledger, "k1")
         for changed in ({"epsilon": "1/5"}, {"question": "other"}, {"tables": frozenset({"visits"})}):
@@ -224,6 +231,7 @@ class TestIdempotency:
         with pytest.raises(RequestConflictError):
             ledger.questions.charge(request("k2", question="p"))
 
+    @pytest.mark.catalogue("L21")
     def test_a_new_data_version_is_a_new_question_and_resets_nothing(self, ledger) -> None:
         ask(ledger, "k1", question="q", epsilon="1/2")
         assert ledger.custody.advance_version("clinic", "patients") == 2
@@ -506,6 +514,7 @@ def _secrets(ledger) -> list:
 
 
 class TestRecovery:
+    @pytest.mark.catalogue("L25")
     def test_what_has_no_end_is_listed(self, place, ledger) -> None:
         charged = ledger.questions.charge(request("k1"))
         ask(ledger, "k2")
@@ -616,6 +625,7 @@ class TestExport:
 
 
 class TestSpeed:
+    @pytest.mark.catalogue("L18")
     def test_every_lookup_on_the_way_of_a_question_uses_an_index_on_what_it_looks_for(self, place) -> None:
         """No entry is read only to be passed over, so a charge takes as long in a large ledger as in a small one."""
         with place.clinic(epsilon=10) as ledger:

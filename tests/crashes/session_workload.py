@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from crashes.workload import Release
 from lapwing import streams
+from lapwing.answers.verdicts import StreamAnswer
 from lapwing.ledger.faults import VARIABLE
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.verify import verify
@@ -21,16 +21,22 @@ from lapwing.mechanisms.sparse_vector.stream import Stream as Deciding
 from lapwing.noise.randomness import SYSTEM
 from lapwing.queries.asking import count, mean
 from lapwing.vocabulary.errors import StreamError
-from session.clinic import FixedNumber, door, same_ledger, spent
+from ledger.clinic import Place
+from session.clinic import FixedNumber, door, population, spent
 
 PRICE = Fraction(1, 100)
 TERMS = {"at_least": 200, "yeses": 2, "epsilon": "1/10"}
 
 
-def ask_everything(pipe: Connection, folder: Path, fault: str, turn: str) -> None:
+def clinic(place: Place) -> None:
+    """Make the ledger of a clinic that can pay for all of it."""
+    place.clinic(epsilon=100, unit=population().unit).close()
+
+
+def ask_everything(pipe: Connection, place: Place, fault: str, turn: str) -> None:
     """Ask two questions and a whole stream, and die on the way."""
     os.environ[VARIABLE] = fault
-    with same_ledger(folder) as ledger:
+    with place.open() as ledger:
         clinic = door(ledger, FixedNumber(200))
         for number, question in enumerate((count("patients"), mean("patients", "age"))):
             key = f"{turn} {number}"
@@ -45,7 +51,7 @@ def ask_everything(pipe: Connection, folder: Path, fault: str, turn: str) -> Non
                 pipe.send(Release(f"s{turn} {number}", told(answer), answer.price + opening * (number == 0)))
 
 
-def ask_in(stream: streams.QuestionStream, number: int) -> streams.StreamAnswer | None:
+def ask_in(stream: streams.QuestionStream, number: int) -> StreamAnswer | None:
     """Ask one question of a stream; None once it has halted or closed."""
     try:
         return stream.ask(f"age = {number}", key=f"{stream.name} {number}")
@@ -53,7 +59,7 @@ def ask_in(stream: streams.QuestionStream, number: int) -> streams.StreamAnswer 
         return None
 
 
-def told(answer: streams.StreamAnswer) -> str:
+def told(answer: StreamAnswer) -> str:
     return f"{answer.verdict} {answer.gap}"
 
 
@@ -65,11 +71,16 @@ def recover(ledger: Ledger) -> None:
         door(ledger, FixedNumber(200)).resume(intent.stream)
 
 
-def check(ledger: Ledger, releases: dict[str, Release]) -> None:
-    """Charged is at least released, and each key still leads to what was told under it, or to nothing."""
-    verify(ledger)
+def check_charges(ledger: Ledger, releases: dict[str, Release]) -> None:
+    """Charged is at least released."""
     released = sum((release.cost for release in releases.values()), Fraction(0))
     assert spent(ledger) >= released, f"{released} was released and {spent(ledger)} charged"
+
+
+def check(ledger: Ledger, releases: dict[str, Release]) -> None:
+    """The ledger is sound, and each key leads to what was told under it, for nothing."""
+    verify(ledger)
+    check_charges(ledger, releases)
     clinic = door(ledger, FixedNumber(200))
     before = ledger.account("clinic")
     for key, release in releases.items():
@@ -85,7 +96,7 @@ def check(ledger: Ledger, releases: dict[str, Release]) -> None:
     assert ledger.account("clinic") == before, "asking again was charged"
 
 
-def die_after_deciding(pipe: Connection, folder: Path, people: int, stream: str, deadly: str) -> None:
+def die_after_deciding(pipe: Connection, place: Place, people: int, stream: str, deadly: str) -> None:
     """Ask one question at the threshold; tell the adversary what was decided, and die if it likes the decision."""
     ask = Deciding.ask
 
@@ -97,7 +108,7 @@ def die_after_deciding(pipe: Connection, folder: Path, people: int, stream: str,
         return answer
 
     Deciding.ask = ask_and_die  # type: ignore[method-assign]
-    with same_ledger(folder) as ledger:
+    with place.open() as ledger:
         door(ledger, FixedNumber(people)).resume(stream).ask("age = 1", key=f"{stream} 1")
 
 

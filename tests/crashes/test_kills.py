@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from crashes.plan import BACK_ENDS, LEDGER_ACTS, PHASES
 from crashes.workload import (
     History,
     answer_first_and_charge_later,
@@ -15,7 +16,6 @@ from crashes.workload import (
     recover,
     told,
 )
-from lapwing.ledger.faults import ACTS
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import LedgerSchemaError, LedgerUnwritableError
 from ledger.clinic import Place
@@ -23,18 +23,18 @@ from ledger.clinic import Place
 KILLED = -9
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=BACK_ENDS)
 def place(request) -> Place:
     return Place.chosen(request.param, request)
 
 
-@pytest.mark.parametrize("point", ["begun", "written", "committed"])
+@pytest.mark.catalogue("L2")
+@pytest.mark.parametrize("point", PHASES)
 def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
-    """Thirteen acts, killed one after the other on one ledger, with the history of all of them."""
-    acts = [act for act in ACTS if act not in {"create", "migrate"}]
+    """Every act, killed one after the other on one ledger, with the history of all of them."""
     history = History()
     place.clinic(epsilon=100).close()
-    for turn, act in enumerate(acts):
+    for turn, act in enumerate(LEDGER_ACTS):
         with child(do_everything, place, f"{act}.{point}:kill", f"{turn}") as (process, pipe):
             history.hear(told(pipe))
             process.join()
@@ -45,6 +45,7 @@ def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
     assert len(history.releases) == 6 * 2 + 2 * 4  # of the acts that come after the first answer
 
 
+@pytest.mark.catalogue("L2")
 def test_kills_at_any_moment(place) -> None:
     history = History()
     place.clinic(epsilon=1000).close()
@@ -88,7 +89,7 @@ def test_the_checker_catches_a_second_draw(place) -> None:
             history.hear(iter(releases))
 
 
-@pytest.mark.parametrize("point", ["begun", "written", "committed"])
+@pytest.mark.parametrize("point", PHASES)
 def test_a_kill_while_a_ledger_is_brought_forward_leaves_an_old_or_a_new_one(place, point) -> None:
     place.clinic().close()
     with child(migrate, place, f"migrate.{point}:kill") as (process, _):

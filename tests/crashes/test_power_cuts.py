@@ -13,7 +13,7 @@ from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerRolledBackError, LedgerUnwritableError
 from ledger.clinic import SEED, Place, ask, opening
 
-CUTS = 60
+CUTS = 150
 
 
 @pytest.fixture
@@ -62,6 +62,7 @@ def one_cut(before, folder, seed: int, wrap=lambda connection: connection) -> tu
     return receipts, disk, Place.in_file(after / "ledger.db")
 
 
+@pytest.mark.catalogue("L3")
 def test_no_acknowledged_charge_is_lost_when_the_power_is_cut(before, quick_path) -> None:
     promised = lost_writes = 0
     for seed in range(CUTS):

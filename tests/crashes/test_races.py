@@ -1,94 +1,31 @@
 """Many processes, one budget: exactly the cap is spent, whoever is fastest."""
 
 from fractions import Fraction
-from itertools import count
 
 import pytest
 
-from crashes.workload import FORK, child
-from lapwing.ledger.questions import Charged
-from lapwing.ledger.stream_records import Outcome
+from crashes.plan import BACK_ENDS
+from crashes.racers import (
+    ask_the_same,
+    ask_the_stream,
+    race,
+    share_a_stream,
+    spend_all,
+    spend_all_at_the_door,
+    take_the_last_unit,
+)
 from lapwing.ledger.verify import verify
-from lapwing.vocabulary.errors import BudgetExceededError, LapwingError, UnansweredError
-from ledger.clinic import SEED, Place, ask, opening, request, reserved, spent
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import Place, ask, opening, reserved, spent
+from session.clinic import FixedNumber, door, population
 
-RACERS = 8
 
-
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=BACK_ENDS)
 def place(request) -> Place:
     return Place.chosen(request.param, request)
 
 
-def race(act, place: Place, *arguments) -> list:
-    """Start `act` in eight processes at once and return what each of them sent."""
-    start = FORK.Barrier(RACERS)
-    racers = [child(act, place, start, number, *arguments) for number in range(RACERS)]
-    pipes = [racer.__enter__()[1] for racer in racers]
-    try:
-        return [pipe.recv() for pipe in pipes]
-    finally:
-        for racer in racers:
-            racer.__exit__(None, None, None)
-
-
-def spend_all(pipe, place: Place, start, number: int) -> None:
-    admitted = 0
-    with place.open() as ledger:
-        start.wait(60)
-        try:
-            for turn in count():
-                ask(ledger, f"{number} {turn}", analyst=f"analyst {number % 2}", epsilon="1/20")
-                admitted += 1
-        except BudgetExceededError:
-            pipe.send(admitted)
-
-
-def take_the_last_unit(pipe, place: Place, start, number: int) -> None:
-    with place.open() as ledger:
-        start.wait(60)
-        try:
-            ledger.questions.charge(request(f"{number}", epsilon="1/10"))
-        except BudgetExceededError:
-            pipe.send("refused")
-        else:
-            pipe.send("charged")
-
-
-def ask_the_same(pipe, place: Place, start, number: int) -> None:
-    del number
-    with place.open() as ledger:
-        start.wait(60)
-        try:
-            charged = ledger.questions.charge(request("the same key"))
-        except UnansweredError:
-            pipe.send("somebody else is on it")
-        else:
-            assert isinstance(charged, Charged)
-            pipe.send("charged")
-
-
-def ask_the_stream(pipe, place: Place, start, number: int) -> None:
-    """Ask and decide as fast as possible; whoever is too late tries again."""
-    told = 0
-    with place.open() as ledger:
-        start.wait(60)
-        for turn in range(200):
-            stream = ledger.streams.stream("s")
-            try:
-                asked = stream.asked + 1
-                ledger.streams.intend(
-                    "s", number=asked, key=f"{number} {turn}", question=f"{number} {turn}", sealed=SEED
-                )
-                decided = ledger.streams.decide("s", number=asked, outcome=Outcome.YES, answer="yes")
-            except LapwingError as error:
-                if "all the" in str(error):
-                    break
-                continue
-            told += decided.outcome is Outcome.YES
-    pipe.send(told)
-
-
+@pytest.mark.catalogue("L1")
 def test_eight_processes_spend_exactly_the_cap(place) -> None:
     """Under two names, so that colluding analysts are among them."""
     place.clinic().close()
@@ -120,4 +57,28 @@ def test_a_stream_gives_no_more_yeses_than_it_was_opened_for(place) -> None:
     assert sum(race(ask_the_stream, place)) == 6
     with place.open() as ledger:
         assert (spent(ledger), reserved(ledger)) == (Fraction(7, 10), 0)
+        verify(ledger)
+
+
+def test_eight_sessions_of_two_colluding_analysts_spend_exactly_the_cap(place) -> None:
+    """Each of the two may spend three quarters; together they get no more than the cap, and all of it."""
+    with place.clinic(unit=population().unit) as ledger:
+        for number in range(2):
+            ledger.custody.set_allowance("clinic", f"analyst {number}", PureDP(epsilon=Fraction(3, 4)))
+    told = race(spend_all_at_the_door, place)
+    assert sum(told) == 1
+    assert max(sum(told[0::2]), sum(told[1::2])) <= Fraction(3, 4)
+    with place.open() as ledger:
+        assert spent(ledger) == 1
+        assert ledger.questions.unsettled() == []
+        verify(ledger)
+
+
+def test_one_stream_in_eight_processes_gives_its_yeses_once(place) -> None:
+    """Each yes is told to the one who asked, in whichever process; a busy stream is asked again."""
+    with place.clinic(unit=population().unit) as ledger:
+        door(ledger, FixedNumber(10_000)).stream(at_least=200, yeses=5, epsilon=1, name="s")
+    assert sum(race(share_a_stream, place)) == 5
+    with place.open() as ledger:
+        assert (spent(ledger), reserved(ledger)) == (1, 0)
         verify(ledger)

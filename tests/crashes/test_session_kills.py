@@ -1,82 +1,108 @@
 """kill -9 at every step of a question and of a stream; and an adversary that kills by what was just decided."""
 
+import ast
 from pathlib import Path
 
 import pytest
 
+import lapwing
+from crashes.plan import BACK_ENDS, REACHED, SESSION_POINTS, TURNS, planned_kills
 from crashes.session_workload import (
     TERMS,
     ask_everything,
     check,
+    check_charges,
+    clinic,
     decision,
     die_after_deciding,
     fresh_noise_on_recovery,
     recover,
 )
 from crashes.workload import Release, child, told
-from lapwing import session, streams
-from lapwing.vocabulary.guarantee import PureDP
-from session.clinic import FixedNumber, door, new_ledger, same_ledger
+from ledger.clinic import Place
+from session.clinic import FixedNumber, door
 
 KILLED = -9
-ACTS = ("charge", "answer", "open", "intend", "decide", "close")
-POINTS = (
-    *(f"{act}.{point}" for act in ACTS for point in ("begun", "written", "committed")),
-    *session.STEPS,
-    *streams.STEPS,
+
+
+@pytest.fixture(params=BACK_ENDS)
+def place(request) -> Place:
+    return Place.chosen(request.param, request)
+
+
+def test_at_least_two_hundred_processes_are_killed() -> None:
+    assert planned_kills() >= 200
+
+
+def test_every_fault_point_of_the_door_is_in_the_plan() -> None:
+    source = Path(lapwing.__file__).parent
+    named = {
+        call.args[0].value
+        for file in (source / "session.py", source / "streams.py")
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "reach"
+    }
+    assert named == {point for point in SESSION_POINTS if point.startswith(("ask.", "stream."))}
+    assert len(named) == 11
+
+
+@pytest.mark.parametrize(
+    ("kind", "turn"), [(kind, turn) for kind, turns in TURNS.items() for turn in range(1, turns + 1)]
 )
-TURNS = 4
-"""Four kills at each of the 29 points: the first, second, ... time that it is reached, or as often as it is."""
-
-
-@pytest.mark.parametrize("turn", range(1, TURNS + 1))
-def test_whatever_was_told_before_a_kill_was_charged(quick_path, turn) -> None:
+def test_whatever_was_told_before_a_kill_was_charged(request, kind, turn) -> None:
+    place = Place.chosen(kind, request)
     releases: dict[str, Release] = {}
-    new_ledger(quick_path, PureDP(epsilon=100)).close()
+    clinic(place)
     kills = 0
-    for number, point in enumerate(POINTS):
+    for number, point in enumerate(SESSION_POINTS):
         again = 1 + (turn - 1) % REACHED.get(point.partition(".")[0], 1)
-        with child(ask_everything, quick_path, f"{point}:kill:{again}", f"{number}") as (process, pipe):
+        with child(ask_everything, place, f"{point}:kill:{again}", f"{number}") as (process, pipe):
             for release in told(pipe):
                 assert releases.setdefault(release.key, release).told == release.told, release
             process.join()
             kills += process.exitcode == KILLED
-        with same_ledger(quick_path) as ledger:
+        with place.open() as ledger:
             recover(ledger)
-            check(ledger, releases)
-    assert kills == len(POINTS) == 29
+            check_charges(ledger, releases)
+    with place.open() as ledger:
+        check(ledger, releases)
+    assert kills == len(SESSION_POINTS) == 29
     assert len(releases) >= 20
 
 
-REACHED = {"ask": 2, "charge": 2, "answer": 2}
-"""How often a step is surely reached: a stream may halt at its second question."""
-
-
-def fates(folder: Path, deadly: str, *, people: int, times: int) -> list[set[str]]:
-    """For each of some streams: what was decided before the kill, and what the ledger says after the recovery."""
+def fates(place: Place, deadly: str, *, people: int, times: int, kills: int = 1) -> list[set[str]]:
+    """For each of some streams: what was decided before each kill, and what the ledger says after the recovery."""
     seen = []
     for number in range(times):
         name = f"{deadly} {number}"
-        with same_ledger(folder) as ledger:
+        with place.open() as ledger:
             door(ledger, FixedNumber(people)).stream(**TERMS, name=name)
-        with child(die_after_deciding, folder, people, name, deadly) as (process, pipe):
-            decisions = set(told(pipe))
-            process.join()
-        with same_ledger(folder) as ledger:
+        decisions = set()
+        for _ in range(kills):
+            with child(die_after_deciding, place, people, name, deadly) as (process, pipe):
+                decisions |= set(told(pipe))
+                process.join()
+        with place.open() as ledger:
             stands = door(ledger, FixedNumber(people)).resume(name).ask("age = 1", key=f"{name} 1")
             decisions.add(decision(bool(stands), stands.gap))
         seen.append(decisions)
     return seen
 
 
-@pytest.mark.parametrize("deadly", ["yes", "no", "always"])
-def test_an_adversary_that_kills_by_the_decision_never_sees_two(quick_path, deadly) -> None:
-    new_ledger(quick_path, PureDP(epsilon=100)).close()
-    assert [len(decisions) for decisions in fates(quick_path, deadly, people=200, times=25)] == [1] * 25
+@pytest.mark.parametrize("deadly", ["yes", "no"])
+def test_an_adversary_that_kills_by_the_decision_never_sees_two(place, deadly) -> None:
+    clinic(place)
+    assert [len(decisions) for decisions in fates(place, deadly, people=200, times=12)] == [1] * 12
 
 
-def test_the_adversary_sees_two_where_noise_is_drawn_afresh(quick_path) -> None:
+def test_an_adversary_that_kills_the_recovery_too_never_sees_two(place) -> None:
+    """The process dies after its decision, and so do the two that come to settle it."""
+    clinic(place)
+    assert [len(decisions) for decisions in fates(place, "always", people=200, times=8, kills=3)] == [1] * 8
+
+
+def test_the_adversary_sees_two_where_noise_is_drawn_afresh(place) -> None:
     """The broken variant. Two gaps of yeses are equal once in sixty times, so six times in a row at 1e-10."""
-    new_ledger(quick_path, PureDP(epsilon=100)).close()
+    clinic(place)
     with fresh_noise_on_recovery():
-        assert max(len(decisions) for decisions in fates(quick_path, "always", people=1000, times=6)) == 2
+        assert max(len(decisions) for decisions in fates(place, "always", people=1000, times=6)) == 2

@@ -24,7 +24,9 @@ from ledger.clinic import SEED, Place, opening, request, spent
 
 PRICE = Fraction(1, 100)
 FORK = multiprocessing.get_context("forkserver")
-FORK.set_forkserver_preload(["pytest", "lapwing.ledger.verify", "lapwing.ledger.postgres", "lapwing.session"])  # slow
+FORK.set_forkserver_preload(
+    ["pytest", "lapwing.ledger.verify", "lapwing.ledger.postgres", "lapwing.session", "sqlglot.dialects.duckdb"]
+)  # slow
 
 
 @dataclass(frozen=True)

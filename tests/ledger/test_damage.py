@@ -76,12 +76,14 @@ def forge(path, records: list[dict]) -> None:
 
 
 class TestRows:
+    @pytest.mark.catalogue("L9")
     def test_an_edited_entry_is_named(self, file) -> None:
         edit(file, """update entries set body = replace(body, '"answer":"42"', '"answer":"43"') where seq = 6;""")
         with pytest.raises(LedgerDamagedError, match="entry 6 of the ledger is not what was written") as refused:
             Place.in_file(file).open()
         assert refused.value.seq == 6
 
+    @pytest.mark.catalogue("L9")
     def test_a_deleted_entry_is_named(self, file) -> None:
         edit(file, "delete from entries where seq = 8;")
         with pytest.raises(LedgerDamagedError, match="entry 8 of the ledger is missing") as refused:
@@ -95,6 +97,7 @@ class TestRows:
             Place.in_file(file).open()
         assert refused.value.seq == last - 2
 
+    @pytest.mark.catalogue("L9")
     def test_an_inserted_entry_is_named(self, file) -> None:
         last = entries(file)[-1].seq
         edit(file, "insert into entries (body, hash) values ('{}', x'00');")
@@ -119,6 +122,7 @@ class TestRows:
                     connection.execute(statement)
 
     @pytest.mark.parametrize("cost", ["nan", "-1", "0", "abc"])
+    @pytest.mark.catalogue("L16")
     def test_a_cost_that_is_no_number_finds_no_place(self, file, cost) -> None:
         """A cost is text inside an entry; an entry that is not in the chain is never read."""
         record = {**entries(file)[4].record, "seq": 22}
@@ -136,6 +140,7 @@ class TestFiles:
             Place.in_file(quick_path / "ledger.db").open()
         assert list(quick_path.iterdir()) == []
 
+    @pytest.mark.catalogue("L6")
     def test_an_empty_file_is_no_ledger(self, quick_path) -> None:
         (quick_path / "ledger.db").touch()
         with pytest.raises(LedgerDamagedError, match="is empty"):
@@ -147,11 +152,13 @@ class TestFiles:
             Place.in_file(quick_path / "ledger.db").open()
 
     @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+    @pytest.mark.catalogue("L6")
     def test_a_truncated_file_is_refused(self, file, share) -> None:
         os.truncate(file, int(file.stat().st_size * share))
         with pytest.raises(LedgerDamagedError):
             Place.in_file(file).open()
 
+    @pytest.mark.catalogue("L6")
     def test_no_flipped_byte_goes_unnoticed_where_it_would_matter(self, file) -> None:
         """Flip bytes all over the file: it is refused, or nothing that the ledger says has changed."""
         good = file.read_bytes()
@@ -178,6 +185,7 @@ class TestFiles:
 
 
 class TestBackups:
+    @pytest.mark.catalogue("L7")
     def test_a_restored_backup_is_refused_by_anyone_who_holds_a_newer_receipt(self, file, quick_path) -> None:
         backup = quick_path / "backup.db"
         shutil.copy(file, backup)
@@ -187,6 +195,7 @@ class TestBackups:
         with pytest.raises(LedgerRolledBackError, match="older than a receipt"):
             Place.in_file(file).open(receipts=[receipt])
 
+    @pytest.mark.catalogue("L8")
     def test_a_restored_backup_that_was_written_on_is_refused_too(self, file, quick_path) -> None:
         backup = quick_path / "backup.db"
         shutil.copy(file, backup)

@@ -15,6 +15,7 @@ from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     LedgerDurabilityError,
     LedgerInDoubtError,
+    LedgerRolledBackError,
     LedgerSchemaError,
     LedgerUnwritableError,
     ParameterError,
@@ -29,6 +30,7 @@ def place(database) -> Place:
 
 
 class TestSettings:
+    @pytest.mark.catalogue("L14")
     def test_a_server_that_forgets_acknowledged_commits_is_refused(self, postgres) -> None:
         with postgres.database() as dsn:
             Place.in_postgres(dsn).clinic().close()
@@ -46,6 +48,7 @@ class TestSettings:
                     postgres.stop()
                     postgres.start()
 
+    @pytest.mark.catalogue("L14")
     def test_commits_wait_for_the_disk_even_where_the_default_is_not_to(self, place, database) -> None:
         with psycopg.connect(database, autocommit=True) as admin:
             admin.execute(sql.SQL("alter database {} set synchronous_commit = off").format(_name(database)))
@@ -86,6 +89,7 @@ class TestSchema:
             ask(one, epsilon="1/2")
             assert (spent(one), spent(two)) == (Fraction(1, 2), 0)
 
+    @pytest.mark.catalogue("L22")
     def test_a_newer_ledger_is_refused(self, place, database) -> None:
         place.clinic().close()
         with psycopg.connect(database) as admin:
@@ -109,6 +113,7 @@ class TestSchema:
                 with pytest.raises(psycopg.errors.RaiseException, match="never changed"):
                     admin.execute("set search_path = lapwing;" + statement)
 
+    @pytest.mark.catalogue("L9")
     def test_an_edited_entry_is_named(self, place, database) -> None:
         with place.clinic() as ledger:
             ask(ledger)
@@ -119,6 +124,49 @@ class TestSchema:
         with pytest.raises(LedgerDamagedError) as found:
             place.open()
         assert found.value.seq == 5
+
+    @pytest.mark.catalogue("L9")
+    def test_a_deleted_and_an_inserted_entry_are_named(self, place, database) -> None:
+        with place.clinic() as ledger:
+            ask(ledger)
+        behind_its_back(database, "insert into entries (seq, body, hash) values (6, '{}', '\\x00')")
+        with pytest.raises(LedgerDamagedError, match="added by hand") as found:
+            place.open()
+        assert found.value.seq == 6
+        behind_its_back(database, "delete from entries where seq in (4, 6)")
+        with pytest.raises(LedgerDamagedError, match="entry 4 of the ledger is missing") as found:
+            place.open()
+        assert found.value.seq == 4
+
+    @pytest.mark.catalogue("L16")
+    @pytest.mark.parametrize("cost", ["NaN", '"nan"', '"-1/1"', '"0/1"', '"abc"', "1.5"])
+    def test_a_cost_that_is_no_number_finds_no_place(self, place, database, cost) -> None:
+        """What is no JSON the server refuses by itself; the rest is not in the chain."""
+        with place.clinic() as ledger:
+            ask(ledger)
+        body = f'{{"kind":"charge","population":"clinic","account":{{"after":{cost}}}}}'
+        try:
+            behind_its_back(database, "insert into entries (seq, body, hash) values (6, %s, '\\x00')", body)
+        except psycopg.errors.InvalidTextRepresentation:
+            assert cost == "NaN"
+        else:
+            with pytest.raises(LedgerDamagedError, match="added by hand"):
+                place.open()
+
+    @pytest.mark.catalogue("L7", "L8")
+    def test_a_restored_backup_is_refused_and_so_is_one_that_was_written_on(self, place, database) -> None:
+        with place.clinic() as ledger:
+            old = ask(ledger, "before the backup").receipt
+            receipt = ask(ledger, "after the backup").receipt
+        behind_its_back(database, "delete from entries where seq > %s", old.seq)
+        behind_its_back(database, "update ledger set seq = %s, hash = decode(%s, 'hex')", old.seq, old.hash)
+        with pytest.raises(LedgerRolledBackError, match="older than a receipt"):
+            place.open(receipts=[receipt])
+        with place.open(receipts=[old]) as ledger:
+            for number in range(3):
+                ask(ledger, f"other {number}", epsilon="1/100")
+        with pytest.raises(LedgerRolledBackError, match="another past"):
+            place.open(receipts=[receipt])
 
     def test_a_dropped_table_is_damage(self, place, database) -> None:
         with place.clinic() as ledger:
@@ -147,6 +195,7 @@ class TestConnections:
             with pytest.raises(LedgerUnwritableError, match="cannot be used"):
                 act()
 
+    @pytest.mark.catalogue("L5")
     def test_a_user_who_may_only_read_charges_nothing(self, place, database, postgres) -> None:
         place.clinic().close()
         with psycopg.connect(database, autocommit=True) as admin:
@@ -165,6 +214,15 @@ class TestConnections:
                 admin.execute("drop owned by reader")
                 admin.execute("drop role reader")
 
+    @pytest.mark.catalogue("L5")
+    def test_a_database_that_was_made_read_only_charges_nothing(self, place, database) -> None:
+        place.clinic().close()
+        with psycopg.connect(database, autocommit=True) as admin:
+            admin.execute(sql.SQL("alter database {} set default_transaction_read_only = on").format(_name(database)))
+        with place.open() as ledger, pytest.raises(LedgerUnwritableError, match=r"read-only.*nothing was charged"):
+            ledger.questions.charge(request("k1"))
+
+    @pytest.mark.catalogue("L4")
     def test_a_full_disk_of_the_server_charges_nothing(self, place, monkeypatch) -> None:
         with place.clinic() as ledger:
             with monkeypatch.context() as full:
@@ -212,6 +270,7 @@ class TestConnections:
             assert verify(ledger).entries == 3
 
     @pytest.mark.parametrize("landed", [True, False], ids=["it landed", "it did not"])
+    @pytest.mark.catalogue("L15")
     def test_a_connection_lost_at_the_commit_is_in_doubt_and_the_key_finds_out(self, place, landed) -> None:
         with place.clinic() as ledger:
             _breaks_at_the_next_commit(ledger, landed=landed)
@@ -251,6 +310,7 @@ class TestConnections:
             assert overtaken == [4]
             assert spent(ledger) == Fraction(19, 20)
 
+    @pytest.mark.catalogue("L12")
     def test_a_lock_that_is_held_too_long_is_reported(self, database) -> None:
         with Place.in_postgres(database, patience=0.1).clinic() as ledger:
             with psycopg.connect(database) as other:
@@ -260,6 +320,7 @@ class TestConnections:
                 other.rollback()
             ask(ledger)
 
+    @pytest.mark.catalogue("L3")
     def test_no_acknowledged_charge_is_lost_in_a_crash_of_the_server(self, place, postgres) -> None:
         with place.clinic(epsilon=100) as ledger:
             told = [ask(ledger, f"k{i}").receipt for i in range(30)]
@@ -298,6 +359,15 @@ class DeafConnection:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def behind_its_back(database: str, statement: str, *values) -> None:
+    """Change the database as someone who owns it can."""
+    with psycopg.connect(database) as admin:
+        admin.execute("set search_path = lapwing")
+        admin.execute("alter table entries disable trigger all")
+        admin.execute(statement, values)
+        admin.execute("alter table entries enable trigger all")
 
 
 def _terminate(place: Place, ledger) -> None:

@@ -6,6 +6,7 @@ import sys
 import textwrap
 from contextlib import closing
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -71,6 +72,7 @@ class TestSettings:
         assert shown == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "fullfsync": 1}
 
     @pytest.mark.parametrize("setting", ["journal_mode = wal", "synchronous = full", "secure_delete = on"])
+    @pytest.mark.catalogue("L12", "L13")
     def test_a_setting_that_does_not_take_is_refused(self, path, setting) -> None:
         Place.in_file(path).clinic().close()
         with closing(sqlite3.connect(path)) as connection:
@@ -100,6 +102,7 @@ class TestSchema:
             Place.in_file(path).open()
         assert path.read_bytes() == before
 
+    @pytest.mark.catalogue("L22")
     def test_a_newer_ledger_is_refused(self, path) -> None:
         Place.in_file(path).clinic().close()
         with closing(sqlite3.connect(path)) as connection, connection:
@@ -140,6 +143,7 @@ class TestSchema:
 
 
 class TestTrouble:
+    @pytest.mark.catalogue("L12")
     def test_a_lock_that_is_held_too_long_is_reported_and_nothing_is_charged(self, path) -> None:
         with Place.in_file(path, patience=0.05).clinic() as ledger:
             with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -148,6 +152,41 @@ class TestTrouble:
                     ledger.questions.charge(request())
             ask(ledger)
 
+    @pytest.mark.catalogue("L4")
+    def test_a_file_that_may_not_grow_charges_nothing_that_is_not_kept(self, path) -> None:
+        """The limit is the operating system's: it is the log of the database that hits it, at any write."""
+        with Place.in_file(path).clinic(epsilon=100) as ledger:
+            ask(ledger, "before")
+        code = """
+            import resource, signal, sys
+            from pathlib import Path
+            from ledger.clinic import Place, ask
+            from lapwing.vocabulary.errors import LedgerInDoubtError, LedgerUnwritableError
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            with Place.in_file(Path(sys.argv[1])).open() as ledger:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+                for number in range(100):
+                    try:
+                        ask(ledger, f"{sys.argv[2]} {number}")
+                    except (LedgerUnwritableError, LedgerInDoubtError) as refused:
+                        print(number, type(refused).__name__)
+                        break
+                resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+                ask(ledger, f"{sys.argv[2]} afterwards")
+        """
+        for room in (110_000, 151_234):
+            run = [sys.executable, "-c", textwrap.dedent(code), str(path), str(room)]
+            tests = str(Path(__file__).parents[1])
+            shown = subprocess.run(run, check=True, capture_output=True, text=True, env={"PYTHONPATH": tests})
+            told, refused = shown.stdout.split()
+            assert 0 < int(told) < 100, shown.stdout
+            assert refused in {"LedgerUnwritableError", "LedgerInDoubtError"}
+            with Place.in_file(path).open() as ledger:
+                verify(ledger)
+                answered = [record for record in ledger.history("clinic") if record["kind"] == "answer"]
+                assert len(answered) > int(told)
+
+    @pytest.mark.catalogue("L4")
     def test_a_full_disk_refuses_the_charge_and_recovers_when_there_is_space(self, path) -> None:
         with Place.in_file(path).clinic() as ledger:
             writer = ledger.store._writer.open()
@@ -162,6 +201,7 @@ class TestTrouble:
             verify(ledger)
 
     @pytest.mark.parametrize("landed", [True, False], ids=["it landed", "it did not"])
+    @pytest.mark.catalogue("L15")
     def test_a_commit_that_fails_is_in_doubt_and_the_key_finds_out(self, path, landed) -> None:
         Place.in_file(path).clinic().close()
         disk = FailingDisk(landed=landed)
@@ -206,6 +246,7 @@ class TestTrouble:
         with pytest.raises(LedgerUnwritableError, match="No such file or directory"):
             Place.in_file(path.parent / "nowhere" / "ledger.db").create()
 
+    @pytest.mark.catalogue("L5")
     def test_a_read_only_file_or_folder_is_refused_at_the_door(self, path) -> None:
         """Run as an ordinary user: root may write anything."""
         Place.in_file(path).clinic().close()

@@ -239,13 +239,30 @@ def test_a_plan_is_explained_in_plain_english() -> None:
 
 
 EXPLAINED = """\
-Asked: the mean, and with it the number of rows, in visits where day is at least 2020-01-01 and the person has no row \
-in codes where (code is 7), grouped by the 3 declared values of kind.
+Asked: the mean of cost, and with it the number of rows, in visits where day is at least 2020-01-01 and the person has \
+no row in codes where (code is 7), grouped by the 3 declared values of kind.
 Bounded: at most 3 rows of a person count in each of at most 2 groups; a public rule picks which.
 One person moves it by at most 6300 in all (L1), 3150 in one number, and 19845000 in the sum of squares (L2 squared): \
 at most 3 rows count for a person in each of at most 2 cells, and a row adds at most 1050 grid steps; one person is \
 added or removed.
 It is released with whole-number noise on every number: discrete Laplace or Gaussian."""
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        (ask.total("visits", "cost", max_rows=3), "the total of cost, in steps of"),
+        (ask.variance("visits", "cost", max_rows=3), "the variance of cost, and"),
+        (ask.correlation("patients", "age", "bmi"), "the correlation of age and bmi, and"),
+        (ask.median("patients", "age"), "the quantiles of age at 1/2,"),
+        (ask.mean("visits", "cost + nights", max_rows=3), "the mean of a value of cost and nights, and"),
+        (ask.total("visits", "cost * nights", max_rows=3), "the total of a value of cost and nights,"),
+        (ask.mean("patients", "2 * age"), "the mean of a value of age, and"),
+    ],
+    ids=["total", "variance", "correlation", "median", "a sum", "a product", "a multiple"],
+)
+def test_an_explanation_names_what_is_measured(question, asked) -> None:
+    assert explain(plan(question, CLINIC)).startswith(f"Asked: {asked}")
 
 
 @settings(max_examples=60)

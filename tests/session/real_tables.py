@@ -43,8 +43,10 @@ class Tables:
 
     on_read: Callable[[], None] = lambda: None
     people: int = PEOPLE
+    sources: Mapping[str, pa.Table] | None = None
     population: Population = field(default_factory=population)
     _engines: list[DuckDB] = field(default_factory=list)
+    _rehearsals: list[DuckDB] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         OPENED.append(self)
@@ -56,17 +58,18 @@ class Tables:
         del versions
         self.on_read()
         if not self._engines:
-            sources = {"patients": patients(self.people), "visits": visits(self.people)}
+            sources = self.sources or {"patients": patients(self.people), "visits": visits(self.people)}
             self._engines.append(DuckDB(self.population, sources, threads=1))
         return self._engines[0]
 
     def rehearsal(self) -> Any:
-        self._engines.append(rehearsal_engine(self.population, people=200))
-        return self._engines[-1]
+        self._rehearsals.append(rehearsal_engine(self.population, people=200))
+        return self._rehearsals[-1]
 
     def close(self) -> None:
-        while self._engines:
-            self._engines.pop().close()
+        for engines in (self._engines, self._rehearsals):
+            while engines:
+                engines.pop().close()
 
 
 OPENED: list[Tables] = []

@@ -1,10 +1,11 @@
 """The catalogue of bad questions: each is refused before anything is charged, and says what to write instead."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
-from lapwing.queries.asking import at_least, count, count_rows, mean, quantiles, top, total
+from lapwing.queries.asking import at_least, bins, count, count_rows, mean, quantiles, top, total
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError, ParameterError
 from lapwing.vocabulary.guarantee import PureDP
 from session.clinic import FixedNumber, door, new_ledger, spent
@@ -22,7 +23,7 @@ PRICES = {
     "P8 denormal": {"epsilon": 5e-324},
     "P8 tiny": {"epsilon": "1e-30"},
     "P10 huge": {"epsilon": 1e308},
-    "P10 no privacy at all": {"epsilon": 1000},
+    "P10 no privacy at all": {"epsilon": 50},
     "P11 delta negative": {"epsilon": 1, "delta": -1},
     "P11 delta one": {"epsilon": 1, "delta": 1},
     "P11 delta nan": {"epsilon": 1, "delta": float("nan")},
@@ -49,24 +50,42 @@ QUESTIONS = {
     "P18 minus one row": lambda: count_rows("visits", max_rows=-1),
     "P18 half a row": lambda: count_rows("visits", max_rows=1.5),
     "P18 absurd rows": lambda: count_rows("visits", max_rows=10**30),
+    "P18 no groups": lambda: count("visits", by="kind", max_groups=0),
+    "P18 half a group": lambda: count("visits", by="kind", max_groups=1.5),
+    "P18 absurd groups": lambda: count("visits", by="kind", max_groups=10**30),
     "Q2 injection in a table": lambda: count("patients; drop table patients"),
     "Q2 injection in a column": lambda: count("patients", "age; drop table patients"),
+    "Q2 injection in a group": lambda: count("patients", by="sex; drop table patients"),
     "Q3 division": lambda: count("patients", "1/age > 2"),
     "Q3 cast": lambda: count("patients", "cast(city as int) = 1"),
+    "Q3 remainder": lambda: count("patients", "age % 2 = 0"),
+    "Q3 logarithm": lambda: count("patients", "log(age) > 1"),
+    "Q3 square root": lambda: count("patients", "sqrt(age) > 1"),
+    "Q3 an index": lambda: count("patients", "city[1] = 'a'"),
     "Q3 regex": lambda: count("patients", "city ~ 'a.*'"),
     "Q4 error": lambda: count("patients", "error('x')"),
+    "Q4 raise_error": lambda: count("patients", "raise_error('x') = 1"),
+    "Q4 assert_true": lambda: count("patients", "assert_true(age > 1)"),
+    "Q4 pg_sleep": lambda: count("patients", "pg_sleep(1) is null"),
+    "Q4 nextval": lambda: count("patients", "nextval('s') = 1"),
     "Q4 sleep": lambda: count("patients", "sleep_ms(100) = 1"),
     "Q4 random": lambda: count("patients", "random() < 0.5"),
     "Q4 now": lambda: count("patients", "now() > 1"),
     "Q5 file": lambda: count("patients", "age in (select * from read_csv('/etc/passwd'))"),
+    "Q5 reflect": lambda: count("patients", "reflect('java.lang.System', 'exit') = 1"),
+    "Q5 java_method": lambda: count("patients", "java_method('java.util.UUID', 'randomUUID') = 'a'"),
+    "Q5 query": lambda: count("patients", "age in (select * from query('select 1'))"),
     "Q6 sum without bounds": lambda: total("patients", "id"),
     "Q8 distinct without a bound": lambda: count("visits", by="kind"),
     "Q10 group by the person": lambda: count("patients", by="id"),
+    "Q16 a million cells": lambda: count("patients", by=["age", "sex", bins("age", range(99)), "bmi"]),
     "Q16 too many cells": lambda: count("visits", by=["kind"] * 18, max_groups=1),
     "Q19 no quantile": lambda: quantiles("patients", "age", []),
+    "Q19 bins that fall": lambda: count("patients", by=bins("age", [0, 50, 20])),
+    "Q19 the same edge twice": lambda: count("patients", by=bins("age", [0, 20, 20, 50])),
+    "Q19 one edge": lambda: count("patients", by=bins("age", [0])),
     "Q19 a quantile of one": lambda: quantiles("patients", "age", [1]),
     "Q19 too many candidates": lambda: quantiles("patients", "age", "0.5", cells=10**7),
-    "Q20 a number beyond the column": lambda: at_least(2**70, "patients"),
     "Q21 text against a number": lambda: count("patients", "age = 'old'"),
     "an unknown table": lambda: count("doctors"),
     "an unknown column": lambda: count("patients", "shoe_size > 40"),
@@ -81,23 +100,63 @@ SELECTS = {
     "Q1 not a question": "drop table patients",
     "Q1 two statements": "select count(*) from patients; select count(*) from visits",
     "Q5 copy": "copy patients to 'out.csv'",
+    "Q5 attach": "attach 'other.duckdb' as other",
+    "Q5 set": "set memory_limit = '1GB'",
     "Q7 maximum": "select max(age) from patients",
+    "Q7 minimum": "select min(age) from patients",
+    "Q7 any": "select any_value(age) from patients",
+    "Q7 first": "select first(age) from patients",
     "Q11 nested": "select count(*) from (select avg(age) from patients)",
+    "Q11 aggregate of an aggregate": "select sum(count(*)) from patients",
+    "Q11 order inside": "select count(*) from (select * from patients order by age limit 5)",
+    "Q11 limit": "select count(*) from patients limit 1",
     "Q11 having": "select sex, count(*) from patients group by sex having count(*) > 10",
     "Q12 join": "select count(*) from patients join visits using (id)",
+    "Q12 join on anything": "select count(*) from patients join visits on patients.age = visits.ward",
+    "Q13 join with itself": "select count(*) from patients a join patients b using (id)",
+    "Q13 cross join": "select count(*) from patients cross join visits",
+    "Q13 comma": "select count(*) from patients, visits",
     "Q13 union": "select count(*) from patients union select count(*) from visits",
+    "Q17 correlated": "select count(*) from patients p where exists (select 1 from visits v where v.ward = p.age)",
+    "Q17 scalar": "select count(*) from patients where age > (select avg(age) from patients)",
+    "Q18 many literals": "select count(*) from patients where age in (" + "1, " * 100_000 + "1)",
     "Q18 deep": "select count(*) from patients where " + "(" * 5000 + "age = 1" + ")" * 5000,
     "Q24 explain": "explain select count(*) from patients",
+    "Q24 summarize": "summarize patients",
+    "Q24 describe": "describe patients",
     "names and rows": "select sex, age from patients",
 }
 
 
 @pytest.fixture
 def clinic(quick_path):
+    """A door behind which nothing may change: the files of the ledger are the same afterwards, byte for byte."""
     with new_ledger(quick_path, PureDP(epsilon=Fraction(2000))) as ledger:
-        yield door(ledger, FixedNumber(7))
+        before = files_of(quick_path)
+        yield door(ledger, NeverRead(7))
         assert spent(ledger) == 0
-        assert ledger.head().seq == 3, "a refused question left an entry"
+        assert files_of(quick_path) == before, "a refused question left a trace"
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The database and what is written ahead of it; the third file is an index that readers mark, too."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
+
+
+class NeverRead(FixedNumber):
+    """Data that nobody may ask for."""
+
+    def engine(self, versions):
+        del versions
+        pytest.fail("data was read")
+
+
+def assert_helpful(refused: LapwingError) -> None:
+    """A refusal says what is wrong, and after a semicolon what to do, in at most a few lines."""
+    wrong, _, remedy = str(refused).partition("; ")
+    assert wrong
+    assert remedy, "a refusal says what to do"
+    assert len(str(refused)) < 600
 
 
 @pytest.mark.parametrize("offer", PRICES.values(), ids=PRICES)
@@ -105,22 +164,23 @@ def test_a_bad_price_is_refused_free_of_charge(clinic, offer) -> None:
     for act in (clinic.ask, clinic.preview, clinic.rehearse):
         with pytest.raises(ParameterError) as refused:
             act(count("patients"), **offer)
-        assert ";" in str(refused.value), "a refusal says what to do"
+        assert_helpful(refused.value)
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 def test_a_bad_question_is_refused_free_of_charge(clinic, question) -> None:
     for act in (clinic.ask, clinic.preview, clinic.rehearse):
-        with pytest.raises(BadQuestionError):
+        with pytest.raises(BadQuestionError) as refused:
             act(question(), epsilon=1)
+        assert_helpful(refused.value)
 
 
 @pytest.mark.parametrize("text", SELECTS.values(), ids=SELECTS)
 def test_a_bad_select_is_refused_free_of_charge(clinic, text) -> None:
-    with pytest.raises(BadQuestionError):
-        clinic.sql(text, epsilon=1)
-    with pytest.raises(BadQuestionError):
-        clinic.ask(text, epsilon=1)
+    for act in (clinic.sql, clinic.ask, clinic.preview, clinic.rehearse):
+        with pytest.raises(BadQuestionError) as refused:
+            act(text, epsilon=1)
+        assert_helpful(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_the_ledger_holds_released_numbers_and_no_others(wide, tmp_path) -> None
     export_json(wide, tmp_path / "ledger.jsonl")
     text = (tmp_path / "ledger.jsonl").read_text()
     assert str(answer.value) in text
-    assert f'"released": {{"answer": [{SECRET}]}}'.replace('"', '\\"') not in text
+    assert f'"released": [[{SECRET}]]'.replace('"', '\\"') not in text
 
 
 @pytest.mark.parametrize(("claimed", "fair"), [(Fraction(5), True), (Fraction(8), False)], ids=["truth", "lie"])

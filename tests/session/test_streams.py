@@ -5,12 +5,15 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.answers.verdicts import Verdict
 from lapwing.ledger.stream_records import Status
 from lapwing.ledger.verify import verify
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.queries.aggregate import Once
+from lapwing.queries.asking import at_least
+from lapwing.queries.planning import plan
 from lapwing.session import Session
-from lapwing.streams import Verdict
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -23,6 +26,7 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 from lapwing.vocabulary.guarantee import ConcentratedDP
+from lapwing.vocabulary.sensitive import Sensitive
 from session.clinic import Broken, FixedNumber, door, new_ledger, population, same_ledger, spent
 from session.real_tables import Tables
 
@@ -47,6 +51,7 @@ def test_a_stream_is_paid_by_its_yeses(ledger) -> None:
 
 
 def test_a_yes_comes_with_its_gap_and_its_price_and_the_last_one_halts(ledger) -> None:
+    """V1 and V6: after the halt there is one answer, always the same; a yes tells its gap and nothing more."""
     stream = door(ledger, FAR_ABOVE).stream(**TERMS)
     answers = [stream.ask(f"age = {age}") for age in range(3)]
     assert all(answers)
@@ -84,6 +89,7 @@ def test_a_question_may_ask_for_another_number_of_people(ledger) -> None:
 
 
 def test_a_stream_goes_on_in_another_process(quick_path, ledger) -> None:
+    """V3: and gives no more yeses than it would have."""
     stream = door(ledger, FAR_ABOVE).stream(**TERMS, name="mine")
     first = stream.ask("age = 1")
     with same_ledger(quick_path) as other:
@@ -96,6 +102,7 @@ def test_a_stream_goes_on_in_another_process(quick_path, ledger) -> None:
 
 
 def test_a_stream_belongs_to_its_analyst(ledger) -> None:
+    """V5: that of another one is as unknown as one that never was."""
     door(ledger, FAR_ABOVE).stream(**TERMS, name="mine")
     with pytest.raises(ParameterError, match="is not in this ledger"):
         door(ledger, FAR_ABOVE, analyst="bob").resume("mine")
@@ -104,6 +111,7 @@ def test_a_stream_belongs_to_its_analyst(ledger) -> None:
 
 
 def test_two_threads_at_the_boundary_get_one_last_yes(ledger) -> None:
+    """V2: they are answered one after the other."""
     stream = door(ledger, FAR_ABOVE).stream(**{**TERMS, "yeses": 1})
     told: list[object] = []
 
@@ -138,6 +146,28 @@ def test_a_lost_answer_costs_what_a_yes_costs_and_says_nothing(ledger) -> None:
         stream.ask("age = 1", key="k")
     stream.close()
     assert spent(ledger) == MECHANISM.threshold_epsilon + MECHANISM.yes_price
+    verify(ledger)
+
+
+@pytest.mark.parametrize("value", ["many", 1.5, None], ids=["text", "half", "nothing"])
+def test_a_value_that_cannot_be_decided_on_closes_the_stream_at_its_full_price(ledger, value) -> None:
+    """A failure that may depend on the value is told like any other, and nothing can be tried a second time."""
+    told: list[Exception] = []
+
+    class Odd(FixedNumber):
+        def number(self, aggregate):
+            del aggregate
+            return Sensitive(value)
+
+    stream = door(ledger, Odd(0)).stream(**TERMS)
+    stream._on_failure = told.append
+    with pytest.raises(EngineError) as failed:
+        stream.ask("age = 1", key="k")
+    assert str(failed.value) == str(EngineError())
+    assert failed.value.__context__ is None
+    assert len(told) == 1
+    assert stream.record.status is Status.CLOSED
+    assert spent(ledger) == 1
     verify(ledger)
 
 
@@ -234,11 +264,50 @@ def test_under_a_budget_of_rho_all_is_paid_at_the_opening(quick_path) -> None:
         assert clinic.standing().left == held < 2
 
 
+def test_a_stream_counts_people_whatever_table_it_asks(ledger) -> None:
+    """V4: a person with many rows is one person, and nothing else can be asked."""
+    stream = door(ledger, Tables()).stream(at_least=20, yeses=1, epsilon=5, table="visits")
+    assert isinstance(plan(at_least(20, "visits", "kind = 'ER'"), population()).aggregate.bounding, Once)
+    assert not stream.ask("ward = 20 and kind = 'other'")
+    for where in ("count(*) > 3", "sum(ward) > 100", "ward"):
+        with pytest.raises(BadQuestionError):
+            stream.ask(where)
+    assert stream.record.asked == 1
+
+
+def test_hundreds_of_noes_are_answered_for_nothing(ledger) -> None:
+    """V7: there is no cap on them."""
+    clinic = door(ledger, FAR_BELOW)
+    with clinic.stream(**TERMS) as stream:
+        assert not any(stream.ask(f"age = {i % 100} and bmi > {10 + i // 100}") for i in range(300))
+    assert spent(ledger) == MECHANISM.threshold_epsilon
+
+
+def test_where_people_are_replaced_a_stream_takes_the_noise_of_both_ways(quick_path) -> None:
+    """V8: a count may rise and fall, so a yes is compared with twice the noise."""
+    unit = {"adjacency": Adjacency.REPLACE}
+    with new_ledger(quick_path, **unit) as ledger:
+        stream = door(ledger, FAR_BELOW, **unit).stream(**TERMS)
+        replaced, alone = (one.rule.comparisons[0].noise.scale for one in (stream.terms.mechanism, MECHANISM))
+        share = MECHANISM.yes_price / stream.terms.mechanism.yes_price
+        assert replaced == 2 * alone * share
+
+
+def test_a_yes_has_an_interval_that_holds_with_all_others(ledger) -> None:
+    """Wrong once in 1e9 times, over all questions of the stream."""
+    stream = door(ledger, FixedNumber(10_000)).stream(**TERMS)
+    for age in range(3):
+        interval = stream.interval(stream.ask(f"age = {age}"), confidence=1 - Fraction(1, 10**9))
+        assert interval.low <= 10_000 <= interval.high
+    below = door(ledger, FAR_BELOW).stream(**TERMS)
+    assert below.interval(below.ask("age = 1")) is None
+
+
 def test_what_a_stream_does_is_known_beforehand(ledger) -> None:
     stream = door(ledger, FAR_BELOW).stream(**TERMS)
     assert stream.chance_of_yes(100) < 0.01
     assert stream.chance_of_yes(260) > 0.99
-    assert stream.margin(20) == MECHANISM.margin("0.95", questions=20)
+    assert stream.margin(20) == MECHANISM.margin("0.95", questions=23, above=3)
     assert repr(stream) == f"<stream {stream.name!r}: 0 of 3 yeses given>"
 
 

@@ -44,15 +44,26 @@ class DominatingPair:
     infinite_mass: float
 
     @classmethod
+    def worst(cls) -> "DominatingPair":
+        """Return the pair that dominates every other: what is seen under P never is under Q."""
+        return cls(np.zeros(1), np.zeros(1), 1.0)
+
+    @classmethod
     def of_total_one(cls, losses: Floats, masses: Floats, infinite_mass: float) -> "DominatingPair":
         """Return the pair with these masses, none of which is below the true one, made to sum to 1.
 
         What was rounded up is taken away again at the lowest losses, so that mass has only moved upwards. What a sum
         in floating point misses is added to the largest mass.
         """
+        if infinite_mass >= 1:
+            return cls.worst()
         kept = np.maximum(masses, 0.0)
         excess = float(kept.sum()) + infinite_mass - 1.0
-        if excess > 0:
+        if excess > 1:  # most of it is round-off, in which the rest would drown: counted from the top instead
+            above = np.minimum(np.cumsum(kept[::-1])[::-1], 1.0 - infinite_mass)
+            kept = -np.diff(above, append=0.0)
+            losses, kept = losses[kept > 0], kept[kept > 0]
+        elif excess > 0:
             kept = kept - np.diff(np.minimum(np.cumsum(kept), excess), prepend=0.0)
             losses, kept = losses[kept > 0], kept[kept > 0]
         else:

@@ -18,6 +18,7 @@ from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.renyi_curve import renyi_curve
 from lapwing.accounting.losses.sampled import Sampling, sampled
 from lapwing.accounting.priced_loss import PricedLoss, one_of
+from lapwing.accounting.rounding import float_above
 from lapwing.accounting.sampling import required_adjacency
 from lapwing.accounting.tilting import Factor
 from lapwing.vocabulary.adjacency import Adjacency
@@ -41,6 +42,9 @@ from lapwing.vocabulary.event import (
     checked_event,
 )
 from lapwing.vocabulary.exact import positive, probability, whole
+
+_LEAST_RATE = Fraction(1, 2**80)
+"""Losses of a smaller sample are lost in the digits of a float: it is priced as one of this size."""
 
 
 def price(event: Event, *, adjacency: Adjacency | None = None) -> PricedLoss:
@@ -135,4 +139,7 @@ def _some(parts: tuple[Event, ...]) -> tuple[Event, ...]:
 def _sample(loss: PricedLoss, rate: Fraction, sampling: Sampling) -> PricedLoss:
     if rate > 1:
         raise ParameterError("rate", rate, reason="is above 1", remedy="write the share of people that is sampled")
-    return loss if rate == 1 else _once(sampled(loss.as_one_law(), rate, sampling))
+    rate = max(rate, _LEAST_RATE)  # a larger sample costs no less
+    if float_above(rate) >= 1:  # too near to all of them for a float to tell
+        return loss
+    return _once(sampled(loss.as_one_law(), rate, sampling))

@@ -29,6 +29,9 @@ _MOST_ATOMS = 64
 _SURE_DELTA = 1e-40
 """Below, the quick bound of a sampled law, which leaves out up to 1e-60 of its mass in each use, is not trusted."""
 
+_MOST_USES_ON_A_GRID = 10**11
+"""Round-off grows with the uses: beyond, it would be a hundredth of all mass."""
+
 _SPARE = 1e-6
 """The share of delta that covers what the quick bound leaves out."""
 
@@ -45,7 +48,7 @@ def _delta(factors: Sequence[Factor], epsilon: float) -> float:
         return window.delta(epsilon)
     tilts = Tilts(factors)
     if not _has_transform(factors):
-        return delta_on_grid(factors, tilts, epsilon)
+        return 1.0 if _drowns(factors) else delta_on_grid(factors, tilts, epsilon)
     return min(1.0, _spectrum(factors, tilts.for_epsilon(epsilon)).delta(epsilon))
 
 
@@ -75,15 +78,22 @@ def _epsilon(factors: Sequence[Factor], delta: float, tilts: Tilts | None) -> fl
         return math.inf if found is None else found
     tilts = tilts or Tilts(factors)
     if not _has_transform(factors):
-        return epsilon_on_grid(factors, tilts, delta)
+        return math.inf if _drowns(factors) else epsilon_on_grid(factors, tilts, delta)
     target = tilts.for_delta(delta)
     return _spectrum(factors, target).epsilon(delta, target.epsilon)
 
 
 def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
-    """Return the composition as one finite pair."""
+    """Return the composition as one finite pair; the worst one, of so many uses that nothing else is known."""
+    if _drowns(factors):
+        return DominatingPair.worst()
     reverse = Tilts([(law.other_order, times) for law, times in factors])
     return pair_on_grid(factors, Tilts(factors), reverse)
+
+
+def _drowns(factors: Sequence[Factor]) -> bool:
+    """Say whether there are so many uses that a grid would hold round-off and little else."""
+    return sum(times for _, times in factors) > _MOST_USES_ON_A_GRID
 
 
 def alone(factors: Sequence[Factor]) -> LossLaw | None:

@@ -7,17 +7,19 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
+from importlib import import_module
 from typing import Any
 
 from lapwing.accounting.filters.cost import cost_of_event
 from lapwing.accounting.rounding import float_above
+from lapwing.answers.changes import Change
+from lapwing.answers.labels import Shown, in_order, key_names, shown
 from lapwing.answers.releases import Cell, Number, Numbers, Release
 from lapwing.ledger.chain import Receipt
-from lapwing.queries.aggregate import BinnedKey, GridKey, Key, Label
-from lapwing.queries.explain import explain, words
-from lapwing.queries.plan import Distinct, Plan, Quantiles, Steps, Top
-from lapwing.queries.predicate import InSpans
+from lapwing.queries.aggregate import Label
+from lapwing.queries.explain import explain
+from lapwing.queries.plan import Quantiles, Top
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.event_record import to_record
@@ -52,6 +54,13 @@ class Asked:
     """One or more plans, each with its release, asked together and charged as one."""
 
     releases: Mapping[str, Release]
+
+    def __post_init__(self) -> None:
+        if not self.releases:
+            raise BadQuestionError("nothing is asked; ask for one number at least")
+        groups = {(key_names(one.plan), one.plan.aggregate.keys) for one in self.several()}
+        if len(groups) > 1:
+            raise BadQuestionError("what is asked together has different groups; ask for it one after the other")
 
     @property
     def event(self) -> Event:
@@ -89,16 +98,21 @@ class Asked:
 class Row:
     """One row of an answer: what it is about, and a value with its bounds for each column."""
 
-    key: tuple[str | int | bool | None, ...]
+    key: tuple[Shown, ...]
     cells: Mapping[str, Cell]
 
     def __getitem__(self, column: str) -> Number | str:
         return self.cells[column].value
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Answer:
     """What was told.
+
+    Its bounds, at a confidence, hold for all numbers of a column *at once*, so that it does not matter which of them is
+    looked at. There is one exception: of groups whose keys only the data knew, each has its bounds for itself. Several
+    columns have each their own confidence. Bounds are about noise: they say how far a number is from what exact
+    counting within the declared bounds would have told, and nothing about how well the table speaks for the world.
 
     Parameters
     ----------
@@ -108,6 +122,7 @@ class Answer:
     versions : the data version of each table it was answered from
     free : whether it had been answered before, so that nothing was charged
     rehearsal : whether it was answered from made-up rows
+    changes : what was computed from it since
     """
 
     asked: Asked
@@ -116,16 +131,16 @@ class Answer:
     versions: Mapping[str, int]
     free: bool = False
     rehearsal: bool = False
-    change: Callable[[Any], Any] | None = None
+    changes: tuple[Change, ...] = ()
 
     @property
     def value(self) -> Any:
         """The value, of an answer that has one."""
-        if len(self.rows) != 1 or len(self.asked.releases) != 1:
+        if not self._is_single:
             raise BadQuestionError(
-                f"this answer has {len(self.rows)} rows and {len(self.asked.releases)} columns; read its rows"
+                f"this answer has {len(self.rows)} rows and {len(self.columns)} columns; read its rows"
             )
-        return self.rows[0][next(iter(self.asked.releases))]
+        return self.rows[0][self.columns[0]]
 
     @property
     def price(self) -> Price:
@@ -135,11 +150,16 @@ class Answer:
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The names of what rows are told apart by."""
-        return _key_names(next(self.asked.several()).plan)
+        return key_names(next(self.asked.several()).plan)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.asked.releases)
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """The rows, sorted by their keys, with bounds that all hold at once with 95 % confidence."""
+        """The rows, sorted by their keys, with bounds at 95 % confidence."""
         return self.bounded(CONFIDENCE)
 
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
@@ -148,23 +168,20 @@ class Answer:
         table: dict[tuple[Label, ...], dict[str, Cell]] = {}
         for name, release in self.asked.releases.items():
             for cell in release.cells(self.numbers[name], confidence):
-                table.setdefault(cell.key, {})[name] = self._changed(cell)
-        in_order = table if _has_own_order(plan) else sorted(table, key=lambda key: tuple(map(_place, key)))
-        return tuple(Row(key=_shown(plan, key), cells=table[key]) for key in in_order)
+                table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
+        return tuple(Row(key=shown(plan, key), cells=table[key]) for key in in_order(plan, list(table)))
 
     def margin(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Number | None:
         """Return how far off all numbers of a column are at most, with this confidence; None where it is not known.
 
         Of a quantile or a top category it says how many rows, or people, the choice may be away from the best one.
         """
-        if self.change is not None:
-            return None
-        margins = self.asked.margin(confidence)
-        margin = margins[next(iter(margins)) if column is None else column]
-        if margin is None and len(self.rows) == 1:
-            low, high = self.interval(confidence, column=column)
-            return None if low is None or high is None else (high - low) / 2
-        return margin
+        name = self.columns[0] if column is None else column
+        margin = None if self.changes else self.asked.margin(confidence)[name]
+        if margin is not None:
+            return margin
+        cells = [row.cells[name] for row in self.bounded(confidence) if name in row.cells]
+        return max((far for cell in cells if (far := _reach(cell)) is not None), default=None)
 
     def interval(
         self, confidence: Exact = CONFIDENCE, *, column: str | None = None
@@ -173,43 +190,68 @@ class Answer:
         rows = self.bounded(probability("confidence", confidence))
         if len(rows) != 1:
             raise BadQuestionError(f"this answer has {len(rows)} rows; read the bounds of each: bounded({confidence})")
-        cell = rows[0].cells[next(iter(self.asked.releases)) if column is None else column]
+        cell = rows[0].cells[self.columns[0] if column is None else column]
         return cell.low, cell.high
 
     def map(self, function: Callable[[Any], Any]) -> "Answer":
-        """Return the answer with every value changed by `function`. It is free; bounds and margins are dropped."""
-        before = self.change
-        change = function if before is None else lambda value: function(before(value))
-        return replace(self, change=change)
+        """Return the answer with every value changed by `function`; its bounds are dropped.
+
+        It is free, and as private as before: receipt and price stay what they were.
+        """
+        return replace(self, changes=(*self.changes, Change(function, rising=False)))
+
+    def map_rising(self, function: Callable[[Any], Any]) -> "Answer":
+        """Return the answer with every value and every bound changed by `function`, which must never fall.
+
+        Rounding, clamping, adding and scaling by a positive number are such functions: what lies between two bounds
+        before lies between their images afterwards. One that falls between bounds is refused where it is noticed.
+        """
+        return replace(self, changes=(*self.changes, Change(function, rising=True)))
 
     @property
     def sentence(self) -> str:
         """The answer in plain English."""
+        words = f"{'computed from ' if self.changes else ''}{self.asked.words}"
         prefix = "Rehearsed on made-up rows: " if self.rehearsal else ""
         paid = "asked before, so it was free" if self.free else f"for {self.price}"
         paid = "for nothing" if self.rehearsal else paid
-        if len(self.rows) == 1 and len(self.asked.releases) == 1:
-            margin = self.margin()
-            error = "" if margin is None else f", within {brief(margin)} with 95 % confidence"
-            value = self.value if isinstance(self.value, str) else brief(self.value)
-            return f"{prefix}{self.asked.words}: {value}{error}, {paid}."
-        return f"{prefix}{self.asked.words}: {len(self.rows)} rows, {paid}."
+        told = _spoken(self.value) if self._is_single else f"{len(self.rows)} rows"
+        return f"{prefix}{words}: {told}{self._sure}, {paid}."
 
-    def to_json(self) -> str:
-        """Return the answer as JSON: whole numbers as such, other exact numbers as text, never as a rounded float."""
-        record = {
+    @property
+    def _is_single(self) -> bool:
+        return len(self.rows) == 1 and len(self.columns) == 1
+
+    @property
+    def _sure(self) -> str:
+        """How far off it is, in words."""
+        if len(self.columns) > 1:
+            return ""
+        known = None if self.changes else _accuracy(next(self.asked.several()))
+        if known is None and self._is_single:
+            low, high = self.interval()
+            known = None if low is None or high is None else f"from {_spoken(low)} to {_spoken(high)}"
+        return "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
+
+    def to_json(self, confidence: Exact = CONFIDENCE) -> str:
+        """Return the answer as JSON, with bounds that hold with this confidence."""
+        return json.dumps(self.record(confidence), ensure_ascii=False)
+
+    def record(self, confidence: Exact = CONFIDENCE) -> dict[str, Any]:
+        """Return the answer as JSON values: whole numbers as such, other exact numbers as text, never rounded."""
+        return {
             "asked": self.asked.words,
             "keys": list(self.keys),
             "columns": list(self.asked.releases),
             "rows": [
                 {"key": list(row.key), "values": {name: _cell_record(cell) for name, cell in row.cells.items()}}
-                for row in self.rows
+                for row in self.bounded(confidence)
             ],
-            "confidence": _written(CONFIDENCE),
-            "margin": {name: _written(self.margin(column=name)) for name in self.asked.releases},
+            "confidence": exactly(probability("confidence", confidence)),
+            "margin": {name: exactly(self.margin(confidence, column=name)) for name in self.asked.releases},
             "price": {
-                "epsilon": _written(self.price.epsilon),
-                "delta": _written(self.price.delta),
+                "epsilon": exactly(self.price.epsilon),
+                "delta": exactly(self.price.delta),
                 "rho": None if self.price.rho is None else float_above(self.price.rho),
             },
             "receipt": None if self.receipt is None else str(self.receipt),
@@ -217,37 +259,48 @@ class Answer:
             "free": self.free,
             "rehearsal": self.rehearsal,
         }
-        return json.dumps(record, ensure_ascii=False)
+
+    def to_rows(self, confidence: Exact = CONFIDENCE) -> list[dict[str, Any]]:
+        """Return a record for each row: its keys, and for each column the value, its `low` and its `high` bound."""
+        names = _distinct([*self.keys, *(f"{name}{end}" for name in self.columns for end in ("", "_low", "_high"))])
+        rows = []
+        for row in self.bounded(confidence):
+            cells = (row.cells.get(name) for name in self.columns)
+            values = (v for cell in cells for v in ((cell.value, cell.low, cell.high) if cell else (None, None, None)))
+            rows.append(dict(zip(names, (*row.key, *values), strict=True)))
+        return rows
+
+    def to_pandas(self, confidence: Exact = CONFIDENCE) -> Any:
+        """Return the rows as a pandas.DataFrame; exact fractions become floats."""
+        return _frame("pandas", self.to_rows(confidence))
+
+    def to_polars(self, confidence: Exact = CONFIDENCE) -> Any:
+        """Return the rows as a polars.DataFrame; exact fractions become floats."""
+        return _frame("polars", self.to_rows(confidence))
+
+    def __repr__(self) -> str:
+        told = _told(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
+        return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
 
     def __str__(self) -> str:
-        if len(self.rows) == 1 and len(self.asked.releases) == 1:
+        if self._is_single and (not self.keys or isinstance(next(self.asked.several()).plan.meaning, Quantiles)):
             return self.sentence
         lines = [[*self.keys, *self.columns]]
         for row in self.rows:
-            values = (_spoken(row[column]) if column in row.cells else "" for column in self.columns)
+            values = (_told(row.cells[column]) if column in row.cells else "" for column in self.columns)
             lines.append([*map(_spoken, row.key), *values])
         widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
         return "\n".join("  ".join(map(str.rjust, line, widths)) for line in lines)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(self.asked.releases)
-
-    def _changed(self, cell: Cell) -> Cell:
-        if self.change is None:
-            return cell
-        return Cell(key=cell.key, value=self.change(cell.value), low=None, high=None)
 
 
 def brief(number: Number) -> str:
     """Return a number for people to read.
 
-    >>> brief(1234567), brief(Fraction(1, 10)), brief(Fraction(1, 3)), brief(2.5), brief(Fraction(12345, 2))
-    ('1,234,567', '0.1', '0.3333', '2.5', '6,172.5')
+    >>> brief(1234567), brief(Fraction(1, 10)), brief(Fraction(1, 3)), brief(Fraction(4)), brief(Fraction(12345, 2))
+    ('1,234,567', '0.1', '0.3333', '4', '6,172.5')
     """
-    if isinstance(number, int):
-        return f"{number:,}"
+    if isinstance(number, int) or (isinstance(number, Fraction) and number.denominator == 1):
+        return f"{int(number):,}"
     return f"{float(number):,.1f}" if abs(float(number)) >= _LARGE else f"{float(number):.4g}"
 
 
@@ -263,47 +316,16 @@ def tables_of(noun: object) -> set[str]:
     return found
 
 
-def _key_names(plan: Plan) -> tuple[str, ...]:
-    match plan.meaning:
-        case Steps():
-            return ("step",)
-        case Quantiles():
-            return ("quantile",)
-        case Top():
-            return ("rank",)
-        case Distinct():
-            return ()
-        case _:
-            return tuple(key.column for key in plan.aggregate.keys if not isinstance(key, GridKey))
-
-
-def _has_own_order(plan: Plan) -> bool:
-    return isinstance(plan.meaning, Steps | Quantiles | Top)
-
-
-def _place(label: Label) -> tuple[bool, Any]:
-    return label is None, 0 if label is None else label
-
-
-def _shown(plan: Plan, key: tuple[Label, ...]) -> tuple[str | int | bool | None, ...]:
-    if _has_own_order(plan):
-        return tuple(part for part in key if not isinstance(part, tuple))
-    return tuple(_named(kind, part) for kind, part in zip(plan.aggregate.keys, key, strict=False))
-
-
-def _named(kind: Key, label: Label) -> str | int | bool | None:
-    if isinstance(kind, BinnedKey) and isinstance(label, tuple):
-        span = words(InSpans(column=kind.column, line=kind.line, spans=(label,)))
-        return span.removeprefix(f"{kind.column} is ")
-    return None if isinstance(label, tuple) else label
-
-
 def _cell_record(cell: Cell) -> dict[str, Any]:
-    return {"value": _written(cell.value), "low": _written(cell.low), "high": _written(cell.high)}
+    return {"value": exactly(cell.value), "low": exactly(cell.low), "high": exactly(cell.high)}
 
 
-def _written(value: Any) -> Any:
-    """Return a value as JSON can hold it without a loss: a fraction as a decimal if it is one, else as a ratio."""
+def exactly(value: Any) -> Any:
+    """Return a value as JSON can hold it without a loss: a fraction as a decimal if it is one, else as a ratio.
+
+    >>> exactly(Fraction(1, 10)), exactly(Fraction(1, 3)), exactly(Fraction(4)), exactly(2.5), exactly(None)
+    ('0.1', '1/3', '4', 2.5, None)
+    """
     if not isinstance(value, Fraction):
         return value
     places = max(value.denominator.bit_length(), 1)
@@ -313,6 +335,51 @@ def _written(value: Any) -> Any:
     whole, rest = divmod(abs(scaled.numerator), 10**places)
     digits = f"{rest:0{places}d}".rstrip("0")
     return f"{'-' if value < 0 else ''}{whole}" + (f".{digits}" if digits else "")
+
+
+def _accuracy(release: Release) -> str | None:
+    """Say in words how far off a release is, where that is known beforehand."""
+    margin = release.margin(CONFIDENCE)
+    if margin is None:
+        return None
+    match release.plan.meaning:
+        case Quantiles():
+            return f"at most {brief(round(float(margin), 1))} rows away in the order"
+        case Top():
+            return f"at most {brief(round(float(margin), 1))} people short of what was left out,"
+        case _:
+            return f"within {brief(margin)}"
+
+
+def _told(cell: Cell) -> str:
+    """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
+    if cell.low is None or cell.high is None or isinstance(cell.value, str):
+        return _spoken(cell.value)
+    below, above = brief(cell.value - cell.low), brief(cell.high - cell.value)
+    if below == above:
+        return f"{_spoken(cell.value)} ± {above}"
+    return f"{_spoken(cell.value)} ({_spoken(cell.low)} to {_spoken(cell.high)})"
+
+
+def _reach(cell: Cell) -> Number | None:
+    """Return how far a value is from the farther of its bounds."""
+    if cell.low is None or cell.high is None or isinstance(cell.value, str):
+        return None
+    return max(cell.high - cell.value, cell.value - cell.low)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Return the names with a number after those that are there already."""
+    return [name if name not in names[:i] else f"{name}_{names[:i].count(name) + 1}" for i, name in enumerate(names)]
+
+
+def _frame(library: str, rows: list[dict[str, Any]]) -> Any:
+    try:
+        module = import_module(library)
+    except ImportError:
+        raise BadQuestionError(f"{library} is not installed; read to_rows(), or install {library}") from None
+    plain = [{name: float(v) if isinstance(v, Fraction) else v for name, v in row.items()} for row in rows]
+    return module.DataFrame(plain)
 
 
 def _spoken(value: Any) -> str:

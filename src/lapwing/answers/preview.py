@@ -1,11 +1,11 @@
 """What a question would cost and what would be left: computed from the question and the account, with no engine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.accounting.filters.account import EVERYONE, Account
-from lapwing.accounting.filters.charge import OneShot
+from lapwing.accounting.filters.charge import Charge, Closing, OneShot
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.remaining import Remaining
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
@@ -37,14 +37,15 @@ class Standing:
             gaussian=min(fit.gaussian for fit in fits),
         )
 
-    def after(self, charge: OneShot) -> "Standing | Refusal":
+    def after(self, charge: Charge) -> "Standing | Refusal":
         """Return how it would stand after a charge, or why it would be refused."""
-        quotes = [account.quote(charge) for account in self._accounts()]
-        refused = [quote for quote in quotes if isinstance(quote, Refusal)]
-        if refused:
-            return refused[0]
-        booked = [a.book(q) for a, q in zip(self._accounts(), quotes, strict=True) if not isinstance(q, Refusal)]
-        return Standing(account=booked[0], allowance=booked[1] if len(booked) > 1 else None)
+        accounts = [account.admit(charge) for account in self._accounts()]
+        refused = [account for account in accounts if isinstance(account, Refusal)]
+        return refused[0] if refused else _standing(account for account in accounts if isinstance(account, Account))
+
+    def booked(self, line: Closing) -> "Standing":
+        """Return how it would stand after the end of a stream."""
+        return _standing(account.book(line) for account in self._accounts())
 
     def times(self, charge: OneShot) -> int:
         """Return how often such a charge would be admitted, counting no further than 1000."""
@@ -54,7 +55,7 @@ class Standing:
         return [self.account, *([] if self.allowance is None else [self.allowance])]
 
     def __str__(self) -> str:
-        return str(self.remaining) if self.left is None else f"{_currency(self.account)} {brief(self.left)}"
+        return str(self.remaining) if self.left is None else f"{_currency(self.account)} {float(self.left):.6g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +108,11 @@ class Preview:
         sure = f"{', '.join(parts)} with {float(self.confidence):.4g} confidence"
         end = f"refused now: {self.after}" if isinstance(self.after, Refusal) else f"afterwards {self.after} is left"
         return f"{self.asked.words}: costs {self.price}, {sure}; {end}."
+
+
+def _standing(accounts: Iterable[Account]) -> Standing:
+    account, *allowance = accounts
+    return Standing(account=account, allowance=allowance[0] if allowance else None)
 
 
 def _left(account: Account) -> Fraction | None:

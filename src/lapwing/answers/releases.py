@@ -1,41 +1,33 @@
-"""From a plan and a wish to a release: which mechanism, what event, how far off, and what the numbers mean.
+"""Releases: one plan with its mechanism; what is charged, how far off it is, and what the released numbers mean.
 
 Nothing here reads data until `read` is called, and `read` is called by the session only, after the charge. What is
-computed before (event, price, margin) depends on the plan, the wish and the kind of budget alone.
+computed before (event, price, margin) depends on the plan and the mechanism alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
-from lapwing.accounting.pricing import price
-from lapwing.answers.wishes import AtEpsilon, AtRho, Wish, Within
 from lapwing.engines.engine import Engine
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
-from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.mechanisms.margins import turning_point
-from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
 from lapwing.mechanisms.stable_keys import StableKeys
 from lapwing.mechanisms.sums_of_noise import margin_of_sum
-from lapwing.queries.aggregate import Label, OpenKey, PickedRows
+from lapwing.queries.aggregate import Label
 from lapwing.queries.estimates import estimates
-from lapwing.queries.plan import Family, Moment, Moments, Plan, Quantiles, Steps, Top, Total
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.queries.moment_bounds import moment_bounds
+from lapwing.queries.plan import Moments, Plan, Quantiles, Steps, Total
 from lapwing.vocabulary.event import DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, probability
-from lapwing.vocabulary.guarantee import ConcentratedDP, Guarantee, PureDP
 
 Number: TypeAlias = int | Fraction | float
 Numbers: TypeAlias = list[Any]
 """What was released, as JSON holds it: whole numbers, or for keys that only the data knew, keys with whole numbers."""
 
 _MOST_STEPS = 1 << 12
-_JUDGED_AT = Fraction(95, 100)
-"""The confidence at which two kinds of noise are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +100,14 @@ class NoisyNumbers:
         """Return the estimate in each public cell."""
         values = estimates(self.plan, numbers)
         match self.plan.meaning:
-            case Moments(moment=Moment.MEAN):
-                return self._means(numbers, confidence)
-            case Moments():
-                return [Cell(key=key, value=_plain(value), low=None, high=None) for key, value in values.items()]
+            case Moments() as moments:
+                margin, terms = self._of_each(confidence), self.plan.aggregate.terms
+                blocks = (numbers[i : i + terms] for i in range(0, len(numbers), terms))
+                bounds = [moment_bounds(moments, block, margin) for block in blocks]
+                return [
+                    Cell(key=key, value=_plain(value), low=low, high=high)
+                    for (key, value), (low, high) in zip(values.items(), bounds, strict=True)
+                ]
             case Steps(names=names):
                 steps = len(names)
                 margins: Sequence[Number] = [self._of_step(steps - i, steps, confidence) for i in range(steps)]
@@ -122,7 +118,7 @@ class NoisyNumbers:
         ]
 
     def _of_each(self, confidence: Exact) -> int:
-        return self.mechanism.margin(confidence, values=self.numbers)
+        return _margin(self.mechanism, probability("confidence", confidence), self.numbers)
 
     @property
     def numbers(self) -> int:
@@ -134,17 +130,11 @@ class NoisyNumbers:
         each = 1 - (1 - probability("confidence", confidence)) / steps
         return margin_of_sum(self.mechanism.event, bins, each)
 
-    def _means(self, numbers: Numbers, confidence: Exact) -> list[Cell]:
-        """Bound each mean from its two sums: it rises with the one and falls with the other."""
-        margin, values = self._of_each(confidence), estimates(self.plan, numbers)
-        blocks = zip(numbers[::2], numbers[1::2], strict=True)
-        cells = []
-        for (key, value), (others, part) in zip(values.items(), blocks, strict=True):
-            low = estimates(self.plan, _only(numbers, others + margin, part - margin))[key]
-            high = estimates(self.plan, _only(numbers, others - margin, part + margin))[key]
-            known = others + part > 0
-            cells.append(Cell(key=key, value=value, low=low if known else None, high=high if known else None))
-        return cells
+
+@lru_cache(maxsize=256)
+def _margin(mechanism: GeometricMechanism | DiscreteGaussianMechanism, confidence: Fraction, values: int) -> int:
+    """Remember margins: an answer that is shown asks for the same one many times."""
+    return mechanism.margin(confidence, values=values)
 
 
 def charged_as(event: Event) -> Event:
@@ -158,11 +148,6 @@ def charged_as(event: Event) -> Event:
             return PureRelease(epsilon=moved / scale)
         case _:
             return event
-
-
-def _only(numbers: Numbers, others: int, part: int) -> Numbers:
-    """Put one pair of sums, none of them below zero, into every cell."""
-    return [max(0, others), max(0, part)] * (len(numbers) // 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,169 +218,6 @@ class OpenKeys:
         """Return the counts that were released."""
         margin = self.mechanism.margin(confidence)
         return [_around(tuple(_label(part) for part in key), count, margin) for key, count in numbers]
-
-
-def release_of(plan: Plan, wish: Wish, budget: Guarantee) -> Release:
-    """Return how `plan` is released to grant `wish` under a budget of this kind.
-
-    Under a pure budget noise is discrete Laplace, and selection is permute-and-flip. Under a budget of rho whichever
-    noise is smaller at the same rho is taken, which is Gaussian nearly always, and selection is exponential. Under an
-    (epsilon, delta) budget it is Laplace, unless a delta is offered with the epsilon and Gaussian noise is smaller.
-    """
-    pure = isinstance(budget, PureDP)
-    if pure and (isinstance(wish, AtRho) or (isinstance(wish, AtEpsilon) and wish.delta is not None)):
-        name, given = ("rho", wish.rho) if isinstance(wish, AtRho) else ("delta", wish.delta)
-        raise ParameterError(
-            name, str(given), reason="cannot be paid from a pure budget", remedy="offer an epsilon alone"
-        )
-    match plan.family:
-        case Family.NOISE:
-            return NoisyNumbers(plan=plan, mechanism=_noise(plan, wish, budget))
-        case Family.SELECTION:
-            selector = PermuteAndFlip if pure else ExponentialMechanism
-            return ChosenOnes(plan=plan, mechanism=_selection(plan, wish, selector))
-        case Family.THRESHOLD:
-            return OpenKeys(plan=plan, mechanism=_keys(plan, wish))
-        case Family.SPARSE_VECTOR:
-            raise BadQuestionError('"at least" is answered in a stream; open one: stream(at_least=200, ...)')
-
-
-Noise: TypeAlias = GeometricMechanism | DiscreteGaussianMechanism
-
-
-def _noise(plan: Plan, wish: Wish, budget: Guarantee) -> Noise:
-    laplace, gaussian = _makers(plan)
-    if isinstance(wish, AtRho):
-        return gaussian(wish)
-    if isinstance(wish, Within) and not isinstance(budget, PureDP):
-        return min(laplace(wish), gaussian(wish), key=lambda one: _rho(one.event))
-    if isinstance(wish, AtEpsilon) and wish.delta is not None:
-        return _smaller(plan, laplace(wish), gaussian(wish))
-    if isinstance(wish, AtEpsilon) and isinstance(budget, ConcentratedDP):
-        at_least = laplace(wish)
-        return _smaller(plan, at_least, gaussian(AtRho(rho=_rho(at_least.event))))
-    return laplace(wish)
-
-
-def _makers(plan: Plan) -> tuple[Callable[[Wish], Noise], Callable[[Wish], Noise]]:
-    """Return what makes Laplace noise, and what makes Gaussian noise, for a wish."""
-    many = len(plan.aggregate.cells or ()) * plan.aggregate.terms
-    moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
-
-    def laplace(wish: Wish) -> Noise:
-        match wish:
-            case AtEpsilon(epsilon=epsilon):
-                return GeometricMechanism(l1_sensitivity=moved, epsilon=epsilon)
-            case Within():
-                return _within(plan, wish, lambda size: GeometricMechanism(l1_sensitivity=moved, scale=size))
-            case AtRho():
-                raise AssertionError  # pragma: no cover - rho asks for Gaussian noise
-
-    def gaussian(wish: Wish) -> Noise:
-        def at(size: Fraction) -> Noise:
-            return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, sigma_squared=size**2, dimension=many)
-
-        match wish:
-            case AtRho(rho=rho):
-                return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, rho=rho, dimension=many)
-            case AtEpsilon(epsilon=epsilon, delta=delta):
-                return DiscreteGaussianMechanism(
-                    l2_sensitivity_squared=squared, epsilon=epsilon, delta=delta, dimension=many
-                )
-            case Within():
-                return _within(plan, wish, at)
-
-    return laplace, gaussian
-
-
-def _within(plan: Plan, wish: Within, at: Callable[[Fraction], Noise]) -> Noise:
-    """Return the largest noise, of four digits, that grants an accuracy."""
-    if isinstance(plan.meaning, Moments):
-        raise ParameterError(
-            "within",
-            wish.margin,
-            reason="cannot be promised: the error of a mean or a moment depends on how many rows there are",
-            remedy="offer an epsilon; the answer comes with its interval",
-        )
-
-    def too_much(size: Fraction) -> bool:
-        return (NoisyNumbers(plan=plan, mechanism=at(size)).margin(wish.confidence) or 0) > wish.margin
-
-    try:
-        return at(turning_point(too_much, digits=4)[0])
-    except (OverflowError, ParameterError):
-        raise ParameterError(
-            "within", wish.margin, reason="is out of reach at this confidence", remedy="change one of the two"
-        ) from None
-
-
-def _smaller(plan: Plan, *ways: Noise) -> Noise:
-    """Return the noise whose sums reach less far, where all numbers of the answer are meant."""
-    many = len(plan.aggregate.cells or ()) * plan.aggregate.terms
-    return min(ways, key=lambda one: one.margin(_JUDGED_AT, values=many))
-
-
-def _rho(event: Event) -> Fraction:
-    rho = price(charged_as(event)).rho
-    if rho is None:  # pragma: no cover - both kinds of noise have one
-        raise AssertionError
-    return rho
-
-
-def _selection(
-    plan: Plan, wish: Wish, selector: type[PermuteAndFlip] | type[ExponentialMechanism]
-) -> QuantileChoice | TopChoice:
-    def at(epsilon: Fraction) -> QuantileChoice | TopChoice:
-        people = plan.unit.protects_groups_of
-        cells = len(plan.aggregate.cells or ())
-        match plan.meaning, plan.aggregate.bounding:
-            case Quantiles(at=fractions), PickedRows(max_rows=rows):
-                return QuantileChoice(
-                    at=fractions,
-                    cells=cells,
-                    rows=rows * people,
-                    adjacency=plan.unit.adjacency,
-                    epsilon=epsilon,
-                    selector=selector,
-                )
-            case Top(k=k), _:
-                one_way = Adjacency.ADD_REMOVE if plan.monotone else None
-                moved = plan.sensitivity.linf
-                return TopChoice(
-                    k=k, cells=cells, sensitivity=moved, epsilon=epsilon, monotone_under=one_way, selector=selector
-                )
-            case _:  # pragma: no cover - nothing else is chosen
-                raise AssertionError
-
-    match wish:
-        case AtEpsilon(epsilon=epsilon):
-            return at(epsilon)
-        case Within(margin=margin, confidence=confidence):
-            try:
-                return at(turning_point(lambda epsilon: at(epsilon).margin(confidence) <= margin, digits=3)[1])
-            except (OverflowError, ParameterError):
-                raise ParameterError(
-                    "within", margin, reason="is out of reach at this confidence", remedy="change one of the two"
-                ) from None
-        case AtRho(rho=rho):
-            raise ParameterError("rho", rho, reason="buys no choice", remedy="offer an epsilon")
-
-
-def _keys(plan: Plan, wish: Wish) -> StableKeys:
-    names = ", ".join(key.column for key in plan.aggregate.keys if isinstance(key, OpenKey))
-    if not isinstance(wish, AtEpsilon) or wish.delta is None:
-        raise ParameterError(
-            "delta",
-            None,
-            reason=f"is missing, and the values of {names} are not public: showing them takes one",
-            remedy='offer an epsilon with a delta, such as "1e-6", or let the custodian declare the categories',
-        )
-    return StableKeys(
-        l1_sensitivity=plan.sensitivity.l1,
-        people=plan.unit.protects_groups_of,
-        epsilon=wish.epsilon,
-        delta=wish.delta,
-    )
 
 
 def _around(key: tuple[Label, ...], value: Number, margin: Number) -> Cell:

@@ -9,8 +9,8 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, positive, probability
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
-LARGEST_EPSILON = Fraction(100)
-"""Beyond these a price is a slip of the pen: noise of a billion people, or no protection at all."""
+LARGEST_EPSILON = Fraction(20)
+"""Beyond these a price is a slip of the pen: noise of a billion people, or none in all but one of 2e8 answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from lapwing.session import Session
 
 
 def open(  # noqa: A001 - it is written lapwing.open
-    folder: str | Path, population: str | None = None, *, analyst: str | None = None
+    folder: str | Path, population: str | None = None, *, analyst: str | None = None, cell: str | None = None
 ) -> Session:
     """Open the door of a population, for an analyst.
 
@@ -16,8 +16,9 @@ def open(  # noqa: A001 - it is written lapwing.open
     folder : the workspace
     population : which of its populations; the only one if it is not said
     analyst : who asks; whoever is logged in if it is not said
+    cell : the cell of its public partition to ask about, if it has one; everybody if it is not said
     """
-    return open_workspace(folder).session(population, analyst=analyst)
+    return open_workspace(folder).session(population, analyst=analyst, cell=cell)
 
 
 def create(folder: str | Path, settings: str | None = None) -> Workspace:

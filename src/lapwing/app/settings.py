@@ -7,6 +7,9 @@
     [populations.clinic.analysts]
     ana = { epsilon = "1" }                         # an allowance of her own, under the budget
 
+    [populations.clinic.cells]
+    north = { first = 1, last = 49999 }             # by person key: each has the whole budget (see docs/ledger.md)
+
     [populations.clinic.tables.patients]
     source = "patients.parquet"                     # or .csv, or { duckdb = "clinic.duckdb", table = "patients" },
     rows = "one"                                    # or { postgres = "postgresql://...", table = "patients" },
@@ -32,8 +35,10 @@ from typing import Any, Final, TypeAlias
 from lapwing.accounting.filters.opening import Budget
 from lapwing.app.toml_sections import Document, Section
 from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.cells import Cell
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -101,6 +106,16 @@ class Settings:
     ledger: str = field(repr=False)
     populations: Mapping[str, PopulationSettings]
 
+    def declared(self, population: str | None = None) -> PopulationSettings:
+        """Return what is declared about a population: the only one where it is not said."""
+        if population is None and len(self.populations) == 1:
+            return next(iter(self.populations.values()))
+        if population is None or population not in self.populations:
+            reason = "is not said" if population is None else "is not declared in this workspace"
+            remedy = f"name one of {', '.join(sorted(self.populations))}"
+            raise ParameterError("population", population, reason=reason, remedy=remedy)
+        return self.populations[population]
+
 
 def read_settings(folder: Path) -> Settings:
     """Return what the lapwing.toml of a folder says, or refuse it and name the line."""
@@ -111,12 +126,24 @@ def read_settings(folder: Path) -> Settings:
     top.done()
     if not populations:
         raise top.error(("populations",), "no population is declared", "write [populations.NAME]")
+    _require_one_account(populations)
     address = ledger if ledger.startswith(("postgresql://", "postgres://")) else str(folder / ledger)
     return Settings(ledger=address, populations=populations)
 
 
+def _require_one_account(populations: Mapping[str, PopulationSettings]) -> None:
+    """Refuse a table of two populations: its people would have two accounts, and twice the budget."""
+    owners: dict[Source, str] = {}
+    for name, declared in populations.items():
+        for table, source in declared.sources.items():
+            owner = owners.setdefault(source, name)
+            if owner != name:
+                reason, remedy = f"this is a table of population {owner!r} too", "let the same people have one account"
+                raise declared.section.error(("tables", table, "source"), reason, remedy)
+
+
 def _population(name: str, section: Section, folder: Path) -> PopulationSettings:
-    analysts, tables = section.section("analysts", {}), section.section("tables")
+    analysts, tables = section.section("analysts", {}), section.section("tables", {})
     budgets = {analyst: _budget(analysts, analyst) for analyst in analysts.entries}
     read = [_table(table, one, folder) for table, one in tables.sections()]
     with section.blamed():
@@ -130,6 +157,7 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
             tables=tuple(table for table, _ in read),
             now=section.take("now", date, None),
             salt=section.take("salt", int, 0),
+            cells=tuple(_cell(cell, one) for cell, one in section.section("cells", {}).sections()),
         )
     settings = PopulationSettings(
         population=population,
@@ -139,9 +167,14 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
         section=section,
     )
     section.done()
-    if not read:
-        raise section.error((), f"{section.title} has no tables", f"write [populations.{name}.tables.NAME]")
     return settings
+
+
+def _cell(name: str, section: Section) -> Cell:
+    first, last = section.take("first", int), section.take("last", int)
+    section.done()
+    with section.blamed():
+        return Cell(name=name, first=first, last=last)
 
 
 def _budget(outer: Section, name: str) -> Budget:

@@ -55,6 +55,12 @@ class Fingerprints:
             )
         self._write({**known, table: {"version": version, "stat": stat, "sha256": content}})
 
+    def owner(self, file: Path) -> str | None:
+        """Return the population that has a table with the content of `file` by now, if there is one."""
+        known = self._read()
+        content = _content(file) if known and file.is_file() else None
+        return next((table.partition(".")[0] for table, kept in known.items() if kept["sha256"] == content), None)
+
     def _read(self) -> dict[str, Any]:
         with suppress(FileNotFoundError):
             read: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))

@@ -29,7 +29,9 @@ class Document:
         try:
             return Document(str(path), path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise SettingsError(str(path), 0, reason="is not there", remedy="create the workspace first") from None
+            raise SettingsError(
+                str(path), 0, reason="is not there", remedy="create the workspace first, with lapwing init"
+            ) from None
         except (OSError, UnicodeDecodeError) as failure:
             raise SettingsError(str(path), 0, reason=f"cannot be read ({failure})", remedy="mend the file") from None
 

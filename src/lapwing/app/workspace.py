@@ -17,16 +17,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final, Self
 
+from lapwing.accounting.filters.account import EVERYONE
 from lapwing.accounting.filters.opening import Budget
 from lapwing.accounting.filters.two_arms import DeltaShares
-from lapwing.app.settings import FILE, PopulationSettings, Settings, read_settings
+from lapwing.app.settings import FILE, FileSource, PopulationSettings, Settings, read_settings
 from lapwing.app.tables import Fingerprints, Tables
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.vocabulary.errors import EngineError, ParameterError, SealBrokenError, SettingsError
+from lapwing.vocabulary.errors import EngineError, SealBrokenError, SettingsError
 
 KEY_FILE: Final = "stream.key"
+FINGERPRINTS: Final = "fingerprints.json"
 SHARES: Final = DeltaShares(failures=Fraction(1, 10))
 """A tenth of a delta pays for groups whose keys only the data knows."""
 _KEY_BYTES: Final = 32
@@ -37,16 +39,19 @@ class Workspace:
 
     def __init__(self, folder: Path, settings: Settings, ledger: Ledger) -> None:
         self.folder, self.settings, self.ledger = folder, settings, ledger
-        self._fingerprints = Fingerprints(folder / "fingerprints.json")
+        self._fingerprints = Fingerprints(folder / FINGERPRINTS)
         self._tables: list[Tables] = []
 
-    def session(self, population: str | None = None, *, analyst: str | None = None) -> Session:
-        """Return the door of a population: the only one, for whoever is logged in, where it is not said."""
-        declared = self._declared(population)
+    def session(self, population: str | None = None, *, analyst: str | None = None, cell: str | None = None) -> Session:
+        """Return the door of a population: the only one, for whoever is logged in, where it is not said.
+
+        With a `cell`, questions are about the people of that cell, and its own budget pays for them.
+        """
+        declared = self.settings.declared(population)
         self._require_agreement(declared)
         tables = self._opened(declared)
         return Session(
-            declared.population,
+            declared.population if cell is None else declared.population.within(cell),
             self.ledger,
             tables,
             analyst=analyst or getpass.getuser(),
@@ -62,7 +67,14 @@ class Workspace:
         for name, declared in self.settings.populations.items():
             custody = self.ledger.custody
             if name not in self.ledger.populations():
-                custody.create_population(name, unit=declared.population.unit, budget=declared.budget, shares=SHARES)
+                self._require_new_people(declared)
+                custody.create_population(
+                    name,
+                    unit=declared.population.unit,
+                    budget=declared.budget,
+                    cells=declared.population.cell_titles or (EVERYONE,),
+                    shares=SHARES,
+                )
             self._require_unit(declared)
             if self.ledger.account(name).budget != declared.budget:
                 with declared.section.blamed("budget"):
@@ -80,8 +92,12 @@ class Workspace:
 
     def advance(self, table: str, population: str | None = None) -> int:
         """Say publicly that the data of a table changed, and return its new version. The account goes on as it is."""
-        declared = self._declared(population)
+        declared = self.settings.declared(population)
         return self.ledger.custody.advance_version(declared.population.name, declared.population.table(table).name)
+
+    def check(self, population: str | None = None) -> None:
+        """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
+        self._opened(self.settings.declared(population)).check()
 
     def recover(self) -> int:
         """Settle what dead processes left behind, and return how much it was; to be called when nobody is asking.
@@ -114,20 +130,10 @@ class Workspace:
         self._tables.append(tables)
         return tables
 
-    def _declared(self, population: str | None) -> PopulationSettings:
-        declared = self.settings.populations
-        if population is None and len(declared) == 1:
-            return next(iter(declared.values()))
-        if population is None or population not in declared:
-            reason = "is not said" if population is None else "is not declared in this workspace"
-            remedy = f"name one of {', '.join(sorted(declared))}"
-            raise ParameterError("population", population, reason=reason, remedy=remedy)
-        return declared[population]
-
     def _require_agreement(self, declared: PopulationSettings) -> None:
         """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""
         name, section = declared.population.name, declared.section
-        remedy = "bring the ledger up to date on purpose, with Workspace.update, or take the change back"
+        remedy = "bring the ledger up to date on purpose, with lapwing update, or take the change back"
         if name not in self.ledger.populations():
             raise section.error((), f"population {name!r} is not in the ledger", remedy)
         self._require_unit(declared)
@@ -143,6 +149,17 @@ class Workspace:
                 reason = f"the ledger keeps another allowance of {analyst!r}"
                 raise section.error(("analysts", analyst), reason, remedy)
 
+    def _require_new_people(self, declared: PopulationSettings) -> None:
+        """Refuse a population by another name: a new account for the same people would be a second budget."""
+        for table, source in declared.sources.items():
+            owner = self._fingerprints.owner(source.path) if isinstance(source, FileSource) else None
+            if owner is not None and owner != declared.population.name:
+                raise declared.section.error(
+                    ("tables", table, "source"),
+                    f"this is the data of population {owner!r}, whose account goes on",
+                    f"declare it as a table of {owner!r}, under its old name",
+                )
+
     def _require_unit(self, declared: PopulationSettings) -> None:
         kept, unit = self.ledger.population(declared.population.name).unit, declared.population.unit
         for what in ("person_key", "adjacency", "protects_groups_of"):
@@ -152,6 +169,13 @@ class Workspace:
                     f"{what} is not what this population was opened with",
                     "take the change back: who is protected never changes; a new population starts a new account",
                 )
+        titles = declared.population.cell_titles or (EVERYONE,)
+        if set(self.ledger.account(declared.population.name).filters) != set(titles):
+            raise declared.section.error(
+                ("cells",),
+                "these are not the cells that this population was opened with",
+                "take the change back: whoever changed the cell would be paid for twice",
+            )
 
     def _log(self, reason: Exception) -> None:
         line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {type(reason).__name__}: {reason}\n"
@@ -179,6 +203,15 @@ def create_workspace(folder: str | Path, settings: str | None = None) -> Workspa
                 str(place / FILE), 0, reason="is there already", remedy="edit it, and leave the text out"
             ) from None
     declared = read_settings(place)
+    in_a_file = "://" not in declared.ledger
+    if in_a_file and (place / FINGERPRINTS).exists() and not Path(declared.ledger).exists():
+        raise SettingsError(
+            str(place / FINGERPRINTS),
+            0,
+            reason="tells of data that was asked about, and the ledger of it is gone",
+            remedy="bring the ledger back: a new one would spend the same budget again. If nothing was ever released, "
+            "delete this file",
+        )
     ledger = create_ledger(declared.ledger, name=SYSTEM.take(8).hex())
     if not (place / KEY_FILE).exists():
         renew_key(place)
@@ -204,7 +237,7 @@ def read_key(folder: Path) -> bytes:
             str(path),
             0,
             reason="is not there, and open streams cannot go on without it",
-            remedy="bring it back, or make a new one with renew_key: open streams are then closed at their full price",
+            remedy="bring it back, or lapwing recover --new-key, which closes open streams at their full price",
         ) from None
     if stat.S_IMODE(mode) & 0o077:
         raise SettingsError(str(path), 0, reason="can be read by others", remedy=f"chmod 600 {path}")

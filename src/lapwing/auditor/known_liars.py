@@ -143,6 +143,14 @@ KNOWN_LIARS = (
         transcript=(NO,) * _NOES + (YES,) * _NOES,
     ),
     KnownLiar(
+        name="tests_any_number_of_thresholds",
+        source="Chen and Machanavajjhala 2015, generalized private threshold testing: Lap(1/ε₁), Lap(1/ε₂), no halt",
+        variant=SparseVectorVariant(threshold=Laplace(4), query=Laplace(4 / 3), yeses=1, halting=Halting.NEVER),
+        loses=math.inf,
+        pair=_answers(0, 1, yes_here=0, yes_there=-1, yeses=_NOES),
+        transcript=(NO,) * _NOES + (YES,) * _NOES,
+    ),
+    KnownLiar(
         name="leaves_the_threshold_without_noise",
         source="noise on each value, none on the threshold: then every no is paid for, too",
         variant=SparseVectorVariant(threshold=NoNoise(), query=Laplace(2), yeses=1),

@@ -258,12 +258,8 @@ class DiscreteGaussian(_OnALattice):
         return self._upper(-n)
 
 
-class RoundedGaussian(_OnALattice):
-    """The normal law with standard deviation `scale`, rounded to the nearest multiple of `step`.
-
-    >>> round(float(np.exp(RoundedGaussian(1).log_density(0))), 6)
-    0.382925
-    """
+class _Rounded(_OnALattice):
+    """A law on the line, rounded to the nearest multiple of `step`: log-concave where the law is."""
 
     def _mass(self, n: Reals) -> Reals:
         return log_between(self._before_rounding, (n, -0.5), (n, 0.5))
@@ -275,8 +271,33 @@ class RoundedGaussian(_OnALattice):
         return self._before_rounding.log_below(n, 0.5)
 
     @property
+    def _before_rounding(self) -> _OnTheLine:
+        """The law in steps."""
+        raise NotImplementedError
+
+
+class RoundedGaussian(_Rounded):
+    """The normal law with standard deviation `scale`, rounded to the nearest multiple of `step`.
+
+    >>> round(float(np.exp(RoundedGaussian(1).log_density(0))), 6)
+    0.382925
+    """
+
+    @property
     def _before_rounding(self) -> Gaussian:
         return Gaussian(1 / self._rate)
+
+
+class RoundedLaplace(_Rounded):
+    """The Laplace law of scale `scale`, rounded to the nearest multiple of `step`.
+
+    >>> round(float(np.exp(RoundedLaplace(1).log_density(0))), 6)
+    0.393469
+    """
+
+    @property
+    def _before_rounding(self) -> Laplace:
+        return Laplace(1 / self._rate)
 
 
 @dataclass(frozen=True)

@@ -43,13 +43,20 @@ class Custody:
         name : what to call it
         unit : who is protected
         budget : the lifetime cap of everything that is ever released about these people, by all analysts together
-        cells : the cells of the finest public partition, fixed for ever, the empty ones included
+        cells : the cells of the finest public partition, fixed for ever, the empty ones included; only where single
+            people are protected, since the members of a group may be in several
         shares : how the delta of an `ApproximateDP` budget is divided
         """
         population = Population(name=named("population", name), unit=unit)
-        account = open_account(
-            budget, cells=[named("cell", cell) for cell in cells], adjacency=unit.adjacency, shares=shares
-        )
+        names = [named("cell", cell) for cell in cells]
+        if len(names) > 1 and unit.protects_groups_of > 1:
+            raise ParameterError(
+                "cells",
+                len(names),
+                reason=f"divide {unit.protects_groups_of} people who are protected together and may be in several",
+                remedy="leave the cells out, or protect single people",
+            )
+        account = open_account(budget, cells=names, adjacency=unit.adjacency, shares=shares)
         with self._chronicle.writing("population") as book:
             if name in book.populations():
                 raise ParameterError(

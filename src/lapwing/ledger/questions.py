@@ -6,6 +6,7 @@ no end after a crash is lost: drawing noise again would give two looks for one p
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -185,6 +186,7 @@ def known_request(book: Book, population: str, analyst: str, *, request: str, di
     return record
 
 
+@lru_cache(maxsize=64)  # a question is looked up by it, charged and answered
 def recall_digest(scope: str, question: str) -> str:
     """Return what the answers to a question are found under, each for its data versions: where it counts, and it."""
     return digest_of([scope, question])

@@ -108,6 +108,8 @@ class Replay:
             claimed.budget, cells=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
         )
         must(not population.tables and not population.analysts, "creates a population that has a past")
+        alone = population.unit.protects_groups_of == 1
+        must(alone or len(claimed.filters) == 1, "divides people who are protected together")
         must(_agree(claimed, fresh), "opens an account that is not fresh")
         self.populations[name], self.accounts[name, None] = population, claimed
 

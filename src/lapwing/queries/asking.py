@@ -180,8 +180,11 @@ def funnel(table: str, steps: Sequence[Where], where: Where = None) -> Funnel:
     >>> funnel("patients", ["sex = 'M'", "age between 20 and 30", "cancer_survivor"]).names
     ("sex = 'M'", 'age between 20 and 30', 'cancer_survivor')
     """
-    names = tuple(step if isinstance(step, str) else f"step {i}" for i, step in enumerate(steps, start=1))
-    return Funnel(table=table, steps=tuple(_where(step) for step in steps), names=names, where=_where(where))
+    names: list[str] = []
+    for number, step in enumerate(steps, start=1):
+        name = step if isinstance(step, str) else f"step {number}"
+        names.append(f"{name} (step {number})" if name in names else name)
+    return Funnel(table=table, steps=tuple(_where(step) for step in steps), names=tuple(names), where=_where(where))
 
 
 def count_distinct(

@@ -6,11 +6,12 @@ declaration costs accuracy (values are clipped, rows fall into no cell), never p
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
 from typing import TypeVar
 
+from lapwing.queries.cells import ELSEWHERE, Cell, check_disjoint
 from lapwing.queries.column import Column, Integer, Text, check_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import whole
@@ -112,6 +113,8 @@ class Population:
     tables : the tables, each with one row a person or with many
     now : the date at which "age" without a date is meant; a question never asks the clock
     salt : a public number that decides which rows of a person count where not all may; it protects nothing
+    cells : a public partition of the people by their keys, fixed for ever; each cell has a budget of its own
+    cell : the one whose people are asked about, here; everybody if there is none
 
     Examples
     --------
@@ -129,9 +132,14 @@ class Population:
     tables: tuple[Table, ...]
     now: date | None = None
     salt: int = 0
+    cells: tuple[Cell, ...] = ()
+    cell: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", tuple(self.tables))
+        object.__setattr__(self, "cells", tuple(self.cells))
+        if self.cells:
+            self._check_cells()
         object.__setattr__(self, "salt", whole("salt", self.salt, least=0, most=2**31 - 2))
         _check_distinct(f"tables of {self.name}", [t.name for t in self.tables])
         for table in self.tables:
@@ -146,6 +154,51 @@ class Population:
     def person_key(self, table: Table) -> str:
         """Return the column of `table` that says whose row it is."""
         return table.person_key or self.unit.person_key
+
+    @property
+    def cell_titles(self) -> tuple[str, ...]:
+        """What the ledger calls the cells of these people; none if they are not partitioned."""
+        return (*(cell.title for cell in self.cells), ELSEWHERE) if self.cells else ()
+
+    @property
+    def touched(self) -> frozenset[str] | None:
+        """The cells of the account that pay for a question, as the ledger calls them; `None` for all there are."""
+        titles = {cell.name: cell.title for cell in self.cells}
+        return None if self.cell is None else frozenset({titles.get(self.cell, ELSEWHERE)})
+
+    def within(self, cell: str) -> "Population":
+        """Return the same population with only the people of one cell to ask about, or refuse and say which there are.
+
+        >>> from lapwing.queries.cells import Cell
+        >>> both = Population(
+        ...     name="clinic",
+        ...     unit=PrivacyUnit(person_key="patient_id"),
+        ...     tables=(Table(name="patients", columns=()),),
+        ...     cells=(Cell(name="north", first=1, last=4999), Cell(name="south", first=5000, last=9999)),
+        ... )
+        >>> both.within("north").touched
+        frozenset({'north: 1 to 4999'})
+        """
+        names = [*(one.name for one in self.cells), *((ELSEWHERE,) if self.cells else ())]
+        if cell not in names:
+            raise BadQuestionError(f"population {self.name} has no cell {cell!r}; it has {', '.join(names) or 'none'}")
+        return replace(self, cell=cell)
+
+    def _check_cells(self) -> None:
+        _check_distinct(f"cells of {self.name}", [cell.name for cell in self.cells])
+        check_disjoint(self.cells)
+        for table in self.tables:
+            if table.key_type is not KeyType.INTEGER:
+                raise ParameterError(
+                    "cells", table.name, reason="has keys that are text", remedy="partition people by whole numbers"
+                )
+        if self.unit.protects_groups_of > 1:
+            raise ParameterError(
+                "cells",
+                self.unit.protects_groups_of,
+                reason="people are protected together, and they may be in different cells",
+                remedy="leave the cells out, or protect single people",
+            )
 
 
 Named = TypeVar("Named", Table, Column)

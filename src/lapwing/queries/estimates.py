@@ -74,23 +74,23 @@ def moment(meaning: Moments, sums: Sequence[int]) -> Estimate:
     Fraction(30, 1)
     """
     scales = meaning.scales
-    degree = _degree(meaning, sums)
+    degree = degree_of(meaning, sums)
     rows = _raw(sums, degree, (0,) * len(scales))
     if rows <= 0:
-        return scales[0].low + _width(scales[0]) / 2 if meaning.moment is Moment.MEAN else Fraction(0)
+        return scales[0].low + width_of(scales[0]) / 2 if meaning.moment is Moment.MEAN else Fraction(0)
 
     def average(*powers: int) -> Fraction:
         return _raw(sums, degree, powers) / rows
 
     match meaning.moment:
         case Moment.MEAN:
-            return scales[0].low + _width(scales[0]) * _within(average(1), 0, 1)
+            return scales[0].low + width_of(scales[0]) * within(average(1), 0, 1)
         case Moment.VARIANCE:
-            return _width(scales[0]) ** 2 * _within(average(2) - average(1) ** 2, 0, Fraction(1, 4))
+            return width_of(scales[0]) ** 2 * within(average(2) - average(1) ** 2, 0, Fraction(1, 4))
         case Moment.COVARIANCE:
             quarter = Fraction(1, 4)
             together = average(1, 1) - average(1, 0) * average(0, 1)
-            return _width(scales[0]) * _width(scales[1]) * _within(together, -quarter, quarter)
+            return width_of(scales[0]) * width_of(scales[1]) * within(together, -quarter, quarter)
         case Moment.CORRELATION:
             together = average(1, 1) - average(1, 0) * average(0, 1)
             spread = (average(2, 0) - average(1, 0) ** 2) * (average(0, 2) - average(0, 1) ** 2)
@@ -99,7 +99,8 @@ def moment(meaning: Moments, sums: Sequence[int]) -> Estimate:
             return max(-1.0, min(1.0, float(together) / math.sqrt(spread)))
 
 
-def _degree(meaning: Moments, sums: Sequence[int]) -> int:
+def degree_of(meaning: Moments, sums: Sequence[int]) -> int:
+    """Return the degree of the polynomials of which there are so many sums."""
     return next(d for d in itertools.count(1) if (d + 1) ** len(meaning.scales) >= len(sums))
 
 
@@ -107,14 +108,21 @@ def _raw(sums: Sequence[int], degree: int, powers: tuple[int, ...]) -> Fraction:
     """Return the sum over rows of the product of x^power, x from 0 to 1, in units of one row times the extents."""
     total = Fraction(0)
     for places, number in zip(itertools.product(range(degree + 1), repeat=len(powers)), sums, strict=True):
-        weights = (Fraction(math.comb(i, k), math.comb(degree, k)) for i, k in zip(places, powers, strict=True))
-        total += number * math.prod(weights, start=Fraction(1))
+        total += number * weight_of(degree, places, powers)
     return total
 
 
-def _width(scale: Scale) -> Fraction:
+def weight_of(degree: int, places: tuple[int, ...], powers: tuple[int, ...]) -> Fraction:
+    """Return how much of the sum at `places` is in the sum of the product of x^power."""
+    weights = (Fraction(math.comb(i, k), math.comb(degree, k)) for i, k in zip(places, powers, strict=True))
+    return math.prod(weights, start=Fraction(1))
+
+
+def width_of(scale: Scale) -> Fraction:
+    """Return how far apart the ends of a scale are."""
     return scale.step * scale.extent
 
 
-def _within(number: Fraction, low: Fraction | int, high: Fraction | int) -> Fraction:
+def within(number: Fraction, low: Fraction | int, high: Fraction | int) -> Fraction:
+    """Return the number, moved between two bounds."""
     return min(max(number, Fraction(low)), Fraction(high))

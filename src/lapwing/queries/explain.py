@@ -1,5 +1,8 @@
 """A plan in plain English: what is asked, whose data counts how often, how far one person can move it, and why."""
 
+import itertools
+from contextlib import suppress
+
 from lapwing.queries.aggregate import (
     BinnedKey,
     ClippedTotals,
@@ -12,6 +15,7 @@ from lapwing.queries.aggregate import (
     OpenKey,
     PickedRows,
 )
+from lapwing.queries.bernstein import basis, products
 from lapwing.queries.plan import (
     AtLeast,
     Distinct,
@@ -46,6 +50,8 @@ from lapwing.queries.predicate import (
     Unit,
 )
 from lapwing.queries.spans import DAYS, DOUBLES, TRUTHS, Line, Span, day, double_at
+from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Rounded, Term, Times, columns
+from lapwing.vocabulary.errors import BadQuestionError
 
 _RELEASED = {
     Family.NOISE: "It is released with whole-number noise on every number: discrete Laplace or Gaussian.",
@@ -58,7 +64,7 @@ _RELEASED = {
 def explain(plan: Plan) -> str:
     """Return what a plan asks and why it costs what it costs."""
     aggregate = plan.aggregate
-    what = _asked(plan.meaning)
+    what = _asked(plan.meaning).replace("<value>", _measured(plan))
     where = "" if aggregate.where == ALWAYS else f" where {words(aggregate.where)}"
     groups = [_key(key) for key in aggregate.keys if not isinstance(key, GridKey)]
     by = f", grouped by {' and '.join(groups)}" if groups and not isinstance(plan.meaning, Top | Distinct) else ""
@@ -81,11 +87,11 @@ def explain(plan: Plan) -> str:
 def _asked(meaning: Meaning) -> str:
     match meaning:
         case Total(step=step):
-            return f"a total, in steps of {step}"
+            return f"the total of <value>, in steps of {step}"
         case Moments(moment=moment):
-            return f"the {moment.value}, and with it the number of rows"
+            return f"the {moment.value} of <value>, and with it the number of rows"
         case Quantiles(at=at):
-            return f"the quantiles at {', '.join(str(q) for q in at)}"
+            return f"the quantiles of <value> at {', '.join(str(q) for q in at)}"
         case Top(k=k):
             return f"which {k} of {{}} have the most people"
         case Steps(names=names):
@@ -101,6 +107,44 @@ _COUNTED = {
     RowCount: "the number of rows",
     Distinct: "how many of {} there are",
 }
+
+
+def _measured(plan: Plan) -> str:
+    """Return what is added up or ranked: columns as they are, or a value that is computed from columns."""
+    ranked = tuple(key.term for key in plan.aggregate.keys if isinstance(key, GridKey))
+    match plan.aggregate.bounding:
+        case ClippedTotals(term=term):
+            measured: tuple[Term, ...] = (term,)
+        case PickedRows(terms=picked):
+            measured = ranked or picked
+        case _:
+            measured = ()
+    names = " and ".join(sorted(set().union(*map(columns, measured))))
+    return names if _as_they_are(measured) else f"a value of {names}"
+
+
+def _as_they_are(measured: tuple[Term, ...]) -> bool:
+    """Whether one column is measured, or the moments of one or two: nothing else is computed from them."""
+    leaves = sorted(set().union(*map(_leaves, measured)), key=repr)
+    degree = {2: 1, 3: 2, 4: 1, 9: 2}.get(len(measured), 0)  # of the polynomials of one value, or of two
+    if len(measured) == 1 or (degree + 1) ** len(leaves) != len(measured):
+        return list(measured) == leaves
+    with suppress(BadQuestionError):  # too wide to be what was planned
+        return any(
+            measured == products([basis(leaf, degree) for leaf in order]) for order in itertools.permutations(leaves)
+        )
+    return False
+
+
+def _leaves(term: Term) -> set[Term]:
+    """Return the columns that a term is computed from, on the grid they are computed on."""
+    match term:
+        case OnGrid() | Rounded(OnGrid(), _):
+            return {term}
+        case Plus(left, right) | Times(left, right):
+            return _leaves(left) | _leaves(right)
+        case Rounded() | Elapsed() | Constant():
+            return set()
 
 
 def _bounding(plan: Plan) -> str:

@@ -24,6 +24,7 @@ from lapwing.queries.aggregate import (
 )
 from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import Population, Rows
+from lapwing.queries.cells import in_cell
 from lapwing.queries.column import Category
 from lapwing.queries.keys import bind_key
 from lapwing.queries.measure import Measure, measure
@@ -43,6 +44,7 @@ from lapwing.queries.plan import (
     Top,
     Total,
 )
+from lapwing.queries.predicate import Predicate, every
 from lapwing.queries.questions import (
     Average,
     By,
@@ -193,7 +195,7 @@ class _Planner:
     def made(self, bounding: Bounding, meaning: Meaning, family: Family = Family.NOISE) -> Plan:
         aggregate = Aggregate(
             table=self.scope.table.name,
-            where=bind(self.question.where, self.scope),
+            where=self.where(),
             keys=self.keys,
             bounding=bounding,
             salt=self.population.salt,
@@ -215,6 +217,11 @@ class _Planner:
             family=family,
             sensitivity=sensitivity(aggregate, self.population.unit),
         )
+
+    def where(self) -> Predicate:
+        """Return the rows that are asked about: of the people of one cell, where only they are."""
+        asked, cell = bind(self.question.where, self.scope), self.population.cell
+        return asked if cell is None else every([asked, in_cell(self.population.cells, cell, self.scope.person_key)])
 
     def rows(self) -> int:
         """Return how many rows of a person count."""

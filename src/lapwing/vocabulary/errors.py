@@ -287,7 +287,7 @@ class RandomnessError(LapwingError):
 
 def _brief(given: object) -> str:
     try:
-        text = repr(given)
+        text = str(given) if isinstance(given, Fraction) else repr(given)
     except Exception:  # noqa: BLE001 - a hostile __repr__ must not replace the refusal it caused
         text = f"<{type(given).__name__}>"
     return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - one line of a terminal

@@ -34,6 +34,7 @@ _KINDS: dict[str, type[Event]] = {
     "sampled-without-replacement": events.SampledWithoutReplacement,
 }
 _NAMES = {event_type: kind for kind, event_type in _KINDS.items()}
+_FIELDS = {event_type: {field.name: field for field in fields(event_type)} for event_type in _NAMES}
 _RATIO = re.compile(r"-?(0|[1-9][0-9]{0,3999})/[1-9][0-9]{0,3999}")
 _DEEPEST = 32
 
@@ -46,9 +47,10 @@ def to_record(event: Event) -> Record:
     >>> to_record(events.PureRelease(epsilon=Fraction(1, 10)))
     {'kind': 'pure-release', 'epsilon': '1/10'}
     """
-    record: Record = {"kind": _NAMES[type(event)]}
-    for field in fields(event):
-        record[field.name] = _written(getattr(event, field.name))
+    event_type = type(event)
+    record: Record = {"kind": _NAMES[event_type]}
+    for name in _FIELDS[event_type]:
+        record[name] = _written(getattr(event, name))
     return record
 
 
@@ -91,7 +93,7 @@ def _event(record: object, depth: int) -> Event:
     if event_type is None:
         known = ", ".join(_KINDS)
         raise ParameterError("kind", kind, reason="is no kind of event", remedy=f"use one of: {known}")
-    expected = {field.name: field for field in fields(event_type)}
+    expected = _FIELDS[event_type]
     for name in record:
         if name != "kind" and name not in expected:
             raise ParameterError(str(name), record[name], reason=f"is no field of {kind}", remedy="leave it out")

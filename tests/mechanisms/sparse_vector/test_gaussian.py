@@ -29,6 +29,14 @@ def test_a_stream_for_a_budget_keeps_it_and_uses_it(moves) -> None:
     assert stream.loss.epsilon(1e-6) == price(stream.event).epsilon(1e-6)
 
 
+def test_a_small_budget_is_kept_and_one_that_no_order_reaches_is_refused() -> None:
+    small = {**BUDGET, "epsilon": "0.05", "yeses": 1, "questions": 5}
+    stream = GaussianSparse.for_budget(**small, moves=COUNTS)
+    assert 0.9 * 0.05 < price(stream.event).epsilon(1e-6) <= 0.05
+    with pytest.raises(ParameterError, match="no order of the Renyi bound reaches it; write at least"):
+        GaussianSparse.for_budget(**{**small, "epsilon": "0.02"}, moves=COUNTS)
+
+
 def test_the_event_tells_the_noise_as_it_is_drawn() -> None:
     given = {"threshold_sigma": "2.3", "query_sigma": "7.1", "yeses": 2, "questions": 9, "threshold": 0, "grid": "1/4"}
     event = GaussianSparse(**given, moves=COUNTS).event

@@ -139,6 +139,10 @@ class Account:
             case CapChange(account=account):
                 return account
 
+    def within(self, cells: frozenset[str] | None) -> "Account":
+        """Return what concerns some of the cells, to look at: what they have left, and what a charge would do there."""
+        return replace(self, filters=MappingProxyType({cell: self.filters[cell] for cell in self._named(cells)}))
+
     def remaining(self, cells: frozenset[str] | None = None) -> Remaining:
         """Return the largest single releases of each kind that all of `cells` (by default all there are) admit now."""
         fits = [what_fits(filter_) for filter_ in {self.filters[cell] for cell in self._named(cells)}]
@@ -164,7 +168,9 @@ class Account:
         return self.streams[name]
 
     def _named(self, cells: Iterable[str] | None) -> list[str]:
-        named = set(self.filters if cells is None else cells)
+        if cells is None:
+            return list(self.filters)
+        named = set(cells)
         unknown = named - set(self.filters)
         if unknown or not named:
             raise ParameterError(

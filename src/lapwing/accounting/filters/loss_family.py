@@ -96,7 +96,8 @@ class LossFamily:
             losses=np.column_stack([t, t - length]),
             masses=np.column_stack([upper(t), 1 - upper(t)]),
             infinite_mass=0.0,
-            power=upper(fine[:-1]) * math.exp(fine[1]),  # power is size times e^t, and the size falls with t
+            power=upper(fine[:-1])
+            * math.exp(min(fine[1], _LARGEST_EXPONENT)),  # power is size times e^t, and the size falls with t
             size=size[:-1],
             least_size=size[1:],
             total_variation=math.tanh(length / 4),  # at t = epsilon/2

@@ -75,7 +75,8 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
             "budget",
             budget,
             reason=f"is not above {account.budget} in every number",
-            remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards",
+            remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards; "
+            "suspend the population to stop all spending",
         )
     history = list(bookings)
     fresh = open_account(account.budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares)

@@ -24,6 +24,9 @@ from lapwing.vocabulary.exact import exact, probability
 _SLACKS = (Fraction(1, 2**14), Fraction(1, 2**3))
 """What a certificate may take of the slack that is left, so that it never runs out: little, or more for heavy tails."""
 
+_LEAST_SLACK = Fraction(1, 2**365)
+"""What a certificate needs (proofs/residue_certificate.md): with less, the arm gives up."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeltaShares:
@@ -147,6 +150,8 @@ class TwoArms:
         unseen = Fraction(loss.infinite_mass)
         for share in _SLACKS:
             slack = share * power_of_two_below(self.slack)
+            if slack < _LEAST_SLACK:
+                continue
             spent, failure = (slack + unseen, cost.delta) if unseen <= slack else (slack, max(cost.delta, unseen))
             if failure <= self.failures and (after := residue_after(self.residue, loss, float(slack))) is not None:
                 return Step(residue=after, slack=spent, failure=failure)

@@ -108,5 +108,5 @@ class BoundedRangeLaw:
         """Return the largest profile at x over t in [low, high]: it rises in t up to (x + e)/2 and falls behind."""
         e, t = self.top, min(max((x + self.top) / 2, low), high)
         if not t - e < x < t:
-            return max(0.0, -math.expm1(x))
+            return max(0.0, -math.expm1(min(x, 0.0)))
         return math.expm1(t - e) / math.expm1(-e) * -math.expm1(x - t)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -54,13 +55,9 @@ def canvas(path: str | Path, *, title: str, x: str, y: str) -> "Iterator[Axes]":
     True
     """
     file = checked_path(path)
-    try:
-        from matplotlib import rc_context  # noqa: PLC0415 - half a second, and an extra
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ImportError:
-        raise ParameterError(
-            "plot", str(path), reason="needs matplotlib", remedy="pip install 'lapwing[plots]', or leave it out"
-        ) from None
+    from matplotlib import rc_context  # noqa: PLC0415 - half a second, and an extra
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     with rc_context(_STYLE):  # type: ignore[arg-type]  # the stubs list every key by name
         figure = Figure(layout="constrained")
         axes = figure.add_subplot()
@@ -79,5 +76,9 @@ def checked_path(path: str | Path) -> Path:
     if not file.parent.is_dir():
         raise ParameterError(
             "plot", str(path), reason="is in a folder that is not there", remedy=f"mkdir -p {file.parent} first"
+        )
+    if find_spec("matplotlib") is None:
+        raise ParameterError(
+            "plot", str(path), reason="needs matplotlib", remedy="pip install 'lapwing[plots]', or leave it out"
         )
     return file

@@ -102,6 +102,11 @@ class GaussianSparse(StreamMechanism):
         if chance > _LARGEST_DELTA:
             raise ParameterError("delta", delta, reason="is no promise", remedy="write at most 1/1000, better 1e-6")
         target, at = float_below(positive("epsilon", epsilon)), float_below(chance)
+        least = 1.5 * _conversion(_ORDERS[-1], at)  # a third of the price is then left for the noise
+        if target < least:
+            reason = "is too small for this delta: no order of the Renyi bound reaches it"
+            remedy = f"write at least {least:.3g}, or a larger delta"
+            raise ParameterError("epsilon", epsilon, reason=reason, remedy=remedy)
 
         def stream(sigma: Fraction) -> GaussianSparse:
             return cls(
@@ -164,6 +169,11 @@ def _ratio(moves: tuple[int, int], yeses: int) -> Fraction:
 def _four_digits(sigma: Fraction) -> Fraction:
     unit = Fraction(10) ** (math.floor(math.log10(sigma)) - 3)
     return ceil_to_grid(sigma, unit)
+
+
+def _conversion(order: float, delta: float) -> float:
+    """Return what a Renyi bound of this order must be raised by to be an epsilon at this delta."""
+    return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
 
 
 def _epsilon(event: GaussianSparseVector, delta: float, start: int) -> tuple[float, int]:

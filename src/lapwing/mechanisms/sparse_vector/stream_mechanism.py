@@ -108,11 +108,14 @@ class StreamMechanism(ABC):
         steps = exact("margin", margin) // self.grid
         return accuracy.chance_all_right(self.rule, margin=steps, below=below, above=high)
 
-    def best_lift(self, questions: int, confidence: Exact = "0.9") -> Fraction:
-        """Return by how much to shift the threshold up so that the margin for so many questions is smallest."""
-        below, above = self._worst_case(questions, None)
+    def best_lift(self, questions: int, confidence: Exact = "0.9", *, above: int | None = None) -> Fraction:
+        """Return by how much to shift the threshold up so that the margin for so many questions is smallest.
+
+        `questions` and `above` are what they are in `margin`.
+        """
+        below, high = self._worst_case(questions, above)
         wanted = chance("confidence", confidence)
-        return self.lattice.number(accuracy.best_lift(self.rule, below=below, above=above, confidence=wanted))
+        return self.lattice.number(accuracy.best_lift(self.rule, below=below, above=high, confidence=wanted))
 
     def interval(self, answer: Answer, confidence: Exact = "0.95") -> Interval | None:
         """Return where the value of a yes lies; None for a no, and where a yes tells nothing more.

@@ -1,0 +1,191 @@
+"""From a plan and a wish to a release: which mechanism grants it, under which kind of budget.
+
+All of it is decided from the plan, the wish and the kind of budget, never from data.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeAlias
+
+from lapwing.accounting.pricing import price
+from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release, charged_as
+from lapwing.answers.wishes import AtEpsilon, AtRho, Wish, Within
+from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from lapwing.mechanisms.exponential import ExponentialMechanism
+from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.margins import turning_point
+from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
+from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
+from lapwing.mechanisms.stable_keys import StableKeys
+from lapwing.queries.aggregate import OpenKey, PickedRows
+from lapwing.queries.plan import Family, Moments, Plan, Quantiles, Top
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.guarantee import ConcentratedDP, Guarantee, PureDP
+
+_JUDGED_AT = Fraction(95, 100)
+"""The confidence at which two kinds of noise are compared."""
+
+
+def release_of(plan: Plan, wish: Wish, budget: Guarantee) -> Release:
+    """Return how `plan` is released to grant `wish` under a budget of this kind.
+
+    Under a pure budget noise is discrete Laplace, and selection is permute-and-flip. Under a budget of rho whichever
+    noise is smaller at the same rho is taken, which is Gaussian nearly always, and selection is exponential. Under an
+    (epsilon, delta) budget it is Laplace, unless a delta is offered with the epsilon and Gaussian noise is smaller.
+    """
+    pure = isinstance(budget, PureDP)
+    if pure and (isinstance(wish, AtRho) or (isinstance(wish, AtEpsilon) and wish.delta is not None)):
+        name, given = ("rho", wish.rho) if isinstance(wish, AtRho) else ("delta", wish.delta)
+        raise ParameterError(
+            name, str(given), reason="cannot be paid from a pure budget", remedy="offer an epsilon alone"
+        )
+    match plan.family:
+        case Family.NOISE:
+            return NoisyNumbers(plan=plan, mechanism=_noise(plan, wish, budget))
+        case Family.SELECTION:
+            selector = PermuteAndFlip if pure else ExponentialMechanism
+            return ChosenOnes(plan=plan, mechanism=_selection(plan, wish, selector))
+        case Family.THRESHOLD:
+            return OpenKeys(plan=plan, mechanism=_keys(plan, wish))
+        case Family.SPARSE_VECTOR:
+            raise BadQuestionError('"at least" is answered in a stream; open one: stream(at_least=200, ...)')
+
+
+Noise: TypeAlias = GeometricMechanism | DiscreteGaussianMechanism
+
+
+def _noise(plan: Plan, wish: Wish, budget: Guarantee) -> Noise:
+    laplace, gaussian = _makers(plan)
+    if isinstance(wish, AtRho):
+        return gaussian(wish)
+    if isinstance(wish, Within) and not isinstance(budget, PureDP):
+        return min(laplace(wish), gaussian(wish), key=lambda one: _rho(one.event))
+    if isinstance(wish, AtEpsilon) and wish.delta is not None:
+        return _smaller(plan, laplace(wish), gaussian(wish))
+    if isinstance(wish, AtEpsilon) and isinstance(budget, ConcentratedDP):
+        at_least = laplace(wish)
+        return _smaller(plan, at_least, gaussian(AtRho(rho=_rho(at_least.event))))
+    return laplace(wish)
+
+
+def _makers(plan: Plan) -> tuple[Callable[[Wish], Noise], Callable[[Wish], Noise]]:
+    """Return what makes Laplace noise, and what makes Gaussian noise, for a wish."""
+    many = len(plan.aggregate.cells or ()) * plan.aggregate.terms
+    moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
+
+    def laplace(wish: Wish) -> Noise:
+        match wish:
+            case AtEpsilon(epsilon=epsilon):
+                return GeometricMechanism(l1_sensitivity=moved, epsilon=epsilon)
+            case Within():
+                return _within(plan, wish, lambda size: GeometricMechanism(l1_sensitivity=moved, scale=size))
+            case AtRho():
+                raise AssertionError  # pragma: no cover - rho asks for Gaussian noise
+
+    def gaussian(wish: Wish) -> Noise:
+        def at(size: Fraction) -> Noise:
+            return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, sigma_squared=size**2, dimension=many)
+
+        match wish:
+            case AtRho(rho=rho):
+                return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, rho=rho, dimension=many)
+            case AtEpsilon(epsilon=epsilon, delta=delta):
+                return DiscreteGaussianMechanism(
+                    l2_sensitivity_squared=squared, epsilon=epsilon, delta=delta, dimension=many
+                )
+            case Within():
+                return _within(plan, wish, at)
+
+    return laplace, gaussian
+
+
+def _within(plan: Plan, wish: Within, at: Callable[[Fraction], Noise]) -> Noise:
+    """Return the largest noise, of four digits, that grants an accuracy."""
+    if isinstance(plan.meaning, Moments):
+        raise ParameterError(
+            "within",
+            wish.margin,
+            reason="cannot be promised: the error of a mean or a moment depends on how many rows there are",
+            remedy="offer an epsilon; the answer comes with its interval",
+        )
+
+    def too_much(size: Fraction) -> bool:
+        return (NoisyNumbers(plan=plan, mechanism=at(size)).margin(wish.confidence) or 0) > wish.margin
+
+    try:
+        return at(turning_point(too_much, digits=4)[0])
+    except (OverflowError, ParameterError):
+        raise ParameterError(
+            "within", wish.margin, reason="is out of reach at this confidence", remedy="change one of the two"
+        ) from None
+
+
+def _smaller(plan: Plan, *ways: Noise) -> Noise:
+    """Return the noise whose sums reach less far, where all numbers of the answer are meant."""
+    many = len(plan.aggregate.cells or ()) * plan.aggregate.terms
+    return min(ways, key=lambda one: one.margin(_JUDGED_AT, values=many))
+
+
+def _rho(event: Event) -> Fraction:
+    rho = price(charged_as(event)).rho
+    if rho is None:  # pragma: no cover - both kinds of noise have one
+        raise AssertionError
+    return rho
+
+
+def _selection(
+    plan: Plan, wish: Wish, selector: type[PermuteAndFlip] | type[ExponentialMechanism]
+) -> QuantileChoice | TopChoice:
+    def at(epsilon: Fraction) -> QuantileChoice | TopChoice:
+        people = plan.unit.protects_groups_of
+        cells = len(plan.aggregate.cells or ())
+        match plan.meaning, plan.aggregate.bounding:
+            case Quantiles(at=fractions), PickedRows(max_rows=rows):
+                return QuantileChoice(
+                    at=fractions,
+                    cells=cells,
+                    rows=rows * people,
+                    adjacency=plan.unit.adjacency,
+                    epsilon=epsilon,
+                    selector=selector,
+                )
+            case Top(k=k), _:
+                one_way = Adjacency.ADD_REMOVE if plan.monotone else None
+                moved = plan.sensitivity.linf
+                return TopChoice(
+                    k=k, cells=cells, sensitivity=moved, epsilon=epsilon, monotone_under=one_way, selector=selector
+                )
+            case _:  # pragma: no cover - nothing else is chosen
+                raise AssertionError
+
+    match wish:
+        case AtEpsilon(epsilon=epsilon):
+            return at(epsilon)
+        case Within(margin=margin, confidence=confidence):
+            try:
+                return at(turning_point(lambda epsilon: at(epsilon).margin(confidence) <= margin, digits=3)[1])
+            except (OverflowError, ParameterError):
+                raise ParameterError(
+                    "within", margin, reason="is out of reach at this confidence", remedy="change one of the two"
+                ) from None
+        case AtRho(rho=rho):
+            raise ParameterError("rho", rho, reason="buys no choice", remedy="offer an epsilon")
+
+
+def _keys(plan: Plan, wish: Wish) -> StableKeys:
+    names = ", ".join(key.column for key in plan.aggregate.keys if isinstance(key, OpenKey))
+    if not isinstance(wish, AtEpsilon) or wish.delta is None:
+        raise ParameterError(
+            "delta",
+            None,
+            reason=f"is missing, and the values of {names} are not public: showing them takes one",
+            remedy='offer an epsilon with a delta, such as "1e-6", or let the custodian declare the categories',
+        )
+    return StableKeys(
+        l1_sensitivity=plan.sensitivity.l1,
+        people=plan.unit.protects_groups_of,
+        epsilon=wish.epsilon,
+        delta=wish.delta,
+    )

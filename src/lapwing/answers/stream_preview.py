@@ -1,0 +1,108 @@
+"""What a stream would cost, how far off it would be and what would be left: before it is opened, with no engine."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.accounting.filters.charge import Closing
+from lapwing.accounting.filters.refusal import Refusal
+from lapwing.answers.answer import CONFIDENCE, brief
+from lapwing.answers.preview import Standing
+from lapwing.answers.stream_terms import StreamTerms
+from lapwing.vocabulary.exact import Exact, probability
+
+_PREVIEWED = "a stream that is being previewed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamPreview:
+    """A stream before it is opened. Nothing of it depends on data.
+
+    Parameters
+    ----------
+    terms : what would be agreed
+    confidence, questions, margin : so many verdicts are all right, with this probability, if each true count is
+        `margin` or more away from the number that is asked for
+    before : how the account stands
+    after : how it would stand while the stream is open, and after all its yeses; a refusal where the account says no
+    at_best : how it would stand if the stream were closed after noes only; a refusal like `after`
+    """
+
+    terms: StreamTerms
+    confidence: Fraction
+    questions: int
+    margin: int
+    before: Standing
+    after: Standing | Refusal
+    at_best: Standing | Refusal
+
+    @staticmethod
+    def of(
+        terms: StreamTerms, standing: Standing, confidence: Exact = CONFIDENCE, questions: int = 1
+    ) -> "StreamPreview":
+        """Compute the preview of a stream."""
+        after = standing.after(terms.reservation(_PREVIEWED))
+        return StreamPreview(
+            terms=terms,
+            confidence=probability("confidence", confidence),
+            questions=questions,
+            margin=terms.margin(confidence, questions=questions),
+            before=standing,
+            after=after,
+            at_best=after if isinstance(after, Refusal) else after.booked(Closing(stream=_PREVIEWED)),
+        )
+
+    @property
+    def affordable(self) -> bool:
+        """Whether it would be opened now."""
+        return not isinstance(self.after, Refusal)
+
+    @property
+    def opening(self) -> Fraction:
+        """The epsilon of opening it, whatever it answers."""
+        return self.terms.mechanism.threshold_epsilon
+
+    @property
+    def yes_price(self) -> Fraction:
+        """The epsilon of each yes; a no is free."""
+        return self.terms.mechanism.yes_price
+
+    @property
+    def total(self) -> Fraction:
+        """The epsilon of the opening and of all yeses."""
+        return self.terms.epsilon
+
+    @property
+    def pays_per_yes(self) -> bool:
+        """Whether closing gives back what no yes has used, which depends on the kind of the budget."""
+        match self.after, self.at_best:
+            case Standing(account=after), Standing(account=at_best):
+                return dict(after.filters) != dict(at_best.filters)
+            case _:
+                return False
+
+    def chance_of_yes(self, people: int) -> float:
+        """Return the probability of a yes if there were really so many people."""
+        return self.terms.chance_of_yes(people)
+
+    @property
+    def chances(self) -> dict[int, float]:
+        """The probability of a yes at a few true counts, from a margin below what is asked for to a margin above."""
+        middle, step = self.terms.at_least, max(1, self.margin // 2)
+        counts = (middle + place * step for place in (-2, -1, 0, 1, 2))
+        return {people: self.chance_of_yes(people) for people in counts if people >= 0}
+
+    def __str__(self) -> str:
+        terms = self.terms
+        yeses = "1 yes" if terms.yeses == 1 else f"{terms.yeses:,} yeses"
+        asks = f"at least {terms.at_least:,} people in {terms.table}? for up to {yeses}"
+        price = (
+            f"costs epsilon {brief(self.opening)} to open and {brief(self.yes_price)} for each yes, "
+            f"{brief(self.total)} in all; a no is free"
+        )
+        verdicts = "a verdict is" if self.questions == 1 else f"{self.questions:,} verdicts are all"
+        sure = f"{verdicts} right with {float(self.confidence):.4g} confidence for counts {self.margin:,} or more away"
+        if isinstance(self.after, Refusal):
+            return f"{asks}: {price}; {sure}; refused now: {self.after}."
+        end = f"{self.after} is left while it is open and after all yeses"
+        end += f", {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
+        return f"{asks}: {price}; {sure}; {end}."

@@ -1,0 +1,183 @@
+"""What is agreed when a stream is opened, and all that follows from it before anything is asked.
+
+All of it is public: prices, the chance of a yes and margins follow from the terms alone, with no data and no engine.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Final, Required, TypedDict
+
+from lapwing.accounting.filters.charge import Reservation
+from lapwing.answers.wishes import LARGEST_EPSILON, in_reason
+from lapwing.mechanisms.margins import turning_point
+from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.queries.catalogue import Population, Rows
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.exact import Exact, positive, whole
+
+_MOST_YESES: Final = 10_000
+_MOST_QUESTIONS: Final = 10**6
+_MOST_PEOPLE: Final = 2**62
+
+
+class StreamOffer(TypedDict, total=False):
+    """The words for a stream: what it asks, and `epsilon`, or `within` at a `confidence`, for so many `questions`."""
+
+    at_least: Required[int]
+    yeses: Required[int]
+    epsilon: Exact
+    within: Exact
+    confidence: Exact
+    questions: int
+    table: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamTerms:
+    """What is agreed when a stream is opened.
+
+    Parameters
+    ----------
+    table : the table it asks about
+    at_least : how many people are asked for, where a question does not say
+    yeses : how many it gives
+    epsilon : what it costs when all of them are given
+    adjacency, people : who is protected: the neighbours, and the size of the groups
+    shift : a public number that is added to every threshold, so that both kinds of error are balanced
+    """
+
+    table: str
+    at_least: int
+    yeses: int
+    epsilon: Fraction
+    adjacency: Adjacency
+    people: int
+    shift: int = 0
+
+    @staticmethod
+    def of(
+        population: Population,
+        *,
+        at_least: object,
+        yeses: object,
+        epsilon: Exact | None = None,
+        within: Exact | None = None,
+        confidence: Exact = "0.95",
+        questions: object = None,
+        table: str | None = None,
+    ) -> "StreamTerms":
+        """Return the terms of a stream about `population`, or refuse them.
+
+        Parameters
+        ----------
+        population : what is asked about
+        at_least, yeses, table : what is asked, and how many yeses there are to give
+        epsilon : what it may cost; the threshold is placed for `questions` if they are said
+        within, confidence, questions : for the smallest epsilon (of three digits) at which so many questions, one if it
+            is not said, are all answered right with this probability, if all counts are `within` or more away
+        """
+        way = one_way("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
+        terms = StreamTerms(
+            table=population.table(table or _only_table(population)).name,
+            at_least=whole("at_least", at_least, most=_MOST_PEOPLE),
+            yeses=whole("yeses", yeses, most=_MOST_YESES),
+            epsilon=LARGEST_EPSILON if epsilon is None else in_reason("epsilon", epsilon),
+            adjacency=population.unit.adjacency,
+            people=population.unit.protects_groups_of,
+        )
+        many = None if questions is None else whole("questions", questions, most=_MOST_QUESTIONS)
+        if way == ("within",):
+            return terms.for_margin(positive("within", within), many or 1, confidence)
+        return terms if many is None else terms.placed_for(many, confidence)
+
+    @property
+    def mechanism(self) -> SparseVector:
+        """The sparse vector that decides."""
+        return SparseVector(
+            epsilon=self.epsilon,
+            yeses=self.yeses,
+            threshold=self.at_least,
+            moves=Movement.of_counts(self.adjacency, people=self.people),
+            shift=self.shift,
+        )
+
+    def reservation(self, name: str) -> Reservation:
+        """Return what the account must hold for a stream of this name."""
+        return self.mechanism.reservation(name)
+
+    def chance_of_yes(self, people: int, *, at_least: int | None = None) -> float:
+        """Return the probability of a yes if there were really so many people."""
+        return self.mechanism.chance_of_yes(whole("people", people, least=0, most=_MOST_PEOPLE), at_least)
+
+    def margin(self, confidence: Exact = "0.95", *, questions: int = 1) -> int:
+        """Return how far counts must be from the threshold for so many verdicts to be all right, whichever they are.
+
+        Of `k` questions any may deserve a yes, up to the yeses there are. That k counts which deserve a no, and as many
+        as there are yeses which deserve one, are *all* told apart is less likely than any such case, so that its
+        margin is enough. Of one question both cases are looked at.
+        """
+        many = whole("questions", questions, most=_MOST_QUESTIONS)
+        cases = [(1, 0), (1, 1)] if many == 1 else [_all_of(many, self.yeses)]
+        return max(int(self.mechanism.margin(confidence, questions=asked, above=above)) for asked, above in cases)
+
+    def written(self) -> str:
+        """Return the terms as the ledger keeps them."""
+        terms = {**asdict(self), "epsilon": str(self.epsilon), "adjacency": self.adjacency.value}
+        return json.dumps(terms, sort_keys=True)
+
+    @staticmethod
+    def read(text: str) -> "StreamTerms":
+        """Return the terms that were written as `text`."""
+        written = json.loads(text)
+        return StreamTerms(
+            **{**written, "epsilon": Fraction(written["epsilon"]), "adjacency": Adjacency(written["adjacency"])}
+        )
+
+    def placed_for(self, questions: int, confidence: Exact) -> "StreamTerms":
+        """Return the terms with the shift at which the margin for so many questions is smallest."""
+        asked, above = _all_of(questions, self.yeses)
+        centred = replace(self, shift=0)
+        return replace(self, shift=int(centred.mechanism.best_lift(asked, confidence, above=above)))
+
+    def for_margin(self, within: Fraction, questions: int, confidence: Exact) -> "StreamTerms":
+        """Return the terms at the smallest epsilon (of three digits) whose margin for so many questions is `within`."""
+
+        def at(epsilon: Fraction) -> "StreamTerms":
+            return replace(self, epsilon=epsilon).placed_for(questions, confidence)
+
+        def granted(epsilon: Fraction) -> bool:
+            try:
+                return at(epsilon).margin(confidence, questions=questions) <= within
+            except ParameterError:  # so little epsilon that its noise cannot be drawn
+                return False
+
+        if not granted(LARGEST_EPSILON):  # a confidence that is none is refused by name here
+            least = at(LARGEST_EPSILON).margin(confidence, questions=questions)
+            raise ParameterError(
+                "within",
+                within,
+                reason=f"would cost more than epsilon {LARGEST_EPSILON}",
+                remedy=f"allow {least} or more, ask fewer questions, or open the stream for fewer yeses",
+            )
+        epsilon = turning_point(granted, digits=3)[1]
+        return at(in_reason("epsilon", epsilon))
+
+
+def _all_of(questions: int, yeses: int) -> tuple[int, int]:
+    """Return, for so many questions that deserve a no besides as many as can get a yes: all of them, and the latter."""
+    above = min(questions, yeses)
+    return questions + above, above
+
+
+def _only_table(population: Population) -> str:
+    tables = [table.name for table in population.tables if table.rows is Rows.ONE_A_PERSON]
+    if len(tables) != 1:
+        raise BadQuestionError(
+            f"which table the stream asks about is not clear; say table=, one of "
+            f"{', '.join(table.name for table in population.tables)}"
+        )
+    return tables[0]

@@ -1,0 +1,93 @@
+"""What a stream tells: a verdict, and on a yes how far above it was, after noise."""
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from lapwing.ledger.chain import Receipt
+from lapwing.ledger.stream_records import Decision
+from lapwing.mechanisms.sparse_vector.answers import Answer as Decided
+
+
+class Verdict(Enum):
+    """What a stream says."""
+
+    BELOW = "below"
+    ABOVE = "above"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamAnswer:
+    """Whether there are, after noise, at least so many people.
+
+    Parameters
+    ----------
+    verdict : BELOW, or ABOVE
+    threshold : how many people were asked for
+    gap : on a yes, a noisy distance from the threshold. A yes was given for a large one, so it errs upwards
+    price : what this answer cost; a no costs nothing beyond the opening of the stream
+    question : which question of the stream it was, counting from 1
+    yeses_left : how many yeses the stream can still give
+    receipt : the proof that it is in the ledger
+    """
+
+    verdict: Verdict
+    threshold: int
+    gap: int | None
+    price: Fraction
+    question: int
+    yeses_left: int
+    receipt: Receipt
+
+    def __bool__(self) -> bool:
+        return self.verdict is Verdict.ABOVE
+
+    def __str__(self) -> str:
+        return "BELOW" if self.gap is None else f"ABOVE, by about {self.gap}"
+
+    def to_json(self) -> str:
+        """Return the answer as JSON."""
+        record = {
+            "verdict": self.verdict.value,
+            "at_least": self.threshold,
+            "gap": self.gap,
+            "price": str(self.price),
+            "question": self.question,
+            "yeses_left": self.yeses_left,
+            "receipt": str(self.receipt),
+        }
+        return json.dumps(record)
+
+
+def decided(answer: StreamAnswer) -> Decided:
+    """Return what was told as the mechanism decided it."""
+    return Decided(
+        above=bool(answer),
+        question=answer.question,
+        threshold=Fraction(answer.threshold),
+        price=answer.price,
+        gap=None if answer.gap is None else Fraction(answer.gap),
+    )
+
+
+def written(answer: Decided) -> str:
+    """Return what was decided as the ledger keeps it."""
+    verdict = Verdict.ABOVE if answer else Verdict.BELOW
+    gap = None if answer.gap is None else int(answer.gap)
+    told = {"verdict": verdict.value, "threshold": int(answer.threshold), "gap": gap, "price": str(answer.price)}
+    return json.dumps(told, sort_keys=True)
+
+
+def read(told: str, decision: Decision, yeses_left: int) -> StreamAnswer:
+    """Return what the ledger keeps as it is told."""
+    kept = json.loads(told)
+    return StreamAnswer(
+        verdict=Verdict(kept["verdict"]),
+        threshold=kept["threshold"],
+        gap=kept["gap"],
+        price=Fraction(kept["price"]),
+        question=decision.number,
+        yeses_left=yeses_left,
+        receipt=decision.receipt,
+    )

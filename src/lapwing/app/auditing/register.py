@@ -1,0 +1,76 @@
+"""Everything there is to audit: what is shipped, and what is known to lie."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.app.auditing.choice_suspects import choice_suspects
+from lapwing.app.auditing.noise_suspects import noise_suspects
+from lapwing.app.auditing.stream_suspects import stream_suspects
+from lapwing.app.auditing.suspect import Suspect
+from lapwing.auditor.known_liars import KNOWN_LIARS
+from lapwing.auditor.one_shot_liars import ONE_SHOT_LIARS
+from lapwing.auditor.privacy_loss import witness_of
+from lapwing.auditor.streams import achieved_by
+from lapwing.auditor.white_box import Achieved
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Exact, positive, probability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """Something that can be computed: its name, where it comes from, and how much it loses."""
+
+    name: str
+    source: str
+    compute: Callable[[], Achieved]
+
+
+def suspects(*, epsilon: Exact = 1, delta: Exact = "1e-6") -> dict[str, Suspect]:
+    """Return every mechanism that is shipped, by name, at this price (delta where it needs one).
+
+    >>> suspects(epsilon="0.5")["permute-and-flip"].claim
+    PureDP(epsilon=Fraction(1, 2))
+    """
+    price, chance = positive("epsilon", epsilon), probability("delta", delta)
+    makers = (noise_suspects, choice_suspects, stream_suspects)
+    return {suspect.name: suspect for make in makers for suspect in make(price, chance)}
+
+
+def named(name: str, among: dict[str, Suspect]) -> Suspect:
+    """Return the suspect of this name, or refuse with those that there are."""
+    if name not in among:
+        raise ParameterError("mechanism", name, reason="is no mechanism", remedy=f"name one of {', '.join(among)}")
+    return among[name]
+
+
+def audited(suspect: Suspect, noise: Fraction = Fraction(1)) -> Audited:
+    """Return the white-box audit of one suspect, as it is or with its noise multiplied."""
+    return Audited(name=suspect.name, source="shipped", compute=lambda: suspect.box(noise).worst(suspect.claim))
+
+
+def liars() -> list[Audited]:
+    """Return the white-box audits of all known liars."""
+    streams = [
+        Audited(
+            name=_spoken(liar.name),
+            source=liar.source,
+            compute=lambda liar=liar: achieved_by(  # type: ignore[misc]  # a lambda with a default has no annotation
+                witness_of(liar.variant, liar.pair, liar.transcript), liar.variant, liar.claim
+            ),
+        )
+        for liar in KNOWN_LIARS
+    ]
+    one_shot = [
+        Audited(
+            name=_spoken(liar.name),
+            source=liar.source,
+            compute=lambda liar=liar: liar.box.worst(liar.claim),  # type: ignore[misc]  # see above
+        )
+        for liar in ONE_SHOT_LIARS
+    ]
+    return streams + one_shot
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")

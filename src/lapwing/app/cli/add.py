@@ -1,0 +1,161 @@
+"""`lapwing add`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lapwing.app.cli.declaring import Declared, declared_columns, remarks
+from lapwing.app.cli.options import Door, for_the_custodian
+from lapwing.app.cli.showing import facts, waiting
+from lapwing.app.settings import FILE, read_settings
+from lapwing.app.settings_text import table_text
+from lapwing.app.workspace import open_workspace
+from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.engines.schemas import columns_in_postgres, columns_of_file
+from lapwing.vocabulary.errors import EngineError, LapwingError, ParameterError
+
+
+def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return an option that declares columns of one kind."""
+    return click.option(f"--{option}", option.replace("-", "_"), multiple=True, metavar=metavar, help=help_)
+
+
+@click.command()
+@click.argument("table")
+@click.option("--source", type=click.Path(path_type=Path), help="A .parquet, .csv or .duckdb file.")
+@click.option("--postgres", metavar="ADDRESS", help="A PostgreSQL database instead: postgresql://...")
+@click.option("--name", "inner", metavar="NAME", help="The table's name there, if it is another.")
+@click.option("--schema", default="public", show_default=True, help="Its schema in PostgreSQL.")
+@click.option("--person-key", metavar="COLUMN", help="Whose row it is, if it is not the population's person key.")
+@click.option("--key-type", type=click.Choice(["integer", "text"]), help="What the person key holds.")
+@click.option("--rows", type=click.Choice(["one", "many"]), default="one", show_default=True, help="Rows a person.")
+@click.option("--max-rows", type=click.IntRange(1), metavar="N", help="How many rows of a person count, by default.")
+@_columns("integer", "COLUMN=LOW..HIGH", "Whole numbers. Without bounds they cannot be added up.")
+@_columns("real", "COLUMN=LOW..HIGH", "Numbers, clipped to the bounds.")
+@_columns("category", "COLUMN=A,B,C", "One of these values.")
+@_columns("date", "COLUMN[=FIRST..LAST]", "Days.")
+@_columns("boolean", "COLUMN", "True or false.")
+@_columns("text", "COLUMN", "Text whose values are not public.")
+@_columns("nullable", "COLUMN", "A column that may be missing.")
+@click.option("--take-all", is_flag=True, help="All other columns too, with the type the file says, without bounds.")
+@for_the_custodian
+def add(
+    door: Door,
+    *,
+    table: str,
+    source: Path | None,
+    postgres: str | None,
+    inner: str | None,
+    schema: str,
+    person_key: str | None,
+    key_type: str | None,
+    rows: str,
+    max_rows: int | None,
+    take_all: bool,
+    **columns: tuple[str, ...],
+) -> None:
+    """Add a table: its place, its person key, its columns.
+
+    Analysts see the columns that you declare, and no others. lapwing reads the names and types of the columns, never a
+    row: bounds and categories that were looked up in the data would tell about the people in it. Choose bounds that you
+    would have chosen without looking. Columns that you do not declare are written down as comments, for later.
+
+    \b
+    lapwing add patients --source patients.csv --integer age=0..120 \\
+        --category sex=F,M --boolean cancer_survivor
+
+    It costs nothing. Tables of one population share its budget.
+    """
+    settings = read_settings(door.folder)
+    population = settings.declared(door.population)
+    if any(known.name == table for known in population.population.tables):
+        raise ParameterError("table", table, reason="is declared already", remedy=f"edit {FILE}, then lapwing update")
+    stored = _stored(table, source, postgres, inner, schema)
+    key = person_key or population.population.unit.person_key
+    found = declared_columns(table, columns, stored, key=key, take_all=take_all)
+    entries = {
+        "source": _source_entry(door.folder, table=table, source=source, postgres=postgres, inner=inner, schema=schema),
+        "rows": None if rows == "one" else rows,
+        "max_rows": max_rows,
+        "person_key": person_key,
+        "key_type": key_type or ("text" if stored.get(key) == "text" else None),
+    }
+    text = table_text(
+        population.population.name,
+        table,
+        entries={name: entry for name, entry in entries.items() if entry is not None},
+        columns=found.columns,
+        left_out=remarks(found),
+    )
+    _write(door.folder / FILE, text)
+    _tell(door, table, population.population.name, found)
+
+
+def _write(place: Path, text: str) -> None:
+    """Append to lapwing.toml and bring the ledger along; put the file back if that is refused."""
+    before = place.read_text(encoding="utf-8")
+    place.write_text(before.rstrip("\n") + "\n" + text, encoding="utf-8")
+    try:
+        with open_workspace(place.parent) as workspace:
+            workspace.update()
+    except LapwingError:
+        place.write_text(before, encoding="utf-8")
+        raise
+
+
+def _tell(door: Door, table: str, population: str, found: Declared) -> None:
+    readable = True
+    with door.workspace() as workspace, waiting("opening the data"):
+        try:
+            workspace.check(population)
+        except EngineError:
+            readable = False
+    rest = ", ".join(f"{name} ({kind or 'unknown type'})" for name, kind in found.left_out.items())
+    door.tell(
+        {
+            "table": table,
+            "population": population,
+            "columns": found.columns_record(),
+            "left_out": dict(found.left_out),
+            "readable": readable,
+        },
+        facts(
+            ("added", f"{table}, to population {population}"),
+            ("columns", ", ".join(found.columns) or "none: people can be counted, and nothing else"),
+            ("left out", f"{rest}: comments in {FILE}; fill them in, then lapwing update" if rest else None),
+            ("next", f"lapwing preview count {table} --epsilon 0.1" if readable else None),
+            ("but", None if readable else "the data cannot be read as declared; why is in failures.log"),
+        ),
+    )
+
+
+def _stored(
+    table: str, source: Path | None, postgres: str | None, inner: str | None, schema: str
+) -> dict[str, str | None]:
+    if (source is None) == (postgres is None):
+        raise ParameterError(
+            "source", source, reason="is not one place", remedy="write --source FILE, or --postgres ADDRESS"
+        )
+    if source is None:
+        return columns_in_postgres(table, postgres or "", schema=schema, name=inner or table)
+    if source.suffix in {".csv", ".parquet"}:
+        return columns_of_file(table, source)
+    if source.suffix in {".duckdb", ".db"}:
+        return columns_of_file(table, DuckDBTable(path=source, table=inner or table))
+    raise ParameterError(
+        "source", str(source), reason="is no file that can be read", remedy="name a .parquet, .csv or .duckdb file"
+    )
+
+
+def _source_entry(
+    folder: Path, *, table: str, source: Path | None, postgres: str | None, inner: str | None, schema: str
+) -> Any:
+    """Return where the table is, as lapwing.toml says it: relative to the workspace if it is inside."""
+    if source is None:
+        place = {"postgres": postgres, "table": inner or table}
+        return place if schema == "public" else {**place, "schema": schema}
+    whole, home = source.resolve(), folder.resolve()
+    path = str(whole.relative_to(home)) if whole.is_relative_to(home) else str(whole)
+    return path if source.suffix in {".csv", ".parquet"} else {"duckdb": path, "table": inner or table}

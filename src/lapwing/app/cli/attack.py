@@ -1,0 +1,123 @@
+"""`lapwing attack`."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lapwing.app.attack_story import SCENES, Told, door_questions, play, surest
+from lapwing.app.cli.options import json_option
+from lapwing.app.cli.showing import paragraph, table, tell
+from lapwing.app.plots.canvas import checked_path
+from lapwing.attacks.campaigns import NOTHING, Answers, Outcome
+from lapwing.vocabulary.exact import positive
+
+_EVERYTHING = "all"
+
+
+@click.command()
+@click.argument("which", metavar="[WHICH]", type=click.Choice([*SCENES, _EVERYTHING]), default=_EVERYTHING)
+@click.option("--epsilon", metavar="NUMBER", default="1", show_default=True, help="The budget of lapwing's account.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Of the attacker's coins; never of lapwing's noise."
+)
+@click.option("--plot", metavar="FOLDER", type=click.Path(path_type=Path), help="Draw pictures, too, into a folder.")
+@click.option(
+    "--plot-format", type=click.Choice(["svg", "png"]), default="svg", show_default=True, help="How to draw them."
+)
+@json_option
+def attack(*, which: str, epsilon: str, seed: int, plot: Path | None, plot_format: str, as_json: bool) -> None:
+    """Attack exact answers, blurred answers and lapwing, and compare.
+
+    The patients are made up. The attacker knows when each of them was born, as neighbours do, so he can ask about any
+    group of them. He wants to know who has a trait. He asks the same of a clinic that answers exactly, of clinics that
+    blur answers as tools in use do, and of lapwing, through its door and on its account.
+
+    \b
+    lapwing attack
+    lapwing attack hadamard --epsilon 0.5
+    lapwing attack --plot pictures
+
+    WHICH is reconstruction, hadamard, averaging, differencing, tracing, or all of them.
+
+    It costs nothing: the clinic and its accounts are made up, and gone afterwards.
+    """
+    budget = positive("epsilon", epsilon)
+    if plot is not None:
+        checked_path(plot / f"recovered.{plot_format}") if plot.is_dir() else plot.mkdir(parents=True)
+    names = [*SCENES] if which == _EVERYTHING else [which]
+    with _progress(names, budget) as answered:
+        told = {name: play(name, budget=budget, seed=seed, progress=answered) for name in names}
+    pictures = [] if plot is None else _drawn(plot, f".{plot_format}", told, budget, seed)
+    blocks = [block for name in names for block in _blocks(name, told[name])]
+    tell(_record(told, budget, seed, pictures), *blocks, _conclusion(told, budget), _listed(pictures), as_json=as_json)
+
+
+def _blocks(name: str, told: Told) -> tuple[str, str]:
+    header = ["attack", "answers", "stopped by", "questions", "recovered", "guessing"]
+    return paragraph(f"{name.upper()}\n{SCENES[name].told}"), table(
+        header, [_row(outcome) for outcome in told.outcomes], left=3
+    )
+
+
+def _row(outcome: Outcome) -> list[str]:
+    asked = f"{outcome.asked:,}" if outcome.answered == outcome.asked else f"{outcome.answered:,} of {outcome.asked:,}"
+    shares = [f"{100 * share:.1f} %" for share in (outcome.recovered, outcome.chance)]
+    return [outcome.attack, outcome.against, outcome.stopped, asked, *shares]
+
+
+def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
+    at_the_door = [one for scene in told.values() for one in scene.outcomes if one.answers is Answers.LAPWING]
+    beyond = max(one.recovered - one.chance for one in at_the_door)
+    how = f"beat guessing by {100 * beyond:.1f} points at best" if beyond > 0 else "did no better than guessing"
+    emptied = all(one.stopped != NOTHING for one in at_the_door)
+    end = "each time he left an empty account" if emptied else "NOTHING STOPPED HIM: this account is no account"
+    return paragraph(
+        f"At lapwing's door the attacker {how}, and {end}. What he can do is bounded, "
+        f"whatever he asks: with a budget of epsilon {budget} no belief about a patient moves from 50 % to more than "
+        f"{100 * surest(budget):.1f} %. See docs/attacks.md and docs/interpretation.md."
+    )
+
+
+def _record(told: Mapping[str, Told], budget: Fraction, seed: int, pictures: list[Path]) -> dict[str, Any]:
+    return {
+        "epsilon": str(budget),
+        "seed": seed,
+        "outcomes": [
+            {"family": name, **asdict(outcome), "answers": outcome.answers.value}
+            for name, one in told.items()
+            for outcome in one.outcomes
+        ],
+        "surest_belief": surest(budget),
+        "pictures": [str(picture) for picture in pictures],
+    }
+
+
+def _listed(pictures: list[Path]) -> str:
+    return "\n".join(f"picture  {picture}" for picture in pictures)
+
+
+def _drawn(folder: Path, suffix: str, told: Mapping[str, Told], budget: Fraction, seed: int) -> list[Path]:
+    from lapwing.app.attack_pictures import draw_all
+
+    return draw_all(folder, suffix, told, budget=budget, seed=seed)
+
+
+@contextmanager
+def _progress(names: list[str], budget: Fraction) -> Iterator[Callable[[], None]]:
+    """Show on a terminal how many questions the door has answered."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    questions = sum(door_questions(name, budget) for name in names)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Asking lapwing", total=questions)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,78 @@
+"""`lapwing budget`."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lapwing.accounting.filters.account import Account
+from lapwing.answers.answer import exactly
+from lapwing.answers.preview import Standing
+from lapwing.app.cli.options import Door, at_the_door, plot_option
+from lapwing.app.cli.pictures import draw_account
+from lapwing.app.cli.showing import facts, several, table
+from lapwing.app.cli.telling import amounts, budget_record, budget_words, left_record
+from lapwing.app.plots.canvas import checked_path
+from lapwing.ledger.population import Analyst
+
+
+@click.command()
+@plot_option
+@at_the_door
+def budget(door: Door, plot: Path | None) -> None:
+    """Say what was spent, what is held, and what is left.
+
+    The budget is a promise to the people in the tables: everything that is ever answered about them, to all analysts
+    together, costs no more than this. It does not come back, not next year and not when the data changes. An analyst's
+    allowance is a part of it, not more of it.
+
+    \b
+    lapwing budget
+    lapwing budget --plot burn_down.svg
+
+    It costs nothing. --plot draws what was left after every act.
+    """
+    if plot is not None:
+        checked_path(plot)
+    with door.session() as session:
+        name, left = session.population.name, session.standing()
+        decided, history = session.ledger.population(name), session.ledger.history(name)
+        own = {analyst: session.ledger.allowance(name, analyst) for analyst in sorted(decided.analysts)}
+    allowances = {analyst: account for analyst, account in own.items() if account is not None}
+    asking = decided.analysts.get(session.analyst, Analyst())
+    kinds = [entry["kind"] for entry in history]
+    record = {
+        "population": name,
+        **_record(left.account),
+        "analysts": {analyst: _record(account) for analyst, account in allowances.items()},
+        "answers": kinds.count("answer"),
+        "streams": kinds.count("opening"),
+        "suspended": decided.suspended or asking.suspended,
+    }
+    if plot is not None:
+        draw_account(plot, history)
+    whose = {name: left.account, **{f"  {analyst}": account for analyst, account in allowances.items()}}
+    header = ["whose", "budget", "spent", "held", "left"]
+    rows = [[one, budget_words(account.budget), *map(_spoken, amounts(account))] for one, account in whose.items()]
+    fits = None if left.left is not None else str(left.remaining)
+    door.tell(
+        record,
+        table(header, rows, left=2),
+        facts(
+            ("answered", f"{several(record['answers'], 'question')} and {several(record['streams'], 'stream')}"),
+            ("stopped", "spending is suspended; see lapwing suspend --help" if record["suspended"] else None),
+            ("now", fits),
+            ("picture", None if plot is None else str(plot)),
+        ),
+    )
+
+
+def _record(account: Account) -> dict[str, Any]:
+    spent, held, _ = amounts(account)
+    left = left_record(Standing(account=account))
+    return {"budget": budget_record(account.budget), "spent": exactly(spent), "held": exactly(held), "left": left}
+
+
+def _spoken(amount: Fraction | None) -> str:
+    return "-" if amount is None else f"{float(amount):.6g}"

@@ -1,0 +1,179 @@
+"""`lapwing ledger`: show, verify, export."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lapwing.answers.answer import brief
+from lapwing.app.cli.options import Door, for_the_custodian
+from lapwing.app.cli.showing import facts, table
+from lapwing.ledger.chain import Receipt
+from lapwing.ledger.export import check_export, export_json, export_parquet
+from lapwing.ledger.verify import verify as verify_ledger
+from lapwing.vocabulary.errors import ParameterError
+
+_FORMATS = {".json": export_json, ".jsonl": export_json, ".parquet": export_parquet}
+
+
+@click.group(no_args_is_help=True)
+def ledger() -> None:
+    """Show, check or export everything that was ever released.
+
+    The ledger is the memory of the promise. Every charge stands in it before data is read; nothing is ever deleted or
+    changed, because each entry carries a hash of all before it. Every answer comes with a receipt: whoever keeps one
+    can tell if the past was rewritten or an old copy was put in its place.
+
+    \b
+    lapwing ledger show
+    lapwing ledger verify
+    lapwing ledger export ledger.json
+
+    It costs nothing.
+    """
+
+
+@ledger.command("show")
+@click.option("--last", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="So many entries.")
+@for_the_custodian
+def show(door: Door, *, last: int) -> None:
+    """Show the last entries.
+
+    \b
+    lapwing ledger show --last 5
+
+    It costs nothing.
+    """
+    with door.workspace() as opened:
+        names = opened.ledger.populations() if door.population is None else [door.population]
+        entries = sorted((e for name in names for e in opened.ledger.history(name)), key=lambda entry: entry["seq"])
+    shown = entries[-last:]
+    rows = [
+        [str(entry["seq"]), entry.get("at", "")[:16].replace("T", " "), entry["kind"], *_said(entry)] for entry in shown
+    ]
+    door.tell(
+        {"entries": [_brief(entry) for entry in shown], "shown": len(shown), "all": len(entries)},
+        table(["entry", "at", "kind", "by", "what"], rows, left=5),
+    )
+
+
+def _said(entry: Mapping[str, Any]) -> tuple[str, str]:
+    who = entry.get("analyst") if entry["kind"] != "policy" else entry.get("by")
+    words = [
+        entry.get("change"),
+        entry.get("table"),
+        f"stream {entry['stream']}" if "stream" in entry else None,
+        f"question {entry['number']}" if entry["kind"] in {"intent", "outcome"} else None,
+        entry.get("outcome"),
+        f"of entry {entry['settles']}" if "settles" in entry and entry["kind"] in {"answer", "lost"} else None,
+        f"of entry {entry['recalls']}, free" if "recalls" in entry else None,
+        f"version {entry['version']}" if "version" in entry else None,
+        _price(entry),
+    ]
+    return who or entry.get("by") or "", " ".join(word for word in words if word)
+
+
+def _price(entry: Mapping[str, Any]) -> str | None:
+    """Return what an entry has charged, where that is one amount."""
+    if entry["kind"] not in {"charge", "opening"}:
+        return None
+    cost = entry["account"]["lines"][0]["cost"]
+    held = Fraction(cost["reserved"])
+    amounts = {"epsilon": cost["epsilon"], "delta": cost["delta"] if Fraction(cost["delta"]) else None}
+    amounts = amounts if amounts["epsilon"] else {"rho": cost["rho"]}
+    said = ", ".join(f"{name} {brief(Fraction(amount))}" for name, amount in amounts.items() if amount)
+    return f"{said}, {brief(held)} held" if held else said
+
+
+def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the states of accounts, which an export has in full."""
+    return {name: value for name, value in entry.items() if name not in {"account", "allowance", "policy"}}
+
+
+@ledger.command("verify")
+@click.option(
+    "--receipt", "receipts", multiple=True, metavar="RECEIPT", help="A receipt it must agree with. Repeatable."
+)
+@click.option(
+    "--export", "exported", type=click.Path(path_type=Path), help="Check this JSON export, not the workspace."
+)
+@for_the_custodian
+def verify(door: Door, receipts: tuple[str, ...], exported: Path | None) -> None:
+    """Check every hash, every rule and every sum, from the first entry on.
+
+    The ledger's word is not taken for anything: what was charged is added up again, and must fit under the cap after
+    every entry. With --receipt it must also contain what the receipt proves. An export can be checked by anyone, with
+    no ledger, no key and no database.
+
+    \b
+    lapwing ledger verify
+    lapwing ledger verify --export ledger.json
+
+    It costs nothing, and ends with exit code 5 if anything is wrong.
+    """
+    shown = [Receipt.parse(text) for text in receipts]
+    if exported is not None:
+        if not exported.is_file():
+            raise ParameterError("export", str(exported), reason="is not there", remedy="name a JSON export")
+        head = check_export(exported, shown)
+        entries = head.seq
+    else:
+        with door.workspace() as opened, _progress("checking") as progress:
+            found = verify_ledger(opened.ledger, shown, progress)
+        head, entries = found.head, found.entries
+    more = f", and all {len(shown)} receipts agree" if shown else ""
+    door.tell(
+        {"sound": True, "entries": entries, "receipts": len(shown), "head": str(head)},
+        f"Sound: {entries:,} entries{more}.",
+        facts(("keep", str(head))),
+    )
+
+
+@ledger.command("export")
+@click.argument("path", type=click.Path(path_type=Path))
+@for_the_custodian
+def export(door: Door, path: Path) -> None:
+    """Write all entries to a new .json (lines) or .parquet file.
+
+    Nothing in it is secret: no data, no noise, no key. A JSON export can be checked by anyone, with `lapwing ledger
+    verify --export` or with ten lines of any language (docs/ledger.md).
+
+    \b
+    lapwing ledger export ledger.json
+    lapwing ledger export ledger.parquet
+
+    It costs nothing.
+    """
+    if path.suffix not in _FORMATS:
+        raise ParameterError(
+            "path", str(path), reason="is neither .json nor .parquet", remedy="name it ledger.json, say"
+        )
+    if path.exists() or not path.parent.is_dir():
+        reason = (
+            "is there already, and an export never overwrites" if path.exists() else "is in a folder that is not there"
+        )
+        raise ParameterError("path", str(path), reason=reason, remedy="choose another name")
+    with door.workspace() as opened:
+        head = _FORMATS[path.suffix](opened.ledger, path)
+    door.tell(
+        {"path": str(path), "entries": head.seq, "head": str(head)},
+        facts(("wrote", f"{head.seq:,} entries to {path}"), ("keep", str(head))),
+    )
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar on a terminal, for what takes a while."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)

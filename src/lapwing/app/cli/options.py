@@ -1,0 +1,150 @@
+"""Options that many commands share, and the door they lead to. One spelling and one explanation for each."""
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lapwing.app.cli.showing import tell
+
+if TYPE_CHECKING:
+    from lapwing.app.workspace import Workspace
+    from lapwing.session import Session
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Where a command goes in, who goes in, and how it tells what it found."""
+
+    folder: Path
+    population: str | None
+    analyst: str | None
+    as_json: bool
+
+    @contextmanager
+    def session(self) -> "Iterator[Session]":
+        """Open the door for an analyst."""
+        from lapwing.app.front import open as open_door
+
+        with open_door(self.folder, self.population, analyst=self.analyst) as session:
+            yield session
+
+    @contextmanager
+    def workspace(self) -> "Iterator[Workspace]":
+        """Open the workspace for its custodian."""
+        from lapwing.app.front import workspace
+
+        with workspace(self.folder) as opened:
+            yield opened
+
+    def tell(self, record: dict[str, Any], *blocks: str) -> None:
+        """Print one JSON object, or the blocks for a person to read."""
+        tell(record, *blocks, as_json=self.as_json)
+
+
+def _completed(complete: str, *kinds: str) -> Any:
+    """Return a function that completes names of the workspace; an unusable workspace completes nothing."""
+
+    def complete_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        from lapwing.app.cli import names
+
+        found: list[str] = getattr(names, complete)(ctx)
+        return [name for name in (*kinds, *found) if name.startswith(incomplete)]
+
+    return complete_names
+
+
+complete_tables = _completed("tables")
+complete_streams = _completed("streams")
+
+folder_option = click.option(
+    "--workspace",
+    "-w",
+    "folder",
+    envvar="LAPWING_WORKSPACE",
+    default=".",
+    type=click.Path(path_type=Path),
+    help="The folder with lapwing.toml.  [default: $LAPWING_WORKSPACE, else the current folder]",
+)
+population_option = click.option(
+    "--population",
+    shell_complete=_completed("populations"),
+    help="Which people are asked about, where the workspace has several populations.",
+)
+analyst_option = click.option("--analyst", envvar="LAPWING_ANALYST", help="Who asks.  [default: who is logged in]")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
+
+def at_the_door(command: Command) -> Command:
+    """Give a command the options that say where and who, as one `door`."""
+
+    @folder_option
+    @population_option
+    @analyst_option
+    @json_option
+    @functools.wraps(command)
+    def with_door(*, folder: Path, population: str | None, analyst: str | None, as_json: bool, **rest: Any) -> Any:
+        return command(door=Door(folder=folder, population=population, analyst=analyst, as_json=as_json), **rest)
+
+    return with_door  # type: ignore[return-value]  # it takes other parameters, which click fills in
+
+
+def for_the_custodian(command: Command) -> Command:
+    """Give a command the options that say where, as one `door`; it asks nothing, so nobody asks."""
+
+    @folder_option
+    @population_option
+    @json_option
+    @functools.wraps(command)
+    def with_door(*, folder: Path, population: str | None, as_json: bool, **rest: Any) -> Any:
+        return command(door=Door(folder=folder, population=population, analyst=None, as_json=as_json), **rest)
+
+    return with_door  # type: ignore[return-value]  # see at_the_door
+
+
+def priced(command: Command) -> Command:
+    """Give a command the options that say a price, as one `offer` for `Session.ask` and its like."""
+
+    @click.option(
+        "--epsilon", metavar="NUMBER", help="Pay so much: 0.01 is little, 1 is a lot. Twice is twice as exact."
+    )
+    @click.option("--delta", metavar="NUMBER", help="With --epsilon, under a budget that has a delta, such as 1e-6.")
+    @click.option(
+        "--rho", metavar="NUMBER", help="Pay in rho, with Gaussian noise, under a budget that has rho or delta."
+    )
+    @click.option("--within", metavar="NUMBER", help="Pay as little as it takes to be off by at most so much.")
+    @click.option("--confidence", metavar="NUMBER", default="0.95", show_default=True, help="How sure of the error.")
+    @functools.wraps(command)
+    def with_offer(**given: Any) -> Any:
+        words = ("epsilon", "delta", "rho", "within", "confidence")
+        offer = {word: given.pop(word) for word in words}
+        return command(offer={word: value for word, value in offer.items() if value is not None}, **given)
+
+    return with_offer  # type: ignore[return-value]  # see at_the_door
+
+
+def answered(command: Command) -> Command:
+    """Give a command the options of whatever is answered: a key, a rehearsal, a preview, a picture."""
+    options = (
+        click.option("--key", help="An idempotency key: the same key brings back the same answer, free, for ever."),
+        click.option("--rehearse", is_flag=True, help="Answer from made-up rows: free, and about nobody."),
+        click.option("--dry-run", is_flag=True, help="Say price and error, and ask nothing: free."),
+        plot_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+plot_option = click.option(
+    "--plot", metavar="FILE", type=click.Path(path_type=Path), help="Draw it, too, into a .svg or .png file."
+)
+where_option = click.option(
+    "--where", metavar="CONDITION", help="Which people or rows, as in SQL. See docs/questions.md."
+)

@@ -1,0 +1,260 @@
+"""`lapwing stream`: open, ask, list, show, close."""
+
+import shlex
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from lapwing.answers.answer import brief, exactly
+from lapwing.answers.stream_terms import StreamTerms
+from lapwing.answers.wishes import Offer
+from lapwing.app.cli.asking import whole_or_none
+from lapwing.app.cli.enough import (
+    show_stream_preview,
+    stream_answer_blocks,
+    stream_answer_record,
+    stream_offer,
+    terms_facts,
+    terms_record,
+)
+from lapwing.app.cli.options import Door, at_the_door, complete_streams, complete_tables, plot_option
+from lapwing.app.cli.pictures import draw_stream
+from lapwing.app.cli.showing import facts, several, table, waiting
+from lapwing.app.cli.telling import left_record
+from lapwing.app.plots.canvas import checked_path
+from lapwing.ledger.stream_records import Status, Stream
+from lapwing.session import Session
+from lapwing.streams import fresh_name
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import PureDP
+
+
+@click.group(no_args_is_help=True)
+def stream() -> None:
+    """Ask "at least so many?" often, and pay for the yeses only.
+
+    A stream hides its threshold behind noise once, and each question behind noise of its own. As long as the answer is
+    no, nobody can learn anything worth paying for: so a no is free, and a search through thousands of cohorts costs
+    what its few yeses cost. A stream lives in the ledger: go on with it by its name, tomorrow or from another machine.
+
+    \b
+    lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts
+    lapwing stream ask cohorts "sex = 'M' and age < 30 and cancer_survivor"
+    lapwing stream close cohorts
+
+    Opening costs a part of the epsilon, each yes another; closing gives back what no yes has used.
+    """
+
+
+@stream.command("open")
+@click.option("--at-least", required=True, metavar="N", help="How many people are asked for.")
+@click.option("--yeses", required=True, metavar="N", help="After so many yeses it halts.")
+@click.option("--epsilon", metavar="NUMBER", help="What it costs when all of its yeses are given.")
+@click.option("--within", metavar="N", help="Instead: as little as it takes to be right so far from --at-least.")
+@click.option("--confidence", metavar="NUMBER", default="0.95", show_default=True, help="How sure of that.")
+@click.option("--questions", metavar="N", help="How many questions it is meant for; there is no limit.")
+@click.option("--table", shell_complete=complete_tables, help="The table it asks about, where there are several.")
+@click.option("--name", help="What to call it; a made-up name if it is not said.")
+@click.option("--key", help="An idempotency key: the same key opens nothing twice.")
+@click.option("--dry-run", is_flag=True, help="Say price and error, and open nothing: free.")
+@plot_option
+@at_the_door
+def open_stream(
+    door: Door,
+    *,
+    name: str | None,
+    key: str | None,
+    dry_run: bool,
+    plot: Path | None,
+    epsilon: str | None,
+    within: str | None,
+    confidence: str,
+    **terms: Any,
+) -> None:
+    """Open a stream.
+
+    Decide three things: how many people you need, how many yeses you can use, and what all of it may cost. More epsilon
+    means less doubt about cohorts near the number you asked for; --plot draws how likely a yes is by how many there
+    really are.
+
+    \b
+    lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --plot yes.svg
+    lapwing stream open --at-least 200 --yeses 5 --within 40 --dry-run
+
+    Opening reserves the whole epsilon and spends a part of it; the rest is spent yes by yes.
+    """
+    if plot is not None:
+        checked_path(plot)
+    given = {"epsilon": epsilon, "within": within, "confidence": confidence}
+    offer = cast("Offer", {word: value for word, value in given.items() if value is not None})
+    wanted = stream_offer(offer, **terms)
+    if dry_run:
+        show_stream_preview(door, wanted, plot)
+        return
+    chosen = fresh_name()[:8] if name is None else name
+    with door.session() as session:
+        opened = session.stream(name=chosen, key=key, **wanted)
+        agreed, left = opened.terms, session.standing()
+    if plot is not None:
+        draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
+    door.tell(
+        {"stream": chosen, "status": Status.OPEN.value, **terms_record(agreed), "left": left_record(left)},
+        facts(
+            ("stream", chosen),
+            *terms_facts(agreed, confidence, left.account.budget),
+            ("left", f"{left}; the whole stream is set aside"),
+            ("picture", None if plot is None else str(plot)),
+            ("next", f'lapwing stream ask {shlex.quote(chosen)} "CONDITION"'),
+        ),
+    )
+
+
+@stream.command("ask")
+@click.argument("name", shell_complete=complete_streams)
+@click.argument("where", metavar="CONDITION")
+@click.option("--at-least", metavar="N", help="How many, where it is another number than the stream's.")
+@click.option("--key", help="An idempotency key: the same key brings back the same answer.")
+@at_the_door
+def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str | None) -> None:
+    """Ask a stream a question.
+
+    The answer is yes or no, after noise. With a yes comes an interval for the number of people, at no extra cost. It
+    is wide, because a yes was given for a large number, and all intervals of a stream hold at once.
+
+    \b
+    lapwing stream ask cohorts "sex = 'M' and age between 20 and 30"
+    lapwing stream ask cohorts "age >= 65" --at-least 500
+
+    A no costs nothing, a yes what the stream said when it was opened. A question asked before is answered as before.
+    """
+    with door.session() as session, waiting("asking"):
+        resumed = session.resume(name)
+        answer = resumed.ask(where, at_least=whole_or_none("at_least", at_least), key=key)
+        interval = resumed.interval(answer)
+        left = session.standing()
+    more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
+    cost = f"epsilon {brief(answer.price)}{more}" if answer else "nothing"
+    door.tell(
+        {**stream_answer_record(name, answer, interval), "left": left_record(left)},
+        *stream_answer_blocks(answer, interval, left, cost=cost),
+    )
+
+
+@stream.command("close")
+@click.argument("name", shell_complete=complete_streams)
+@at_the_door
+def close_stream(door: Door, name: str) -> None:
+    """Close a stream, and get back what no yes has used.
+
+    Its secret threshold is destroyed, so that nothing can be asked of it any more. What opening it cost is spent.
+
+    \b
+    lapwing stream close cohorts
+
+    It costs nothing.
+    """
+    with door.session() as session:
+        resumed = session.resume(name)
+        if resumed.record.status is not Status.OPEN:
+            raise ParameterError("stream", name, reason="has ended already", remedy="see lapwing stream list")
+        resumed.close()
+        spent, left = resumed.spent, session.standing()
+        back = resumed.terms.epsilon - spent if isinstance(left.account.budget, PureDP) else None
+    door.tell(
+        {"stream": name, "status": "closed", "spent": exactly(spent), "left": left_record(left)},
+        facts(
+            ("closed", name),
+            ("spent", f"epsilon {brief(spent)} in all"),
+            ("back", None if back is None else f"epsilon {brief(back)} that no yes has used"),
+            ("left", str(left)),
+        ),
+    )
+
+
+@stream.command("show")
+@click.argument("name", shell_complete=complete_streams)
+@plot_option
+@at_the_door
+def show_stream(door: Door, name: str, plot: Path | None) -> None:
+    """Show how a stream stands: questions asked, yeses left, epsilon spent.
+
+    \b
+    lapwing stream show cohorts --plot yes.svg
+
+    It costs nothing.
+    """
+    if plot is not None:
+        checked_path(plot)
+    with door.session() as session:
+        shown = next((one for one in _mine(session) if one.name == name), None)
+        budget = session.standing().account.budget
+    if shown is None:
+        raise ParameterError("stream", name, reason="is not in this ledger", remedy="see lapwing stream list --all")
+    terms = StreamTerms.read(shown.terms)
+    if plot is not None:
+        draw_stream(plot, terms.chance_of_yes, terms.at_least)
+    asked, given = several(shown.asked, "question"), several(shown.used, "yes")
+    door.tell(
+        _record(shown),
+        facts(
+            ("stream", f"{name}, {shown.status.value}"),
+            *terms_facts(terms, "0.95", budget),
+            ("so far", f"{asked}, {given}, epsilon {brief(_spent(shown))}"),
+            ("picture", None if plot is None else str(plot)),
+        ),
+    )
+
+
+@stream.command("list")
+@click.option("--all", "ended_too", is_flag=True, help="The ended ones, too.")
+@at_the_door
+def list_streams(door: Door, *, ended_too: bool) -> None:
+    """List your streams, to go on with them by their names.
+
+    \b
+    lapwing stream list --all
+
+    It costs nothing.
+    """
+    with door.session() as session:
+        shown = [one for one in _mine(session) if ended_too or one.status is Status.OPEN]
+    records = [_record(one) for one in shown]
+    rows = [
+        [
+            record["stream"],
+            record["status"],
+            record["table"],
+            f"{record['at_least']:,}",
+            f"{record['asked']:,}",
+            f"{record['given']:,} of {record['yeses']:,}",
+            brief(_spent(one)),
+        ]
+        for record, one in zip(records, shown, strict=True)
+    ]
+    header = ["stream", "status", "table", "at least", "asked", "yeses", "epsilon"]
+    empty = "No stream is open. Open one: lapwing stream open --at-least 200 --yeses 5 --epsilon 1"
+    door.tell({"streams": records}, table(header, rows, left=3) if rows else empty)
+
+
+def _mine(session: Session) -> list[Stream]:
+    """Return the streams of whoever asks as the ledger has them: looking settles nothing and reads no data."""
+    known = session.ledger.streams.streams(session.population.name)
+    return [one for one in known if one.analyst == session.analyst]
+
+
+def _spent(one: Stream) -> Fraction:
+    mechanism = StreamTerms.read(one.terms).mechanism
+    return mechanism.threshold_epsilon + one.used * mechanism.yes_price
+
+
+def _record(one: Stream) -> dict[str, Any]:
+    return {
+        "stream": one.name,
+        "status": one.status.value,
+        **terms_record(StreamTerms.read(one.terms)),
+        "asked": one.asked,
+        "given": one.used,
+        "spent": exactly(_spent(one)),
+    }

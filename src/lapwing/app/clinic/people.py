@@ -1,0 +1,266 @@
+"""The people of the made-up clinic, a block at a time: who they are, what they have, and when they came.
+
+A block is made from its number, the seed and nothing else, and the first people of a block are the same however many
+follow. So a clinic of a thousand is the beginning of one of a million, whatever machine makes them, in whatever order.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.app.clinic import concepts
+from lapwing.app.clinic.uniforms import Numbers, Uniforms
+from lapwing.engines.parquet_files import Named, Values
+
+TODAY: Final = date(2025, 1, 1)
+BLOCK: Final = 1 << 14
+"""How many people a block has; the last one of a clinic may have fewer."""
+OLDEST: Final = 99
+MOST_VISITS: Final = 30
+YEARS_OF_VISITS: Final = 10
+
+Columns: TypeAlias = dict[str, Values]
+Whole: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+_EPOCH: Final = 1970
+_TODAY: Final = np.datetime64(TODAY, "D")
+_AGE_PYRAMID: Final = ((0.0, 0.0), (0.24, 20.0), (0.72, 60.0), (0.90, 80.0), (0.985, 92.0), (1.0, OLDEST + 1.0))
+"""The share of people who are younger than an age; straight lines between."""
+_SITE_SHARES: Final = (0.29, 0.20, 0.15, 0.12, 0.09, 0.07, 0.05, 0.03)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """What is true of each person, whether it is on record or not."""
+
+    id: Whole
+    male: Mask
+    age: Whole
+    born: NDArray[np.datetime64]
+    site: Whole
+    frailty: Numbers
+    body_mass: Numbers
+
+    def days(self, years: int, share: Numbers, of: Whole | slice = slice(None)) -> Whole:
+        """Return a share of the last years of a person, or of their life if it is shorter, in days."""
+        lived = (_TODAY - self.born[of]).astype(np.int64)
+        spent: Whole = (np.minimum(years * 365, lived) * share).astype(np.int64)
+        return spent
+
+
+def make_block(seed: int, block: int, people: int = BLOCK) -> Mapping[str, Columns]:
+    """Return the tables of the first `people` of a block: person, condition, visit, procedure, measurement, patient."""
+    draws = Uniforms(seed=seed, block=block)
+    who = _people(draws, block, people)
+    has = {
+        one.name: draws.take(f"has {one.name}", people) < one.chance(who.age, who.male, who.frailty)
+        for one in concepts.CONDITIONS
+    }
+    cancer = np.logical_or.reduce([has[one.name] for one in concepts.CONDITIONS if one.cancer])
+    visit = _visits(draws, who, cancer)
+    tables = {
+        "person": _person(draws, who),
+        "condition": _conditions(draws, who, has),
+        "visit": visit,
+        "procedure": _procedures(draws, who, cancer, visit),
+        "measurement": _measurements(draws, who, has, visit),
+    }
+    tables["patient"] = _patient(draws, who, has, cancer, tables)
+    return tables
+
+
+def _people(draws: Uniforms, block: int, people: int) -> People:
+    male = draws.take("sex", people) < 0.492
+    shares, ages = zip(*_AGE_PYRAMID, strict=True)
+    age = np.interp(draws.take("age", people), shares, ages).astype(np.int64)
+    # Who is `age` today was born from 2 January of the year before to 1 January of the year that is `age` years ago.
+    year = (TODAY.year - 1 - age - _EPOCH).astype("datetime64[Y]").astype("datetime64[D]")
+    frailty = draws.normal("frailty", people)
+    grown = 15.5 + 12.0 * np.minimum(age, 20) / 20
+    return People(
+        id=np.arange(people) + block * BLOCK + 1,
+        male=male,
+        age=age,
+        born=year + 1 + (365 * draws.take("birthday", people)).astype(np.int64),
+        site=np.searchsorted(np.cumsum(_SITE_SHARES)[:-1], draws.take("site", people)),
+        frailty=frailty,
+        body_mass=np.clip(grown + 1.2 * frailty + 4.4 * draws.normal("body mass", people), 11, 60).round(1),
+    )
+
+
+def _person(draws: Uniforms, who: People) -> Columns:
+    return {
+        "person_id": who.id,
+        "sex": _sex(who),
+        "born": np.ma.masked_array(who.born, _unknown_birth(draws, who)),
+        "site": Named(who.site, concepts.SITES),
+    }
+
+
+def _conditions(draws: Uniforms, who: People, has: Mapping[str, Mask]) -> Columns:
+    """Return a row for each diagnosis, and for one in five a second one, from when it was written down again."""
+    rows = []
+    for code, one in enumerate(concepts.CONDITIONS):
+        known_for = who.days(20, draws.take(f"since {one.name}", len(who.id)))
+        twice = draws.take(f"again {one.name}", len(who.id)) < 0.2
+        for records, days in ((has[one.name], known_for), (has[one.name] & twice, known_for // 2)):
+            rows.append((who.id[records], np.full(records.sum(), code), days[records]))
+    person, concept, days = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    order = np.argsort(person, kind="stable")
+    return {
+        "person_id": person[order],
+        "concept": Named(concept[order], tuple(one.name for one in concepts.CONDITIONS)),
+        "day": _TODAY - days[order],
+    }
+
+
+def _visits(draws: Uniforms, who: People, cancer: Mask) -> Columns:
+    """Return the visits of the last years: more with age, frailty and cancer, and none for many of the young."""
+    rate = (0.9 + who.age / 40) * np.exp(0.3 * who.frailty)
+    times = (-np.log(draws.take("visits", len(who.id))) * rate).astype(np.int64) + 2 * cancer
+    times = np.minimum(times, MOST_VISITS)
+    of = np.repeat(np.arange(len(who.id)), times)
+    nth = np.arange(len(of)) - np.repeat(np.cumsum(times) - times, times)
+    ill, mother = cancer[of], _may_give_birth(who, of)
+    admitted = 0.05 + who.age[of] / 1500 + 0.17 * ill + 0.08 * mother
+    luck = draws.take("kind of visit", len(of))
+    kind = np.select([luck < admitted, luck < admitted + 0.14], [concepts.INPATIENT, concepts.EMERGENCY])
+    inpatient = kind == concepts.INPATIENT
+    nights = 1 + (-np.log(draws.take("nights", len(of))) * 4).astype(np.int64)
+    return {
+        "visit_id": who.id[of] * 100 + nth,
+        "person_id": who.id[of],
+        "kind": Named(kind, concepts.VISITS),
+        "service": Named(np.ma.masked_array(_service(draws, ill, mother), ~inpatient), concepts.SERVICES),
+        "day": _TODAY - who.days(YEARS_OF_VISITS, draws.take("day of visit", len(of)), of),
+        "nights": np.where(inpatient, np.minimum(nights, 60), 0),
+    }
+
+
+def _service(draws: Uniforms, ill: Mask, mother: Mask) -> Whole:
+    luck = draws.take("service", len(ill))
+    surgery = 0.24 + 0.34 * ill
+    obstetrics = surgery + 0.4 * mother
+    psychiatry = obstetrics + 0.06
+    ranges = [luck < surgery, luck < obstetrics, luck < psychiatry]
+    return np.select(ranges, [concepts.SURGERY, concepts.OBSTETRICS, concepts.PSYCHIATRY], concepts.MEDICINE)
+
+
+def _procedures(draws: Uniforms, who: People, cancer: Mask, visit: Columns) -> Columns:
+    """Return one operation for each admission for surgery, and smaller things for some of the other visits."""
+    of, kind, service = _of(visit, who), _values(visit["kind"]), _values(visit["service"])
+    age, ill, luck = who.age[of], cancer[of], draws.take("procedure", len(of))
+    operated = (kind == concepts.INPATIENT) & (service == concepts.SURGERY)
+    delivered = (kind == concepts.INPATIENT) & (service == concepts.OBSTETRICS) & (luck < 0.3)
+    seen = (kind == concepts.OUTPATIENT) & (age >= 45) & (luck < 0.08)
+    hurt = (kind == concepts.EMERGENCY) & (luck < 0.35)
+    old = age >= 55
+    concept = np.select(
+        [delivered, seen, hurt, ill & (luck < 0.6), old & (luck < 0.4), old & (luck < 0.65), luck < 0.6],
+        [
+            concepts.CAESAREAN,
+            concepts.COLONOSCOPY,
+            concepts.X_RAY,
+            concepts.TUMOUR,
+            concepts.JOINT,
+            concepts.BYPASS,
+            concepts.APPENDIX,
+        ],
+        concepts.HERNIA,
+    )
+    done = operated | delivered | seen | hurt
+    return {
+        "person_id": who.id[of][done],
+        "visit_id": _values(visit["visit_id"])[done],
+        "concept": Named(concept[done], concepts.PROCEDURES),
+        "day": _values(visit["day"])[done],
+    }
+
+
+def _measurements(draws: Uniforms, who: People, has: Mapping[str, Mask], visit: Columns) -> Columns:
+    """Return the body mass of most, the blood pressure at every other visit, and the sugar of who is diabetic."""
+    weighed = ~_not_weighed(draws, who)
+    of, day = _of(visit, who), _values(visit["day"])
+    taken = draws.take("pressure taken", len(of)) < 0.5
+    usual = 106 + 0.35 * who.age + 11 * has["hypertension"] + 4 * who.frailty
+    pressure = np.clip(usual[of] + 9 * draws.normal("pressure", len(of)), 70, 240).round()
+    diabetic = has["type 2 diabetes"]
+    sugar = np.clip(7.3 + 1.2 * draws.normal("sugar", len(who.id)), 5.0, 15.0).round(1)
+    rows = (
+        (who.id[weighed], concepts.BODY_MASS, who.body_mass[weighed], _recently(draws, who)[weighed]),
+        (who.id[of][taken], concepts.PRESSURE, pressure[taken], day[taken]),
+        (who.id[diabetic], concepts.SUGAR, sugar[diabetic], _recently(draws, who)[diabetic]),
+    )
+    person, value, when = (np.concatenate([row[part] for row in rows]) for part in (0, 2, 3))
+    concept = np.concatenate([np.full(len(row[0]), row[1]) for row in rows])
+    order = np.argsort(person, kind="stable")
+    return {
+        "person_id": person[order],
+        "concept": Named(concept[order], concepts.MEASUREMENTS),
+        "value": value[order],
+        "day": when[order],
+    }
+
+
+def _patient(
+    draws: Uniforms, who: People, has: Mapping[str, Mask], cancer: Mask, tables: Mapping[str, Columns]
+) -> Columns:
+    """Return one row a person: what the other tables say of them, in the words of a cohort."""
+    visit = tables["visit"]
+    of, kind, service = _of(visit, who), _values(visit["kind"]), _values(visit["service"])
+    inpatient = kind == concepts.INPATIENT
+    operated = inpatient & (service == concepts.SURGERY)
+    unknown_birth = _unknown_birth(draws, who)
+    smokes = draws.take("smokes", len(who.id)) < np.where(who.age >= 16, 0.19 + 0.05 * who.male, 0)
+    return {
+        "person_id": who.id,
+        "sex": _sex(who),
+        "born": np.ma.masked_array(who.born, unknown_birth),
+        "age": np.ma.masked_array(who.age, unknown_birth),
+        "site": Named(who.site, concepts.SITES),
+        "smoker": np.ma.masked_array(smokes, draws.take("smoking unknown", len(who.id)) < 0.08),
+        "bmi": np.ma.masked_array(who.body_mass, _not_weighed(draws, who)),
+        "hypertension": has["hypertension"],
+        "diabetes": has["type 2 diabetes"],
+        "cancer_survivor": cancer,
+        "admitted_for_surgery": np.bincount(of[operated], minlength=len(who.id)) > 0,
+        "admissions": np.bincount(of[inpatient], minlength=len(who.id)),
+        "visits": np.bincount(of, minlength=len(who.id)),
+    }
+
+
+def _sex(who: People) -> Named:
+    return Named(who.male.astype(np.int8), concepts.SEXES)
+
+
+def _may_give_birth(who: People, of: Whole) -> Mask:
+    fertile: Mask = ~who.male[of] & (who.age[of] >= 18) & (who.age[of] <= 45)
+    return fertile
+
+
+def _unknown_birth(draws: Uniforms, who: People) -> Mask:
+    return draws.take("birth unknown", len(who.id)) < 0.001
+
+
+def _not_weighed(draws: Uniforms, who: People) -> Mask:
+    return draws.take("not weighed", len(who.id)) < 0.04
+
+
+def _recently(draws: Uniforms, who: People) -> NDArray[np.datetime64]:
+    return _TODAY - who.days(2, draws.take("measured", len(who.id)))
+
+
+def _of(events: Columns, who: People) -> Whole:
+    """Return whose each event is, as a place in the block."""
+    place: Whole = _values(events["person_id"]) - who.id[0]
+    return place
+
+
+def _values(column: Values) -> NDArray[Any]:
+    values: NDArray[Any] = np.ma.getdata(column.codes if isinstance(column, Named) else column)
+    return values

@@ -1,0 +1,146 @@
+"""Bounds that are attained, in exact fractions: twice epsilon, in its two meanings, and secrecy that keeps no secret.
+
+Where e^epsilon is a fraction, so is every probability here, and "attained" means equal, not close.
+
+Proof: proofs/attacks.md
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Exact, exact, probability, whole
+
+_CELLS = range(-2, 4)
+"""Noisy cells from -2 to 3: below 0 and above 1 the ratio of two geometric laws one apart no longer changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoCells:
+    """What a noisy table (sick, well) gives away about one person, as ratios of probabilities.
+
+    Parameters
+    ----------
+    ratio : e^epsilon
+    one_step : the largest ratio between the table with her and the table without her (ADD_REMOVE)
+    two_steps : the largest ratio between the table where she is sick and the one where she is well (REPLACE)
+    surest : the most that a belief of one half can become, about whether she is sick
+    """
+
+    ratio: Fraction
+    one_step: Fraction
+    two_steps: Fraction
+    surest: Fraction
+
+
+def two_cells(ratio: Exact) -> TwoCells:
+    """Attain twice epsilon between two records: geometric noise on the cells of a table in which everybody is once.
+
+    Under `ADD_REMOVE` she adds one to one cell, and the table is epsilon-DP, exactly. Another record of hers takes one
+    from a cell and adds one to the other, and the loss is twice epsilon, exactly.
+
+    Parameters
+    ----------
+    ratio : e^epsilon, a fraction above 1
+
+    Examples
+    --------
+    >>> two_cells(2)
+    TwoCells(ratio=Fraction(2, 1), one_step=Fraction(2, 1), two_steps=Fraction(4, 1), surest=Fraction(4, 5))
+    """
+    factor = _above_one(ratio)
+    sick, well, absent = (1, 0), (0, 1), (0, 0)
+
+    def likely(told: tuple[int, int], counts: tuple[int, int]) -> Fraction:
+        return geometric(told[0] - counts[0], factor) * geometric(told[1] - counts[1], factor)
+
+    def largest(one: tuple[int, int], other: tuple[int, int]) -> Fraction:
+        told = list(product(_CELLS, _CELLS))
+        return max(max(likely(t, one) / likely(t, other), likely(t, other) / likely(t, one)) for t in told)
+
+    two_steps = largest(sick, well)
+    return TwoCells(
+        ratio=factor,
+        one_step=max(largest(sick, absent), largest(well, absent)),
+        two_steps=two_steps,
+        surest=two_steps / (1 + two_steps),
+    )
+
+
+def with_and_without(ratio: Exact, doubt: Exact) -> Fraction:
+    """Return by what factor one person's data moves a belief, in the example that attains e^(2 epsilon) in the limit.
+
+    Two people's bits, almost surely both one; randomized response tells their exclusive or, and says one. With the
+    first person's data left out, as a zero, it is about the second alone (document 004, Theorem 2.1).
+
+    Parameters
+    ----------
+    ratio : e^epsilon, a fraction above 1
+    doubt : the prior belief that the second bit is zero
+
+    Examples
+    --------
+    >>> with_and_without(2, "1e-9"), float(with_and_without(2, "1e-9"))
+    (Fraction(3999999998, 1000000001), 3.999999994)
+    """
+    factor, small = _above_one(ratio), probability("doubt", doubt)
+    prior = {(1, 1): 1 - small, (1, 0): small}
+
+    def told_one(first: int, second: int) -> Fraction:
+        return (factor if first ^ second else Fraction(1)) / (1 + factor)
+
+    used = {bits: belief * told_one(*bits) for bits, belief in prior.items()}
+    unused = {bits: belief * told_one(0, bits[1]) for bits, belief in prior.items()}
+    return (used[1, 0] / sum(used.values())) / (unused[1, 0] / sum(unused.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """What naming and shaming does to an attacker's belief about one person who is named, and to how many people.
+
+    Parameters
+    ----------
+    additive : the smallest delta for which it has delta-additive secrecy, exactly
+    before, after : the belief that she is sick, before and after she was named as sick
+    somebody : how likely it is that somebody is named
+    """
+
+    additive: Fraction
+    before: Fraction
+    after: Fraction
+    somebody: Fraction
+
+
+def name_one(*, delta: Exact, prior: Exact, people: int) -> Named:
+    """Publish each person's record with probability delta, and look at one that is published (Exercise 2.3).
+
+    Examples
+    --------
+    >>> named = name_one(delta="1/1000", prior="1/1000", people=5000)
+    >>> named.additive, named.before, named.after, round(float(named.somebody), 4)
+    (Fraction(1, 1000), Fraction(1, 1000), Fraction(1, 1), 0.9933)
+    """
+    chance, before = probability("delta", delta), probability("prior", prior)
+    sick, well = ({record: chance, None: 1 - chance} for record in ("sick", "well"))
+    told = {*sick, *well}
+    additive = sum((max(sick.get(t, Fraction(0)) - well.get(t, Fraction(0)), Fraction(0)) for t in told), Fraction(0))
+    seen, unseen = before * sick["sick"], (1 - before) * well.get("sick", Fraction(0))
+    return Named(
+        additive=additive,
+        before=before,
+        after=seen / (seen + unseen),
+        somebody=1 - (1 - chance) ** whole("people", people),
+    )
+
+
+def geometric(noise: int, ratio: Fraction) -> Fraction:
+    """Return the probability of so much two-sided geometric noise, at e^epsilon = ratio."""
+    return (ratio - 1) / (ratio + 1) / ratio ** abs(noise)
+
+
+def _above_one(ratio: Exact) -> Fraction:
+    factor = exact("ratio", ratio)
+    if factor <= 1:
+        raise ParameterError("ratio", ratio, reason="is e^epsilon of no positive epsilon", remedy="give more than 1")
+    return factor

@@ -1,0 +1,276 @@
+"""Each attack three times over: on exact answers, on the blur of tools in use, and at the door of lapwing.
+
+At the door an attacker spreads the whole budget evenly over the questions he needs, the best he can do with them, and
+then asks one more. What he has recovered stands beside what a guess would have.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+
+from lapwing.attacks import averaging, differencing, hadamard, reconstruction, tracing
+from lapwing.attacks.answerers import Answerer, Exact, Interrogation, interrogate, share_right
+from lapwing.attacks.coins import Coins, Mask
+from lapwing.attacks.door import TRIVIAL, Door, Name
+from lapwing.attacks.obfuscation import Bunny, I2b2, Leaf, Samply
+from lapwing.attacks.tracing import Traced
+from lapwing.vocabulary.errors import BudgetError
+
+Progress: TypeAlias = Callable[[], None]
+
+NOTHING: Final = "nothing"
+HASTE: Final = 10
+"""The part of the budget that an impatient attacker offers for each question is 1/HASTE."""
+QUESTIONS_A_PERSON: Final = 4
+QUESTIONS_A_PERSON_ROUNDED: Final = 16
+"""Rounding to tens is more noise than i2b2 adds, and nobody counts the questions."""
+AVERAGED: Final = 32
+I2B2_TIMES: Final = 100
+DOOR_TIMES: Final = 6
+SAMPLY_PAIRS: Final = 24
+QUESTIONS_A_MEMBER: Final = 24
+
+
+class Answers(Enum):
+    """Where answers come from."""
+
+    EXACT = "exact"
+    AD_HOC = "ad hoc"
+    LAPWING = "lapwing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Target:
+    """People whom the attacker can name, and the secret he is after.
+
+    Parameters
+    ----------
+    names : what is public about each of them and true of nobody else in the table
+    trait : who has it; attackers never see it: answers are made from it, and guesses marked by it
+    """
+
+    names: tuple[Name, ...]
+    trait: Mask
+
+    @property
+    def people(self) -> int:
+        """How many they are."""
+        return len(self.names)
+
+
+class Doors(Protocol):
+    """Where doors come from: each to the same people, with a ledger and a whole budget of its own."""
+
+    @property
+    def budget(self) -> Fraction:
+        """The epsilon that each account is opened with."""
+
+    def open(self, target: Target, epsilon: Fraction) -> Door:
+        """Return a door at which each question about the target costs so much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of one attack on one answerer.
+
+    Parameters
+    ----------
+    attack : how
+    against : whom
+    answers : what kind of answers they give
+    asked, answered : questions; what was asked after the last answer was refused
+    recovered : the share of people whom the attacker is right about; in tracing, of members whom he names
+    chance : what he would have got by guessing
+    stopped : what stopped him
+    """
+
+    attack: str
+    against: str
+    answers: Answers
+    asked: int
+    answered: int
+    recovered: float
+    chance: float
+    stopped: str
+
+
+@dataclass(kw_only=True)
+class Campaign:
+    """All attacks on one target.
+
+    Parameters
+    ----------
+    target : whom
+    doors : where doors of lapwing come from
+    seed : of the attacker's coins, and of the tools that he attacks; never of lapwing's noise
+    progress : told of each answer at a door
+    """
+
+    target: Target
+    doors: Doors
+    seed: int = 1
+    progress: Progress = lambda: None
+    traced: dict[str, Traced] = field(default_factory=dict)
+    """The scores of the last tracing, by answerer."""
+
+    def reconstruction(self) -> list[Outcome]:
+        """Ask about random cohorts, several for each person, and solve for the people."""
+        coins, people, trait = Coins(self.seed, "reconstruction"), self.target.people, self.target.trait
+        cohorts = reconstruction.random_cohorts(people, QUESTIONS_A_PERSON * people, coins)
+        more = reconstruction.random_cohorts(people, QUESTIONS_A_PERSON_ROUNDED * people, coins)
+        plans: list[tuple[Answerer, Mask]] = [
+            (Exact(trait), cohorts),
+            (I2b2(trait, coins), cohorts),
+            (Bunny(trait), more),
+            (self._door(len(cohorts)), cohorts),
+        ]
+        outcomes = []
+        for answerer, asked in plans:
+            heard = self._interrogate(answerer, asked)
+            for way, solve in (
+                ("least squares", reconstruction.least_squares),
+                ("linear program", reconstruction.linear_program),
+            ):
+                outcomes.append(self._outcome(way, answerer, heard, solve(heard)))
+        impatient = self._door(HASTE)
+        heard = self._interrogate(impatient, cohorts)
+        return [*outcomes, self._outcome("in haste", impatient, heard, reconstruction.least_squares(heard))]
+
+    def hadamard(self) -> list[Outcome]:
+        """Ask as many questions as there are people, and transform the answers into the people."""
+        cohorts, trait = hadamard.hadamard_cohorts(self.target.people), self.target.trait
+        noisy = I2b2(trait, Coins(self.seed, "hadamard"))
+        answerers: list[Answerer] = [Exact(trait), noisy, self._door(len(cohorts))]
+        heard = [self._interrogate(answerer, cohorts) for answerer in answerers]
+        return [
+            self._outcome("Hadamard", answerer, one, hadamard.guess_from(one))
+            for answerer, one in zip(answerers, heard, strict=True)
+        ]
+
+    def averaging(self) -> list[Outcome]:
+        """Ask the same again and again: in words that lapwing sees through, and in words that it does not."""
+        people, trait, targets = self.target.people, self.target.trait, self._averaged
+        rounds = targets + averaging.EVERYBODY_MORE_OFTEN
+        plans: list[tuple[str, Answerer, int, Sequence[int]]] = [
+            ("averaging", Exact(trait), 1, [0]),
+            ("averaging", I2b2(trait, Coins(self.seed, "averaging")), I2B2_TIMES, [0]),
+            ("same words", self._door(targets + 1), len(TRIVIAL), range(len(TRIVIAL))),
+            ("padded words", self._door(rounds * DOOR_TIMES), DOOR_TIMES, range(len(TRIVIAL), 100)),
+        ]
+        outcomes = []
+        for way, answerer, times, spellings in plans:
+            heard = averaging.ask_again_and_again(
+                answerer, people, targets, times, spellings=spellings, progress=self._progress(answerer)
+            )
+            outcomes.append(self._outcome(way, answerer, heard, averaging.guess_targets(heard, targets)))
+        return outcomes
+
+    def differencing(self) -> list[Outcome]:
+        """Ask about two cohorts that differ in one person, for every person."""
+        people, trait, coins = self.target.people, self.target.trait, Coins(self.seed, "differencing")
+
+        def difference(answerer: Answerer) -> Outcome:
+            heard, guesses = differencing.by_difference(answerer, people, progress=self._progress(answerer))
+            return self._outcome("difference", answerer, heard, guesses)
+
+        samply = Samply(trait, coins)
+        heard, guesses = differencing.by_equality(samply, people, SAMPLY_PAIRS, coins)
+        return [
+            difference(Exact(trait)),
+            difference(Leaf(trait, ("concept:trait",))),
+            self._outcome("equal answers", samply, heard, guesses),
+            difference(self._door(people + 1)),
+        ]
+
+    def tracing(self) -> list[Outcome]:
+        """Ask how many of a small secret group are in random cohorts, and score everybody; the scores are kept."""
+        coins, trait = Coins(self.seed, "tracing"), self.target.trait
+        questions = QUESTIONS_A_MEMBER * int(np.count_nonzero(trait))
+        cohorts = reconstruction.random_cohorts(self.target.people, questions, coins)
+        outcomes = []
+        for answerer in (Exact(trait), I2b2(trait, coins), self._door(questions)):
+            heard = self._interrogate(answerer, cohorts)
+            traced = self.traced[answerer.name] = tracing.trace(heard, trait)
+            outcomes.append(
+                Outcome(
+                    attack="inner product",
+                    against=answerer.name,
+                    answers=_kind(answerer),
+                    asked=questions,
+                    answered=heard.answers.size,
+                    recovered=traced.true_positives(),
+                    chance=tracing.FALSE_POSITIVES,
+                    stopped=self._stopped(answerer),
+                )
+            )
+        return outcomes
+
+    def door_questions(self, attack: str) -> int:
+        """Return how many answers an attack gets at doors, for a progress bar."""
+        people = self.target.people
+        return {
+            "reconstruction": QUESTIONS_A_PERSON * people + HASTE,
+            "hadamard": people,
+            "averaging": (self._averaged + averaging.EVERYBODY_MORE_OFTEN) * (len(TRIVIAL) + DOOR_TIMES),
+            "differencing": people + 1,
+            "tracing": QUESTIONS_A_MEMBER * int(np.count_nonzero(self.target.trait)),
+        }[attack]
+
+    @property
+    def _averaged(self) -> int:
+        return min(AVERAGED, self.target.people)
+
+    def _door(self, questions: int) -> Door:
+        return self.doors.open(self.target, self.doors.budget / questions)
+
+    def _interrogate(self, answerer: Answerer, cohorts: Mask) -> Interrogation:
+        return interrogate(answerer, cohorts, progress=self._progress(answerer))
+
+    def _progress(self, answerer: Answerer) -> Progress:
+        return self.progress if isinstance(answerer, Door) else lambda: None
+
+    def _outcome(self, attack: str, answerer: Answerer, heard: Interrogation, guesses: Mask) -> Outcome:
+        trait = self.target.trait[: guesses.size]
+        return Outcome(
+            attack=attack,
+            against=answerer.name,
+            answers=_kind(answerer),
+            asked=heard.planned,
+            answered=heard.answers.size,
+            recovered=share_right(guesses, trait),
+            chance=max(trait.mean(), 1 - trait.mean()).item(),
+            stopped=self._stopped(answerer),
+        )
+
+    def _stopped(self, answerer: Answerer) -> str:
+        match answerer:
+            case I2b2():
+                return f"{NOTHING} ({answerer.accounts_used} accounts)"
+            case Door():
+                return self._one_more(answerer)
+            case _:
+                return NOTHING
+
+    def _one_more(self, door: Door) -> str:
+        """Ask what was never asked before."""
+        cohort = Coins(self.seed, "one more").flips(self.target.people)
+        try:
+            door.count(cohort, spelling=len(TRIVIAL))
+        except BudgetError:
+            first = f"{door.free} repeats" if door.free else f"noise ±{door.margin(cohort):,.0f}"
+            return f"{first}, ledger"
+        return NOTHING
+
+
+def _kind(answerer: Answerer) -> Answers:
+    match answerer:
+        case Exact():
+            return Answers.EXACT
+        case Door():
+            return Answers.LAPWING
+        case _:
+            return Answers.AD_HOC

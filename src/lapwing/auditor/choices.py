@@ -1,0 +1,225 @@
+"""White boxes of choices: who is chosen, with which probability, from the definition of each way to choose.
+
+With weights q_i = e^((u_i - u_best)/scale), the exponential mechanism chooses i with probability proportional to q_i.
+Permute-and-flip looks at everybody at an independent uniform time t and takes i, when it comes, with probability q_i:
+somebody else was not taken before t with probability 1 - t q_j, so P(i) = q_i ∫ ∏_{j≠i} (1 - t q_j) dt over [0, 1], a
+polynomial. It is the highest score with exponential noise; as that noise forgets, "i wins by at least g" has the
+probability that i wins with its score lowered by g.
+
+Proof: proofs/white_box.md
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import logsumexp
+
+from lapwing.auditor.pair_of_laws import PairOfLaws, Reals
+from lapwing.auditor.white_box import Achieved, Inputs, search
+from lapwing.auditor.worst_pairs import Movement
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Guarantee
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_TIMES, _LOG_WEIGHTS = (_NODES + 1) / 2, np.log(_WEIGHTS / 2)
+_BEHIND = (0, 1, 4, 24)
+"""How many noise scales behind the best a candidate stands where the search begins."""
+
+
+class Rule(Enum):
+    """How a candidate is chosen."""
+
+    EXPONENTIAL = "exponential mechanism"
+    PERMUTE_AND_FLIP = "permute-and-flip"
+
+
+def log_chances(rule: Rule, scores: Sequence[float], scale: float) -> Reals:
+    """Return the log-probability that each candidate is chosen.
+
+    >>> np.exp(log_chances(Rule.EXPONENTIAL, [0, -math.log(3)], 1.0)).round(6).tolist()
+    [0.75, 0.25]
+    >>> np.exp(log_chances(Rule.PERMUTE_AND_FLIP, [0, -math.log(3)], 1.0)).round(6).tolist()
+    [0.833333, 0.166667]
+    """
+    behind = (np.asarray(scores, np.float64) - max(scores)) / scale
+    if rule is Rule.EXPONENTIAL:
+        chances: Reals = behind - logsumexp(behind)
+        return chances
+    with np.errstate(divide="ignore"):  # at time 1 the best one was surely taken
+        passed_over = np.log1p(-np.outer(np.exp(behind), _TIMES))
+    others = passed_over.sum(axis=0) - passed_over
+    return np.asarray(behind + logsumexp(others + _LOG_WEIGHTS, axis=1), np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One of several candidates, chosen by scores that are whole numbers.
+
+    Parameters
+    ----------
+    rule : how it is chosen
+    scale : the noise scale, in units of score: 2Δ/ε, or Δ/ε for scores that move together
+    sensitivity : Δ, how far one person moves a score
+    movement : whether some scores may rise while others fall
+    candidates : how many there are; the worst case needs no more than four
+    gaps : where it is told by how much the winner won: the ends of the intervals in which that is looked at, from 0
+
+    Examples
+    --------
+    >>> from lapwing.vocabulary.guarantee import PureDP
+    >>> found = Choice(rule=Rule.PERMUTE_AND_FLIP, scale=2.0, sensitivity=1).worst(PureDP(epsilon=1))
+    >>> round(found.number, 6)
+    1.0
+    """
+
+    rule: Rule
+    scale: float
+    sensitivity: int
+    movement: Movement = Movement.EITHER_WAY
+    candidates: int = 3
+    gaps: tuple[float, ...] = ()
+
+    def worst(self, claim: Guarantee) -> Achieved:
+        """Return the most that was found to be lost."""
+        return search(self, claim)
+
+    def starts(self) -> Iterator[Inputs]:
+        """Yield scores near and far behind, each moved by all it can, either way or not."""
+        moves = [
+            move
+            for move in itertools.product((-1, 0, 1), repeat=self.candidates)
+            if any(move) and (self.movement is Movement.EITHER_WAY or len({*move} - {0}) == 1)
+        ]
+        spots = [-math.ceil(scales * self.scale) for scales in _BEHIND]
+        for scores in itertools.combinations_with_replacement(spots, self.candidates):
+            for move in moves:
+                yield scores, tuple(s + self.sensitivity * m for s, m in zip(scores, move, strict=True))
+
+    def nearby(self, inputs: Inputs) -> Iterator[Inputs]:
+        """Yield the same with one candidate further ahead or behind on both."""
+        for i, by in itertools.product(range(self.candidates), (1, -1, math.ceil(4 * self.scale))):
+            yield _shifted(inputs[0], i, by), _shifted(inputs[1], i, by)
+
+    def laws(self, inputs: Inputs) -> PairOfLaws:
+        """Return the law of the winner (and of its gap, where it is told)."""
+        here, there = (self._law(scores) for scores in inputs)
+        names: list[object] = [f"candidate {i + 1}" for i in range(self.candidates)]
+        if self.gaps:
+            ends = [f"{low:g} to {high:g}" for low, high in itertools.pairwise((*self.gaps, math.inf))]
+            names = [f"{name} ahead by {end}" for name in names for end in ends]
+        return PairOfLaws(inputs=inputs, here=here, there=there, outcomes=names)
+
+    def _law(self, scores: Sequence[int]) -> Reals:
+        if not self.gaps:
+            return log_chances(self.rule, scores, self.scale)
+        logs = [self._log_gaps(scores, i) for i in range(self.candidates)]
+        return np.concatenate(logs)
+
+    def _log_gaps(self, scores: Sequence[int], i: int) -> Reals:
+        """Return the log-probability that i wins by a gap in each interval, from the tail that keeps more digits."""
+        laws = np.array([log_chances(self.rule, _lowered(scores, i, gap), self.scale) for gap in self.gaps])
+        wins = np.append(laws[:, i], -math.inf)
+        fails = np.append(logsumexp(np.delete(laws, i, axis=1), axis=1), 0.0)
+        with np.errstate(divide="ignore"):
+            from_above = wins[:-1] + np.log1p(-np.exp(np.diff(wins)))
+            from_below = fails[1:] + np.log1p(-np.exp(-np.diff(fails)))
+        return np.where(wins[:-1] < fails[:-1], from_above, from_below)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistogramChoice:
+    """Cells chosen by how many rows they, and those before them, have: quantiles and tops.
+
+    Parameters
+    ----------
+    rule, scale : how each choice is made, and with how much noise
+    cells : how many there are
+    at : for quantiles: the fractions
+    top : for tops: how many cells are chosen, one after the other
+    adjacency : whether a row comes, or takes another's place
+
+    Examples
+    --------
+    >>> from lapwing.vocabulary.guarantee import PureDP
+    >>> median = HistogramChoice(rule=Rule.PERMUTE_AND_FLIP, scale=2.0, cells=4, at=(Fraction(1, 2),))
+    >>> median.worst(PureDP(epsilon=1)).refuted
+    False
+    """
+
+    rule: Rule
+    scale: float
+    cells: int
+    at: tuple[Fraction, ...] = ()
+    top: int = 0
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    def worst(self, claim: Guarantee) -> Achieved:
+        """Return the most that was found to be lost."""
+        return search(self, claim)
+
+    def starts(self) -> Iterator[Inputs]:
+        """Yield histograms with no rows or many in each cell, and a row more in, or moved to, each cell."""
+        many = math.ceil(30 * self.scale)
+        for counts in itertools.product((0, many), repeat=self.cells):
+            for cell in range(self.cells):
+                if self.adjacency is Adjacency.ADD_REMOVE:
+                    yield counts, _shifted(counts, cell, 1)
+                else:
+                    left = (_shifted(counts, i, -1) for i in range(self.cells) if i != cell and counts[i])
+                    yield from ((counts, _shifted(fewer, cell, 1)) for fewer in left)
+
+    def nearby(self, inputs: Inputs) -> Iterable[Inputs]:
+        """Yield the same with more, or fewer, rows in one cell of both."""
+        for cell, by in itertools.product(range(self.cells), (1, -1, 8, -8)):
+            if min(inputs[0][cell], inputs[1][cell]) + by >= 0:
+                yield _shifted(inputs[0], cell, by), _shifted(inputs[1], cell, by)
+
+    def laws(self, inputs: Inputs) -> PairOfLaws:
+        """Return the law of all choices together."""
+        laws = [self._tops(counts) if self.top else self._quantiles(counts) for counts in inputs]
+        names = [" then ".join(f"cell {cell + 1}" for cell in cells) for cells in laws[0]]
+        here, there = (np.array(list(law.values())) for law in laws)
+        return PairOfLaws(inputs=inputs, here=here, there=there, outcomes=names)
+
+    def _quantiles(self, counts: Sequence[int]) -> dict[tuple[int, ...], float]:
+        chances = [log_chances(self.rule, quantile_scores(counts, q), self.scale) for q in self.at]
+        cells = itertools.product(range(self.cells), repeat=len(self.at))
+        return {chosen: math.fsum(law[i] for law, i in zip(chances, chosen, strict=True)) for chosen in cells}
+
+    def _tops(self, counts: Sequence[int]) -> dict[tuple[int, ...], float]:
+        return {chosen: self._top(counts, chosen) for chosen in itertools.permutations(range(self.cells), self.top)}
+
+    def _top(self, counts: Sequence[int], chosen: tuple[int, ...]) -> float:
+        left, total = list(range(self.cells)), 0.0
+        for cell in chosen:
+            total += float(log_chances(self.rule, [counts[i] for i in left], self.scale)[left.index(cell)])
+            left.remove(cell)
+        return total
+
+
+def quantile_scores(counts: Sequence[int], q: Fraction) -> list[int]:
+    """Return how far q of all rows is outside the rows below each cell and the next, times q's denominator, negated.
+
+    >>> quantile_scores([0, 15, 5], Fraction(1, 2))
+    [-20, 0, -10]
+    """
+    rows, wanted = 0, q.numerator * sum(counts)
+    scores = []
+    for count in counts:
+        low, high = q.denominator * rows, q.denominator * (rows + count)
+        scores.append(-max(low - wanted, wanted - high, 0))
+        rows += count
+    return scores
+
+
+def _shifted(scores: tuple[int, ...], i: int, by: int) -> tuple[int, ...]:
+    return (*scores[:i], scores[i] + by, *scores[i + 1 :])
+
+
+def _lowered(scores: Sequence[int], i: int, by: float) -> list[float]:
+    return [score - by if j == i else score for j, score in enumerate(scores)]

@@ -1,0 +1,174 @@
+"""What an audit found: how much a suspect gives away at least, how sure that is, and whether its claim survives.
+
+A finding never says that something is private. An audit looks at some tables and some events; it can refute a claim,
+and a claim that it does not refute may still be false.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, assert_never
+
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
+
+CURRENCIES = ("epsilon", "delta", "rho", "mu")
+"""In which the achieved loss can be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one suspect gives away at least.
+
+    Parameters
+    ----------
+    suspect : what was audited
+    claim : what it promises
+    method : how it was audited, in a few words ("sampled events", "exact sum")
+    currency : what `achieved` counts: "epsilon" (at the delta of the claim, if it has one), "delta" (at its epsilon),
+        "rho" or "mu"
+    achieved : a lower bound of what is given away; infinite where one table can say what the other cannot
+    confidence : how sure that bound is; 1 if it was computed and not sampled
+    where : the tables and the event that show it, in words
+    refuted : whether the claim is thereby refuted
+    samples : how many outputs were drawn, on all tables together; 0 if none
+    detail : whatever else there is to say in one sentence: why the audit stopped, how likely the event is
+
+    Examples
+    --------
+    >>> found = Finding(
+    ...     suspect="half the noise", claim=PureDP(epsilon=1), method="exact sum", currency="epsilon",
+    ...     achieved=2.0, confidence=1, where="output <= 0, on counts 0 and 1", refuted=True,
+    ... )
+    >>> print(found)
+    half the noise claims epsilon = 1: REFUTED. It loses epsilon >= 2 (exact sum: output <= 0, on counts 0 and 1).
+    >>> found.to_json()["achieved"]
+    2.0
+    """
+
+    suspect: str
+    claim: Guarantee
+    method: str
+    currency: str
+    achieved: float
+    confidence: Fraction
+    where: str
+    refuted: bool
+    samples: int = 0
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        if self.currency not in CURRENCIES:
+            raise ParameterError(
+                "currency", self.currency, reason="is no currency", remedy=f"write one of {', '.join(CURRENCIES)}"
+            )
+        sure = exact("confidence", self.confidence)
+        if not 0 < sure <= 1:
+            raise ParameterError(
+                "confidence", self.confidence, reason="is no probability", remedy="write 1 if computed"
+            )
+        object.__setattr__(self, "confidence", sure)
+
+    @property
+    def claimed(self) -> float:
+        """What the claim allows, in the currency of `achieved`."""
+        return allowed(self.claim, self.currency)
+
+    def __str__(self) -> str:
+        says = f"{self.suspect} claims {in_words(self.claim)}: "
+        sure = "" if self.confidence == 1 else f", with confidence {_decimal(self.confidence)}"
+        loses = f"loses {self.currency} >= {self.achieved:.4g}{sure}"
+        verdict = f"REFUTED. It {loses}" if self.refuted else f"not refuted. What was seen {loses}"
+        return f"{says}{verdict} ({self.method}: {self.where}).{self.detail and ' ' + self.detail}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON holds it: the same for the same audit, so that two runs can be compared."""
+        return {
+            "suspect": self.suspect,
+            "claim": claim_record(self.claim),
+            "method": self.method,
+            "currency": self.currency,
+            "claimed": _number(self.claimed),
+            "achieved": _number(self.achieved),
+            "confidence": _decimal(self.confidence),
+            "refuted": self.refuted,
+            "where": self.where,
+            "samples": self.samples,
+            "detail": self.detail,
+        }
+
+    def dumps(self) -> str:
+        """Return the JSON text."""
+        return json.dumps(self.to_json(), ensure_ascii=False, sort_keys=True)
+
+
+def allowed(claim: Guarantee, currency: str) -> float:
+    """Return how much of `currency` a claim allows.
+
+    >>> allowed(GaussianDP(mu_squared="1/4"), "mu"), allowed(PureDP(epsilon=1), "delta")
+    (0.5, 0.0)
+    """
+    match claim, currency:
+        case ((PureDP() | ApproximateDP()), "epsilon"):
+            return float(claim.epsilon)
+        case PureDP(), "delta":
+            return 0.0
+        case ApproximateDP(), "delta":
+            return float(claim.delta)
+        case ConcentratedDP(), "rho":
+            return float(claim.rho)
+        case GaussianDP(), "mu":
+            return math.sqrt(claim.mu_squared)
+        case _:
+            raise ParameterError(
+                "currency", currency, reason=f"does not measure {claim}", remedy="see Finding.currency"
+            )
+
+
+def in_words(claim: Guarantee) -> str:
+    """Return a claim in words.
+
+    >>> in_words(ApproximateDP(epsilon="0.1", delta="1e-6"))
+    'epsilon = 0.1 and delta = 1e-06'
+    """
+    match claim:
+        case PureDP():
+            return f"epsilon = {float(claim.epsilon):.4g}"
+        case ApproximateDP():
+            return f"epsilon = {float(claim.epsilon):.4g} and delta = {float(claim.delta):.4g}"
+        case ConcentratedDP():
+            return f"rho = {float(claim.rho):.4g} (zero-concentrated)"
+        case GaussianDP():
+            return f"mu = {math.sqrt(claim.mu_squared):.4g} (Gaussian)"
+    assert_never(claim)
+
+
+def claim_record(claim: Guarantee) -> dict[str, str]:
+    """Return a claim as JSON holds it, its numbers exact.
+
+    >>> claim_record(PureDP(epsilon="0.1"))
+    {'kind': 'pure', 'epsilon': '1/10'}
+    """
+    match claim:
+        case PureDP():
+            return {"kind": "pure", "epsilon": str(claim.epsilon)}
+        case ApproximateDP():
+            return {"kind": "approximate", "epsilon": str(claim.epsilon), "delta": str(claim.delta)}
+        case ConcentratedDP():
+            return {"kind": "concentrated", "rho": str(claim.rho)}
+        case GaussianDP():
+            return {"kind": "gaussian", "mu_squared": str(claim.mu_squared)}
+    assert_never(claim)
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else "infinity"
+
+
+def _decimal(confidence: Fraction) -> str:
+    """Write a confidence so that a million to one does not look like certainty."""
+    if confidence == 1:
+        return "1"
+    return f"1 - {float(1 - confidence):.3g}" if confidence > Fraction(9999, 10_000) else f"{float(confidence):.6g}"

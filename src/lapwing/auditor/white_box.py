@@ -1,0 +1,184 @@
+"""The white box: how much a mechanism loses exactly, on the worst neighbouring inputs that a search finds.
+
+A model describes a mechanism by its stated parameters, and knows where to look for bad neighbours and the exact laws on
+any two of them. What is found is lost at least: it refutes a false claim, and shows how much of a true one is used.
+That nothing loses more is what the proofs are for.
+
+Proof: proofs/white_box.md
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, TypeAlias
+
+from lapwing.auditor.evidence import currency_of
+from lapwing.auditor.finding import Finding, allowed
+from lapwing.auditor.pair_of_laws import PairOfLaws, WorstEvent, in_words
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
+
+EXACT = 1e-6
+"""What an achieved number may be above its claim for being computed in floating point: far more than it ever is."""
+
+Inputs: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""Two neighbouring inputs, in whole units of the model: counts, scores, steps of a lattice."""
+
+_ORDERS = tuple(1 + 4.0**n for n in range(-4, 5))
+_CLIMBED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Achieved:
+    """How much is lost, in the currency of a claim, and where.
+
+    Attributes
+    ----------
+    claim : what was claimed
+    number : what was achieved: epsilon (at the delta of the claim), rho, or mu
+    delta : the delta that is achieved at the epsilon of the claim; None where the claim has no epsilon
+    inputs : the two neighbouring inputs, in words
+    event : what is seen, in words
+    here, there : how likely that is on the two inputs; None where it is a density, or an average over all events
+    laws : returns two laws that show it, for pictures
+    """
+
+    claim: Guarantee
+    number: float
+    delta: float | None
+    inputs: str
+    event: str
+    here: float | None = None
+    there: float | None = None
+    laws: Callable[[], PairOfLaws] | None = None
+
+    @property
+    def claimed(self) -> float:
+        """The number of the claim."""
+        return allowed(self.claim, currency_of(self.claim))
+
+    @property
+    def share(self) -> float:
+        """What part of the claim is used: 1 where the claim is tight, more where it is false."""
+        return self.number / self.claimed
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is false."""
+        return self.number > self.claimed + EXACT
+
+    def finding(self, suspect: str, *, method: str = "computed") -> Finding:
+        """Return what is to be reported of a suspect.
+
+        Where one input can say what the other cannot more often than the claim's delta, that delta is the news.
+        """
+        by_delta = isinstance(self.claim, ApproximateDP) and math.isinf(self.number) and self.delta is not None
+        return Finding(
+            suspect=suspect,
+            claim=self.claim,
+            method=method,
+            currency="delta" if by_delta else currency_of(self.claim),
+            achieved=self.delta if by_delta and self.delta is not None else self.number,
+            confidence=Fraction(1),
+            where=f"{self.event} on {self.inputs}",
+            refuted=self.refuted,
+            detail=self.chances,
+        )
+
+    @property
+    def chances(self) -> str:
+        """How likely the worst event is on the two inputs, where it has a probability."""
+        if self.here is None or self.there is None:
+            return ""
+        return f"That has probability {self.here:.4g} on the one, {self.there:.4g} on the other."
+
+
+class WhiteBox(Protocol):
+    """A mechanism that can be computed."""
+
+    def worst(self, claim: Guarantee) -> Achieved:
+        """Return the most that was found to be lost."""
+
+
+class FiniteModel(Protocol):
+    """A mechanism with finitely many outcomes (or made so, by merging them) on inputs that can be searched."""
+
+    def starts(self) -> Iterable[Inputs]:
+        """Yield neighbouring inputs with which the search begins; for some mechanisms these are all there are."""
+
+    def nearby(self, inputs: Inputs) -> Iterable[Inputs]:
+        """Yield neighbouring inputs that are a little different from these."""
+
+    def laws(self, inputs: Inputs) -> PairOfLaws:
+        """Return the exact laws on both."""
+
+
+def measured(laws: PairOfLaws, claim: Guarantee) -> Achieved:
+    """Return what a pair of laws achieves of a claim, in the worse of its two orders.
+
+    >>> import numpy as np
+    >>> coin = PairOfLaws(inputs=(0, 1), here=np.log([0.8, 0.2]), there=np.log([0.2, 0.8]), outcomes=[0, 1])
+    >>> found = measured(coin, PureDP(epsilon=1))
+    >>> round(found.number, 6), found.refuted
+    (1.386294, True)
+    """
+    return max((_one_way(order, claim) for order in (laws, laws.swapped())), key=_rank)
+
+
+def search(model: FiniteModel, claim: Guarantee) -> Achieved:
+    """Return the worst that is found by trying every start, and climbing from the best of them."""
+    known: dict[Inputs, Achieved] = {}
+
+    def at(inputs: Inputs) -> Achieved:
+        if inputs not in known:
+            known[inputs] = measured(model.laws(inputs), claim)
+        return known[inputs]
+
+    ranked = sorted(model.starts(), key=lambda inputs: _rank(at(inputs)), reverse=True)
+    return max((at(_climb(model, at, start)) for start in ranked[:_CLIMBED]), key=_rank)
+
+
+def _rank(found: Achieved) -> tuple[float, float]:
+    """Order by what is achieved; where that is unbounded, by how often."""
+    return found.number, found.delta or 0.0
+
+
+def _climb(model: FiniteModel, at: Callable[[Inputs], Achieved], inputs: Inputs) -> Inputs:
+    while at(inputs).number < math.inf:
+        better = max(model.nearby(inputs), key=lambda near: at(near).number, default=inputs)
+        if at(better).number <= at(inputs).number + EXACT / 1000:
+            break
+        inputs = better
+    return inputs
+
+
+def _one_way(laws: PairOfLaws, claim: Guarantee) -> Achieved:
+    match claim:
+        case PureDP(epsilon=epsilon):
+            return _at_event(laws, claim, laws.epsilon(0.0), laws.delta(float(epsilon)))
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            return _at_event(laws, claim, laws.epsilon(float(delta)), laws.delta(float(epsilon)))
+        case GaussianDP():
+            return _at_event(laws, claim, laws.mu(), None)
+        case ConcentratedDP():
+            rho, order = max((laws.renyi(order) / order, order) for order in _ORDERS)
+            event = f"on average, at order {order:.3g}"
+            return Achieved(claim=claim, number=rho, delta=None, inputs=_words(laws), event=event, laws=lambda: laws)
+
+
+def _at_event(laws: PairOfLaws, claim: Guarantee, found: tuple[float, WorstEvent], delta: float | None) -> Achieved:
+    number, event = found
+    return Achieved(
+        claim=claim,
+        number=number,
+        delta=delta,
+        inputs=_words(laws),
+        event=str(event),
+        here=event.here,
+        there=event.there,
+        laws=lambda: laws,
+    )
+
+
+def _words(laws: PairOfLaws) -> str:
+    return " | ".join(in_words(side) for side in laws.inputs)

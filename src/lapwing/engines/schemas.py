@@ -1,0 +1,94 @@
+"""What columns a source has, and of which type: the schema and nothing else. No row is read, of people least of all.
+
+Bounds and categories are public because the custodian declares them; looked up in the data they would not be.
+"""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from lapwing.engines.dialect import DUCKDB
+from lapwing.engines.duckdb_registry import DuckDBTable, literal
+from lapwing.vocabulary.errors import RegistrationError
+
+_KINDS: Final = {
+    "integer": ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"),
+    "real": ("float", "double", "decimal", "numeric", "real"),
+    "text": ("varchar", "uuid", "enum", "text", "character"),
+    "date": ("date", "timestamp"),
+    "boolean": ("boolean",),
+}
+_SEPARATORS: Final = ",;\t|"
+
+
+def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | None]:
+    """Return the columns of a Parquet or CSV file or of a table in a DuckDB file, each with its kind.
+
+    A kind is "integer", "real", "text", "date" or "boolean". It is None where none of them fits, and for every column
+    of a CSV file: that has names in its first line, and types only in its rows.
+
+    Parameters
+    ----------
+    table : what to call the table in a refusal
+    source : where it is
+    """
+    if isinstance(source, Path) and source.suffix == ".csv":
+        return dict.fromkeys(_header(table, source))
+    place = source if isinstance(source, Path) else Path(source.path)
+    if not place.is_file():
+        raise _unreadable(table, f"{place} is not there")
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+        relation = f"read_parquet({literal(str(source))})"
+        try:
+            if isinstance(source, DuckDBTable):
+                connection.execute(f"ATTACH {literal(str(place))} AS data (READ_ONLY)")
+                relation = f"data.{DUCKDB.name(source.table)}"
+            described = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
+        except duckdb.Error:
+            raise _unreadable(table, f"{place} holds no such table") from None
+    return {str(name): kind_of(str(stored)) for name, stored, *_ in described}
+
+
+def columns_in_postgres(table: str, address: str, *, schema: str, name: str) -> dict[str, str | None]:
+    """Return the columns of a table in PostgreSQL, each with its kind."""
+    import psycopg  # noqa: PLC0415 - an extra
+
+    question = (
+        "select column_name, data_type from information_schema.columns "
+        "where table_schema = %s and table_name = %s order by ordinal_position"
+    )
+    try:
+        with psycopg.connect(address) as connection:
+            found: Mapping[str, str] = dict(connection.execute(question, (schema, name)).fetchall())
+    except psycopg.Error:
+        raise _unreadable(table, "the database cannot be reached") from None
+    if not found:
+        raise _unreadable(table, f"there is no table {schema}.{name}")
+    return {column: kind_of(stored) for column, stored in found.items()}
+
+
+def kind_of(stored: str) -> str | None:
+    """Return the kind of a stored type.
+
+    >>> kind_of("BIGINT"), kind_of("DECIMAL(18,3)"), kind_of("timestamp with time zone"), kind_of("BLOB")
+    ('integer', 'real', 'date', None)
+    """
+    bare = stored.lower().partition("(")[0].split(" ")[0]
+    return next((kind for kind, names in _KINDS.items() if bare in names), None)
+
+
+def _header(table: str, path: Path) -> list[str]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            line = file.readline()
+    except (OSError, UnicodeDecodeError):
+        raise _unreadable(table, f"{path} is not there, or no text") from None
+    separator = max(_SEPARATORS, key=line.count)
+    return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+
+
+def _unreadable(table: str, reason: str) -> RegistrationError:
+    return RegistrationError(table, reason=f"has no columns to be found: {reason}", remedy="mend its place")

@@ -1,0 +1,75 @@
+"""Running the command line as a person or a script would, and masking what noise decides."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from lapwing.app.cli import main
+
+PATIENTS = 2000
+RECEIPT = re.compile(r"lapwing:[0-9a-f]+:\d+:[0-9a-f]{64}")
+
+
+def write_patients(folder: Path, people: int = PATIENTS) -> None:
+    """Half are men; 20 of every age from 0 to 99; every seventh is a survivor; a third live in Bern."""
+    rows = "".join(
+        f"{i},{'FM'[i % 2]},{i % 100},{i % 7 == 0},{'Bern' if i % 3 == 0 else 'Oslo'}\n" for i in range(people)
+    )
+    (folder / "patients.csv").write_text("patient_id,sex,age,cancer_survivor,city\n" + rows)
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        lines = self.out.splitlines()
+        assert len(lines) == 1, self.out  # one object, on one line
+        return json.loads(lines[0])
+
+
+def run(folder: Path, *words: str, columns: int = 80, stdin: str | None = None) -> Told:
+    """Run a command in this process, in a workspace."""
+    env = {"LAPWING_WORKSPACE": str(folder), "LAPWING_ANALYST": "ana", "COLUMNS": str(columns)}
+    result = CliRunner().invoke(main, list(words), env=env, input=stdin, prog_name="lapwing")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Told(result.exit_code, result.stdout, result.stderr)
+
+
+def start(folder: Path, *words: str, **env: str) -> Told:
+    """Run a command in a process of its own."""
+    environment = {**os.environ, "LAPWING_WORKSPACE": str(folder), "LAPWING_ANALYST": "ana", **env}
+    done = subprocess.run(
+        [sys.executable, "-m", "lapwing", *words], env=environment, capture_output=True, text=True, check=False
+    )
+    return Told(done.returncode, done.stdout, done.stderr)
+
+
+def masked(text: str) -> str:
+    """Return a text with receipts, noisy numbers and the width of columns taken out.
+
+    Noisy are the numbers before the first blank line, and between which bounds the people of a yes are.
+    """
+    told, blank, about = RECEIPT.sub("RECEIPT", text).partition("\n\n")
+    told = re.sub(r"-?\d+(,\d{3})*(\.\d+)?", "#", told) if blank else told
+    about = re.sub(r"(?<=^people)( +from )[-\d,.]+( to )[-\d,.]+", r"\1#\2#", about, flags=re.MULTILINE)
+    lines = (re.sub(r"(?<=\S) +", " ", line).rstrip() for line in f"{told}{blank}{about}".splitlines())
+    return "\n".join(lines)
+
+
+def spent(folder: Path) -> str:
+    """What the account says was spent; "0" at the beginning."""
+    return str(run(folder, "budget", "--json").json["spent"])

@@ -1,0 +1,271 @@
+"""What a custodian does: declare, add, raise, advance; and nothing is ever learned from the data for them."""
+
+import duckdb
+import pytest
+
+from app.cli.at_the_prompt import run, spent, start, write_patients
+
+KEY = ("--person-key", "patient_id")
+DECLARED = ("--integer", "age=0..120", "--category", "sex=F,M")
+
+
+@pytest.fixture
+def fresh(quick_path):
+    folder = quick_path / "clinic"
+    assert run(folder, "init", str(folder), *KEY, "--epsilon", "3").code == 0
+    write_patients(folder)
+    return folder
+
+
+def test_a_workspace_is_made_in_one_command(quick_path) -> None:
+    folder = quick_path / "deep" / "clinic"
+    told = run(folder, "init", str(folder), *KEY, "--epsilon", "3", "--allow", "ana=1", "--json").json
+    assert (told["created"], told["population"]) == (True, "clinic")
+    assert {path.name for path in folder.iterdir()} >= {"lapwing.toml", "ledger.db", "stream.key"}
+    assert (folder / "stream.key").stat().st_mode & 0o777 == 0o600
+    budget = run(folder, "budget", "--json").json
+    assert (budget["budget"], budget["analysts"]["ana"]["budget"]) == ({"epsilon": "3"}, {"epsilon": "1"})
+    assert "There is no table yet" in run(folder, "tables").out
+
+
+def test_a_workspace_may_be_filled_in_by_hand(quick_path) -> None:
+    folder = quick_path / "clinic"
+    told = run(folder, "init", str(folder))
+    assert "no account yet" in told.out
+    assert not (folder / "ledger.db").exists()
+    refused = run(folder, "update", "--json")
+    assert (refused.code, refused.json["error"]["line"]) == (2, 5)
+    settings = folder / "lapwing.toml"
+    for line in ('person_key = "patient_id"', 'budget = { epsilon = "3" }'):
+        settings.write_text(settings.read_text().replace(f"# {line}", line))
+    told = run(folder, "update", "--json").json
+    assert told == {"created": True, "changes": [{"what": "population clinic", "from": None, "to": "epsilon 3"}]}
+    assert run(folder, "update").out == "Nothing to do: the ledger is as lapwing.toml says.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "budget"),
+    [
+        (("--epsilon", "1", "--delta", "1e-6"), {"epsilon": "1", "delta": "0.000001"}),
+        (("--rho", "1/2"), {"rho": "0.5"}),
+    ],
+    ids=["approximate", "concentrated"],
+)
+def test_other_budgets_are_asked_and_shown_too(quick_path, words, budget) -> None:
+    folder = quick_path / "clinic"
+    run(folder, "init", str(folder), *KEY, *words)
+    write_patients(folder)
+    run(folder, "add", "patients", "--source", str(folder / "patients.csv"), *DECLARED)
+    price = ("--rho", "0.1") if "rho" in budget else ("--epsilon", "0.1", "--delta", "1e-8")
+    assert run(folder, "count", "patients", "--by", "sex", *price).code == 0
+    opened = run(folder, "stream", "open", "--at-least", "9", "--yeses", "2", "--epsilon", "0.2", "--name", "s").out
+    assert "charged whole at the opening" in " ".join(opened.split())
+    assert "nothing more: all of the stream was charged" in run(folder, "stream", "ask", "s", "age < 90").out
+    assert "back" not in run(folder, "stream", "close", "s").out
+    told = run(folder, "budget", "--json").json
+    assert told["budget"] == budget
+    assert run(folder, "budget", "--plot", str(folder / "left.svg")).code == 0
+    assert run(folder, "preview", "count", "patients", *price, "--plot", str(folder / "error.svg")).code == 0
+    assert run(folder, "ledger", "verify").code == 0
+
+
+@pytest.mark.parametrize(
+    "words", [("--epsilon", "0"), ("--epsilon", "-1"), ("--delta", "1e-6"), ("--epsilon", "x")], ids=str
+)
+def test_a_budget_that_is_none_makes_nothing(quick_path, words) -> None:
+    folder = quick_path / "clinic"
+    told = run(folder, "init", str(folder), *KEY, *words)
+    assert told.code == 2
+    assert "line " in told.err
+    assert not (folder / "lapwing.toml").exists()
+
+
+def test_a_workspace_is_not_made_twice(fresh) -> None:
+    before = (fresh / "lapwing.toml").read_text()
+    told = run(fresh, "init", str(fresh), *KEY, "--epsilon", "9")
+    assert told.code == 2
+    assert "is there already; edit it, then lapwing update" in told.err
+    assert (fresh / "lapwing.toml").read_text() == before
+
+
+def test_a_lost_ledger_is_never_made_anew(fresh) -> None:
+    (fresh / "ledger.db").unlink()
+    told = run(fresh, "update")
+    assert told.code == 5
+    assert not (fresh / "ledger.db").exists()
+
+
+def test_the_account_may_be_kept_in_postgresql_and_is_never_made_anew(quick_path, database) -> None:
+    folder = quick_path / "clinic"
+    place = dict(part.split("=") for part in database.split())
+    address = f"postgresql:///{place['dbname']}?host={place['host']}&user={place['user']}"
+    assert run(folder, "init", str(folder), *KEY, "--epsilon", "3", "--ledger", address).code == 0
+    write_patients(folder)
+    run(folder, "add", "patients", "--source", str(folder / "patients.csv"))
+    assert run(folder, "count", "patients", "--epsilon", "1").code == 0
+    (folder / "stream.key").unlink()
+    told = run(folder, "update", "--json")
+    assert told.code == 5
+    assert not (folder / "stream.key").exists()
+    assert run(folder, "recover", "--new-key").code == 0
+    assert spent(folder) == "1"
+
+
+def test_a_folder_that_cannot_be_written_is_said(quick_path) -> None:
+    (quick_path / "file").write_text("")
+    told = run(quick_path, "init", str(quick_path / "file" / "clinic"), "--json")
+    assert (told.code, told.json["error"]["code"]) == (2, "system")
+    assert "cannot be used: Not a directory" in told.err
+
+
+def test_a_table_is_added_with_what_is_declared_and_nothing_else(fresh) -> None:
+    told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"), *DECLARED, "--json").json
+    assert told["columns"] == {
+        "sex": {"type": "category", "values": ["F", "M"]},
+        "age": {"type": "integer", "low": 0, "high": 120},
+    }
+    assert told["left_out"] == {"cancer_survivor": None, "city": None}
+    assert told["readable"]
+    text = (fresh / "lapwing.toml").read_text()
+    assert 'source = "patients.csv"' in text
+    assert "# city = { type = ... }" in text
+    assert run(fresh, "count", "patients", "--where", "city = 'Bern'", "--epsilon", "1").code == 2
+
+
+def test_adding_reads_no_row(fresh) -> None:
+    """Two tables of the same columns and different people are declared alike, to the letter."""
+    before = (fresh / "lapwing.toml").read_text()
+    texts = []
+    for people, kind in ((2000, "parquet"), (3, "parquet"), (2000, "csv"), (3, "csv")):
+        write_patients(fresh, people)
+        if kind == "parquet":
+            duckdb.read_csv(str(fresh / "patients.csv")).write_parquet(str(fresh / "p.parquet"))
+        source = fresh / ("p.parquet" if kind == "parquet" else "patients.csv")
+        (fresh / "lapwing.toml").write_text(before)
+        assert run(fresh, "add", f"t{len(texts)}", "--source", str(source), *DECLARED).code == 0
+        texts.append((fresh / "lapwing.toml").read_text().replace(f"t{len(texts)}", "t"))
+    assert texts[0] == texts[1]
+    assert texts[2] == texts[3]
+
+
+def test_types_are_taken_from_a_file_that_has_them(fresh) -> None:
+    rows = "select i as patient_id, i % 90 as age, i / 7.0 as bmi, i > 9 as ill, 'x' as city, date '2000-01-01' as born"
+    path = fresh / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"create table people as {rows} from range(50) t(i)")
+    told = run(fresh, "add", "patients", "--source", str(path), "--name", "people", "--take-all", "--json").json
+    assert {name: column["type"] for name, column in told["columns"].items()} == {
+        "age": "integer",
+        "ill": "boolean",
+        "city": "text",
+        "born": "date",
+    }
+    assert told["left_out"] == {"bmi": "real"}  # a real cannot be declared without bounds
+    assert told["readable"]
+    assert '# bmi = { type = "real", low = ..., high = ... }' in (fresh / "lapwing.toml").read_text()
+    assert run(fresh, "count", "patients", "--where", "ill", "--epsilon", "1").code == 0
+
+
+def test_data_that_does_not_fit_is_said_without_a_cell_of_it(fresh) -> None:
+    told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"), "--integer", "city=0..3")
+    assert told.code == 0
+    assert "the data cannot be read as declared; why is in failures.log" in " ".join(told.out.split())
+    assert "Bern" not in told.out + told.err
+    assert "Bern" in (fresh / "failures.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--integer", "height=0..3"), "is not in patients; it has patient_id, sex, age, cancer_survivor, city"),
+        (("--integer", "age=0-120"), "write LOW..HIGH"),
+        (("--integer", "age=0..1.5"), "not whole"),
+        (("--integer", "age=120..0"), "low"),
+        (("--real", "age"), "has no bounds"),
+        (("--category", "sex"), "has no values"),
+        (("--date", "age=1..2"), "has no days"),
+        (("--boolean", "sex=yes"), "takes no values"),
+        (("--integer", "age", "--text", "age"), "a second time"),
+        (("--nullable", "age"), "is not declared"),
+        (("--person-key", "id"), "is not in patients"),
+        (("--population", "school"), "is not declared in this workspace"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_declaration_that_is_none_changes_nothing(fresh, words, said) -> None:
+    before = (fresh / "lapwing.toml").read_text()
+    told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"), *words)
+    assert told.code == 2
+    assert said in told.err
+    assert (fresh / "lapwing.toml").read_text() == before
+    assert run(fresh, "ledger", "show", "--json").json["all"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "write --source FILE"),
+        (("--source", "p.txt"), "name a .parquet"),
+        (("--source", "p.parquet"), "is not there"),
+        (("--source", "p.csv"), "is not there"),
+        (("--source", "p.duckdb"), "is not there"),
+        (("--source", "p.csv", "--postgres", "postgresql://nobody"), "is not one place"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_source_that_is_none_is_refused(fresh, words, said) -> None:
+    told = run(fresh, "add", "patients", *words)
+    assert told.code == 2
+    assert said in told.err
+
+
+def test_a_table_is_not_added_twice(clinic) -> None:
+    told = run(clinic, "add", "patients", "--source", str(clinic / "patients.csv"))
+    assert told.code == 2
+    assert "is declared already; edit lapwing.toml, then lapwing update" in told.err
+
+
+def test_a_table_in_postgresql_is_added_by_its_schema(fresh, database) -> None:
+    import psycopg  # noqa: PLC0415 - as the command does
+
+    with psycopg.connect(database) as connection:
+        connection.execute("create table people (patient_id bigint, age int, city text, weight numeric(5, 2))")
+    words = ("--postgres", database, "--name", "people", "--integer", "age=0..120")
+    told = run(fresh, "add", "patients", *words, "--json").json
+    assert told["left_out"] == {"city": "text", "weight": "real"}
+    assert 'table = "people"' in (fresh / "lapwing.toml").read_text()
+    missing = run(fresh, "add", "visits", "--postgres", database, "--name", "nothing")
+    assert "there is no table public.nothing" in missing.err
+
+
+def test_an_edit_counts_when_it_is_said(clinic) -> None:
+    settings = clinic / "lapwing.toml"
+    settings.write_text(settings.read_text().replace('epsilon = "30"', 'epsilon = "40"'))
+    told = run(clinic, "count", "patients", "--epsilon", "1")
+    assert told.code == 2
+    assert "this is not the budget that the ledger keeps" in told.err
+    assert run(clinic, "update").out == "population clinic  epsilon 30, now epsilon 40\n"
+    assert run(clinic, "budget", "--json").json["left"]["amount"] == "40"
+    settings.write_text(settings.read_text().replace('epsilon = "40"', 'epsilon = "5"'))
+    assert run(clinic, "update").code == 2
+    assert run(clinic, "ledger", "verify").code == 0
+
+
+def test_a_new_version_gives_nothing_back(clinic) -> None:
+    run(clinic, "count", "patients", "--epsilon", "1")
+    assert run(clinic, "advance", "patients").out == "patients  data version 2\n"
+    told = run(clinic, "count", "patients", "--epsilon", "1", "--json").json
+    assert (told["free"], told["versions"]) == (False, {"patients": 2})
+    assert spent(clinic) == "2"
+    assert run(clinic, "advance", "nobody").code == 2
+
+
+def test_a_new_key_closes_open_streams_at_their_full_price(clinic) -> None:
+    run(clinic, "stream", "open", "--at-least", "9", "--yeses", "2", "--epsilon", "8", "--name", "s")
+    died = start(clinic, "stream", "ask", "s", "age < 90", LAPWING_FAULT="stream.intended:kill")
+    assert died.code == -9
+    (clinic / "stream.key").unlink()
+    assert "stream.key: is not there" in run(clinic, "budget").err
+    assert run(clinic, "recover", "--new-key", "--json").json == {"settled": 1, "new_key": True}
+    assert run(clinic, "stream", "show", "s", "--json").json["status"] == "closed"
+    assert spent(clinic) == "8"

@@ -1,0 +1,149 @@
+"""Help that teaches: what a command does, an example that works, what it costs; and help that is there at once."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import click
+import pytest
+
+import lapwing
+from app.cli.at_the_prompt import run, start, write_patients
+from lapwing.app.cli import main
+from lapwing.app.cli.commands import COMMANDS, USERS
+
+THEIRS = {"demo", "audit", "attack", "serve"}  # commands that are no part of this folder's tests
+OPEN = "lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts"
+PREPARED = {
+    "stream ask": [OPEN],
+    "stream close": [OPEN],
+    "stream show": [OPEN],
+    "ledger verify": ["lapwing ledger export ledger.json"],
+}
+"""What has to be done before the examples of a command work; those of the others work on their own."""
+
+
+def _commands() -> dict[str, click.Command]:
+    context = click.Context(main)
+    found: dict[str, click.Command] = {}
+    for name in COMMANDS:
+        if name in THEIRS:
+            continue
+        command = main.get_command(context, name)
+        assert command is not None
+        found[name] = command
+        if isinstance(command, click.Group):
+            found |= {f"{name} {inner}": one for inner, one in command.commands.items()}
+    return found
+
+
+ALL = _commands()
+
+
+def _examples(command: click.Command) -> list[str]:
+    """The lines to type; a backslash continues one, and what comes after a pipe is the shell's."""
+    words = re.sub(r" \\\n +", " ", command.help or "")
+    return re.findall(r"^ *(lapwing [^|\n]+)", words, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_teaches(name) -> None:
+    words = ALL[name].help or ""
+    assert ALL[name].get_short_help_str(limit=200)
+    assert re.search(r"\bcosts?\b|reserves", words.rstrip().split("\n\n")[-1])  # the last word is about money
+    assert _examples(ALL[name])
+
+
+EXAMPLES = [(name, i) for name, one in ALL.items() for i in range(len(_examples(one)))]
+
+
+@pytest.mark.parametrize(("name", "number"), EXAMPLES, ids=[f"{name} {i}" for name, i in EXAMPLES])
+def test_the_examples_of_the_help_work(made_once, quick_path, monkeypatch, name, number) -> None:
+    folder = quick_path / "clinic"
+    if name == "add":
+        run(folder, "init", str(folder), "--person-key", "patient_id", "--epsilon", "3")
+        write_patients(folder)
+    elif name != "init":
+        shutil.copytree(made_once, folder)
+    monkeypatch.chdir(quick_path if name == "init" else folder)
+    examples = _examples(ALL[name])
+    before = examples[:number] if isinstance(ALL[name], click.Group) or name == "stream open" else []
+    for line in (*PREPARED.get(name, []), *before, examples[number]):
+        if name == "init" and line != examples[number]:
+            continue
+        told = run(folder, *shlex.split(line)[1:])
+        assert (told.code, told.err) == (0, ""), line
+        assert told.out
+
+
+def test_the_first_page_says_who_uses_what(clinic) -> None:
+    told = run(clinic, "--help")
+    assert told.code == 0
+    for user, names in USERS.items():
+        assert f"{user}:" in told.out
+        assert all(f"  {name} " in told.out for name in names if name in COMMANDS)
+    assert max(map(len, told.out.splitlines())) <= 80
+    assert {name for names in USERS.values() for name in names} >= set(COMMANDS)
+
+
+def test_help_of_every_command_fits_a_terminal(clinic) -> None:
+    for name in ALL:
+        told = run(clinic, *name.split(), "--help").out
+        assert max(map(len, told.splitlines())) <= 80, name
+
+
+def test_without_a_command_the_help_is_shown(clinic) -> None:
+    told = run(clinic)
+    assert told.code == 2
+    assert "The analyst asks:" in told.err
+    assert "lapwing stream open" in run(clinic, "stream").err
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], []], ids=["help", "version", "nothing"])
+def test_help_loads_nothing_slow(words) -> None:
+    slow = "{'numpy', 'scipy', 'rich', 'duckdb', 'sqlglot', 'matplotlib', 'cryptography', 'sqlite3'}"
+    code = f"""
+import sys
+from lapwing.app.cli import main
+try:
+    main({words})
+except SystemExit:
+    print(sorted({slow} & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_known_and_read_when_it_is_asked_for(clinic) -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", lapwing.__version__)
+    assert start(clinic, "--version").out == f"lapwing, version {lapwing.__version__}\n"
+    assert "__version__" not in vars(lapwing)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_what_the_shell_evaluates(clinic, shell) -> None:
+    told = run(clinic, "completion", shell)
+    assert told.code == 0
+    assert "_LAPWING_COMPLETE" in told.out
+    assert run(clinic, "completion", shell, "--json").json["shell"] == shell
+
+
+def _completed(folder, *words: str) -> set[str]:
+    """What a shell is told when the last of `words` is being typed."""
+    context = {"_LAPWING_COMPLETE": "bash_complete", "COMP_WORDS": shlex.join(words), "COMP_CWORD": str(len(words) - 1)}
+    done = start(folder, **context)
+    assert done.err == ""
+    return {line.partition(",")[2] for line in done.out.split()}
+
+
+def test_commands_tables_and_streams_are_completed(clinic) -> None:
+    run(clinic, "stream", "open", "--at-least", "9", "--yeses", "1", "--epsilon", "1", "--name", "cohorts")
+    assert _completed(clinic, "lapwing", "fun") == {"funnel"}
+    assert _completed(clinic, "lapwing", "count", "p") == {"patients"}
+    assert _completed(clinic, "lapwing", "stream", "ask", "co") == {"cohorts"}
+
+
+def test_where_there_is_no_workspace_nothing_is_completed(quick_path) -> None:
+    assert _completed(quick_path, "lapwing", "count", "p") == set()

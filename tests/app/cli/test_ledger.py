@@ -1,0 +1,108 @@
+"""What a sceptic sees: everything, checked from the first entry on, and again from an export."""
+
+import json
+
+import duckdb
+import pytest
+
+from app.cli.at_the_prompt import RECEIPT, run
+
+
+@pytest.fixture
+def used(clinic):
+    run(clinic, "count", "patients", "--epsilon", "1")
+    run(clinic, "stream", "open", "--at-least", "9", "--yeses", "1", "--epsilon", "2", "--name", "s")
+    run(clinic, "stream", "ask", "s", "age < 90")
+    return clinic
+
+
+def test_the_entries_are_shown(used) -> None:
+    told = run(used, "ledger", "show", "--last", "5")
+    lines = [line.split() for line in told.out.splitlines()]
+    assert lines[0] == ["entry", "at", "kind", "by", "what"]
+    assert [line[3] if "-" in line[1] else line[1] for line in lines[1:]] == [
+        *("charge", "answer", "opening", "intent", "outcome"),
+    ]
+    assert "epsilon 1" in told.out
+    record = run(used, "ledger", "show", "--last", "2", "--json").json
+    assert (record["shown"], record["all"]) == (2, 7)
+    assert [entry["kind"] for entry in record["entries"]] == ["intent", "outcome"]
+    assert run(used, "ledger", "show", "--population", "school").code == 2
+
+
+def test_a_sound_ledger_is_found_sound(used) -> None:
+    told = run(used, "ledger", "verify")
+    assert told.out.startswith("Sound: 7 entries.\n")
+    (receipt,) = RECEIPT.findall(told.out)
+    assert run(used, "ledger", "verify", "--receipt", receipt, "--json").json == {
+        "sound": True,
+        "entries": 7,
+        "receipts": 1,
+        "head": receipt,
+    }
+
+
+def test_an_older_copy_is_found_out_by_a_receipt(used, made_once) -> None:
+    receipt = run(used, "count", "patients", "--where", "age < 4", "--epsilon", "1", "--json").json["receipt"]
+    told = run(made_once, "ledger", "verify", "--receipt", receipt, "--json")
+    assert (told.code, told.json["error"]["code"]) == (5, "ledger_rolled_back")
+    assert told.json["error"]["seq"] == 9
+
+
+def test_an_export_can_be_checked_by_anyone(used, quick_path) -> None:
+    path = quick_path / "ledger.json"
+    head = run(used, "ledger", "export", str(path), "--json").json["head"]
+    elsewhere = quick_path / "elsewhere"
+    assert run(elsewhere, "ledger", "verify", "--export", str(path), "--receipt", head, "--json").json["sound"]
+    lines = path.read_text().splitlines()
+    assert len(lines) == 8
+    path.write_text("\n".join([*lines[:3], lines[3].replace('"kind":"charge"', '"kind":"charhe"'), *lines[4:]]))
+    told = run(elsewhere, "ledger", "verify", "--export", str(path), "--json")
+    assert (told.code, told.json["error"]["code"], told.json["error"]["seq"]) == (5, "ledger_damaged", 3)
+
+
+def test_an_export_never_overwrites(used, quick_path) -> None:
+    path = quick_path / "ledger.parquet"
+    assert run(used, "ledger", "export", str(path)).code == 0
+    assert len(duckdb.read_parquet(str(path)).fetchall()) == 7
+    assert "is there already" in run(used, "ledger", "export", str(path)).err
+    assert "a folder that is not there" in run(used, "ledger", "export", str(quick_path / "no" / "l.json")).err
+
+
+def test_the_budget_counts_what_was_answered(used) -> None:
+    told = run(used, "budget", "--json").json
+    assert (told["population"], told["answers"], told["streams"], told["suspended"]) == ("clinic", 1, 1, False)
+    assert told["spent"] == "3"
+    assert told["left"]["amount"] == "27"
+    assert [line.split() for line in run(used, "budget").out.splitlines()[:2]] == [
+        ["whose", "budget", "spent", "held", "left"],
+        ["clinic", "epsilon", "30", "3", "0", "27"],
+    ]
+
+
+def test_an_explanation_of_a_question_and_of_an_epsilon(used) -> None:
+    told = run(used, "explain", "select sex, count(*) as n, avg(age) from patients group by sex", "--json").json
+    assert set(told["columns"]) == {"n", "avg"}
+    assert "One person moves it by at most 1 in all" in told["columns"]["n"]
+    words = run(used, "explain", "count", "patients", "--where", "age < 4").out
+    assert words.startswith("Asked: the number of people, in patients where age is at most 3.\n")
+    meaning = run(used, "explain", "epsilon", "1", "--prior", "0.01", "--json").json
+    assert 0.0266 < meaning["belief"]["high"] < 0.0268  # e / (e + 99)
+    assert 0.1359 < meaning["membership_attack"]["true_positive_rate"] < 0.1360  # e / 20
+    assert "26.9 % to 73.1 % sure" in run(used, "explain", "epsilon", "1").out
+
+
+def test_the_tables_are_described(used) -> None:
+    told = run(used, "tables", "--json").json
+    assert told["person_key"] == "patient_id"
+    (table,) = told["tables"]
+    assert json.dumps(table["columns"][1]) == json.dumps(
+        {"column": "age", "type": "integer", "low": 0, "high": 120, "nullable": False}
+    )
+    assert run(used, "tables", "patients").out.splitlines() == [
+        "patients  one row a person; data version 1",
+        "column           type      values    may be missing",
+        "sex              category  F, M",
+        "age              integer   0 to 120",
+        "cancer_survivor  boolean",
+    ]

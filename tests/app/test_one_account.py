@@ -1,0 +1,118 @@
+"""The same people have one account: two hospitals that share patients, and populations by another name."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import lapwing as lw
+from lapwing.app.workspace import renew_key
+from lapwing.vocabulary.errors import BudgetExceededError, SettingsError
+
+HOSPITALS = """
+[populations.patients]
+person_key = "id"
+budget = { epsilon = "1" }
+
+[populations.patients.tables.north]
+source = "north.csv"
+columns.diabetic = { type = "boolean" }
+
+[populations.patients.tables.south]
+source = "south.csv"
+columns.diabetic = { type = "boolean" }
+"""
+
+
+def write_hospital(path: Path, first: int, last: int) -> None:
+    path.write_text("id,diabetic\n" + "".join(f"{i},{i % 3 == 0}\n" for i in range(first, last)))
+
+
+@pytest.fixture
+def folder(quick_path) -> Path:
+    write_hospital(quick_path / "north.csv", 0, 600)
+    write_hospital(quick_path / "south.csv", 400, 1000)  # people 400 to 599 have been to both
+    return quick_path
+
+
+def test_two_hospitals_with_overlapping_patients_share_one_account(folder) -> None:
+    """Scenario 1 of the lecture on composition: whoever is in both is protected by the sum of what both release."""
+    lw.create(folder, HOSPITALS).close()
+    with lw.open(folder, analyst="ana") as ana, lw.open(folder, analyst="bob") as bob:
+        ana.ask(lw.count("north", "diabetic"), epsilon="3/5")
+        with pytest.raises(BudgetExceededError, match="asked for epsilon 3/5, but 2/5 is left"):
+            bob.ask(lw.count("south", "diabetic"), epsilon="3/5")
+        bob.ask(lw.count("south", "diabetic"), epsilon="2/5")
+        assert ana.standing().left == bob.standing().left == 0
+
+
+def test_somebody_who_is_in_both_is_one_person_in_a_question_about_both(folder) -> None:
+    lw.create(folder, HOSPITALS.replace('"1"', '"60"')).close()
+    with lw.open(folder, analyst="ana") as clinic:
+        answer = clinic.ask(lw.count("north", "has(south, diabetic)"), epsilon=20)
+        assert abs(answer.value - 66) <= 3
+        assert set(answer.versions) == {"north", "south"}
+
+
+def test_hospitals_on_two_machines_share_one_account_on_a_server(folder, postgres, database) -> None:
+    address = f"postgresql://postgres@/{database.rpartition('=')[2]}?host={postgres.folder}"
+    north, south = HOSPITALS.split("[populations.patients.tables.south]")
+    parts = {"north": north, "south": north.partition("[populations.patients.tables.north]")[0]}
+    parts["south"] += f"[populations.patients.tables.south]{south}"
+    for name, settings in parts.items():
+        (folder / name).mkdir()
+        (folder / f"{name}.csv").rename(folder / name / f"{name}.csv")
+        (folder / name / "lapwing.toml").write_text(f'ledger = "{address}"\n{settings}')
+    lw.create(folder / "north").close()
+    renew_key(folder / "south")
+    with lw.workspace(folder / "south") as workspace:
+        workspace.update()
+    with lw.open(folder / "north", analyst="ana") as ana, lw.open(folder / "south", analyst="bob") as bob:
+        ana.ask(lw.count("north"), epsilon="3/5")
+        with pytest.raises(BudgetExceededError, match="2/5 is left"):
+            bob.ask(lw.count("south"), epsilon="3/5")
+        assert bob.standing().left == Fraction(2, 5)
+
+
+@pytest.mark.catalogue("L21")
+def test_a_table_belongs_to_one_population(folder) -> None:
+    second = HOSPITALS.partition("[populations.patients.tables.south]")[0].replace("patients", "twice")
+    with pytest.raises(SettingsError, match=r"line 19: .*table of population 'patients' too; let the same people"):
+        lw.create(folder, HOSPITALS + second)
+
+
+@pytest.mark.catalogue("L21")
+def test_a_population_by_another_name_is_no_new_account(folder) -> None:
+    lw.create(folder, HOSPITALS).close()
+    with lw.open(folder, analyst="ana") as clinic:
+        clinic.ask(lw.count("north"), epsilon=1)
+    (folder / "lapwing.toml").write_text(HOSPITALS.replace("patients", "others"))
+    with lw.workspace(folder) as workspace, pytest.raises(SettingsError, match="the data of population 'patients'"):
+        workspace.update()
+
+
+@pytest.mark.catalogue("L21")
+def test_a_population_that_was_left_out_and_comes_back_has_spent_what_it_had(folder) -> None:
+    lw.create(folder, HOSPITALS).close()
+    with lw.open(folder, analyst="ana") as clinic:
+        clinic.ask(lw.count("north"), epsilon=1)
+    settings = folder / "lapwing.toml"
+    settings.write_text(HOSPITALS.partition("[populations.patients.tables.south]")[0])
+    for _ in range(2):
+        with lw.workspace(folder) as workspace:
+            workspace.update()
+            assert workspace.session(analyst="ana").standing().left == 0
+        settings.write_text(HOSPITALS)
+
+
+@pytest.mark.catalogue("L21")
+def test_a_ledger_that_is_gone_is_not_begun_anew(folder) -> None:
+    lw.create(folder, HOSPITALS).close()
+    with lw.open(folder, analyst="ana") as clinic:
+        clinic.ask(lw.count("north"), epsilon=1)
+    for file in folder.glob("ledger.db*"):
+        file.unlink()
+    with pytest.raises(SettingsError, match=r"the ledger of it is gone; bring the ledger back.*delete this file"):
+        lw.create(folder)
+    (folder / "fingerprints.json").unlink()
+    lw.create(folder).close()

@@ -1,0 +1,268 @@
+"""The black box: what it can look at, what it may say, and that a true claim is not refuted."""
+
+import json
+import math
+import time
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from lapwing.auditor.black_box import FALSE_ALARM, _Trial, audit
+from lapwing.auditor.evidence import at_least, at_most, least_loss
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
+from statistical.goodness import FALSE_ALARM as OF_A_TEST
+
+ONE = PureDP(epsilon=1)
+
+
+class Side(Enum):
+    LEFT = "left"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True)
+class Report:
+    said: str
+    number: float
+
+
+def coin(chance, rng):
+    return bool(rng.random() < chance)
+
+
+def biased(say):
+    """A mechanism that says `say(True)` with probability 0.9 on one table and 0.1 on the other: epsilon is ln 9."""
+    rng = np.random.default_rng(3)
+    return lambda table: say(coin(0.9 if table else 0.1, rng))
+
+
+WAYS_TO_SAY = {
+    "truth values": bool,
+    "numbers": float,
+    "whole numbers": int,
+    "huge numbers": lambda yes: 10**400 if yes else -(10**400),
+    "fractions": lambda yes: Fraction(1, 3 if yes else 7),
+    "text": lambda yes: "yes" if yes else "no",
+    "bytes": lambda yes: b"1" if yes else b"0",
+    "None": lambda yes: None if yes else 0,
+    "members": lambda yes: Side.LEFT if yes else Side.RIGHT,
+    "not a number": lambda yes: math.nan if yes else math.inf,
+    "transcripts": lambda yes: ("no", "no", "yes") if yes else ("yes",),
+    "lengths": lambda yes: [1] * (3 if yes else 2),
+    "nested": lambda yes: {"sex": ("F", 3 if yes else 4)},
+    "order of keys": lambda yes: {"a": 1, "b": 1} if yes else {"b": 1, "a": 1},
+    "arrays": lambda yes: np.array([0.0, 1.0 if yes else 2.0]),
+    "records": lambda yes: Report("fine", 1.5 if yes else 2.5),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_SAY)
+def test_whatever_way_it_is_said_it_is_heard(way) -> None:
+    finding = audit(biased(WAYS_TO_SAY[way]), claim=ONE, neighbours=(0, 1), samples=600)
+    assert finding.refuted
+    assert 1 < finding.achieved < math.log(9)
+
+
+def test_failing_is_saying_something() -> None:
+    rng = np.random.default_rng(3)
+
+    def fails(table):
+        if coin(0.9 if table else 0.1, rng):
+            raise ZeroDivisionError
+        return "fine"
+
+    assert audit(fails, claim=ONE, neighbours=(0, 1), samples=600).refuted
+
+
+def test_what_a_failure_says_is_heard() -> None:
+    def tells(table):
+        raise ValueError(f"there were {table} people")
+
+    finding = audit(tells, claim=ONE, neighbours=(16, 17), samples=600)
+    assert finding.refuted
+    assert finding.suspect == "tells"
+
+
+@pytest.mark.parametrize(
+    ("claim", "truth"),
+    [
+        (PureDP(epsilon=1), math.log(9)),
+        (ApproximateDP(epsilon=1, delta="0.1"), math.log(8)),
+        (GaussianDP(mu_squared=1), 2 * norm.ppf(0.9)),
+        (ConcentratedDP(rho="0.5"), None),
+    ],
+    ids=["pure", "approximate", "gaussian", "concentrated"],
+)
+def test_the_bound_comes_near_the_truth_and_stays_below(claim, truth) -> None:
+    rng = np.random.default_rng(8)
+    found = audit(
+        many=lambda table, n: rng.random(n) < (0.9 if table else 0.1), claim=claim, neighbours=(0, 1), samples=50_000
+    )
+    assert found.refuted
+    if truth is None:  # the largest of D_alpha / alpha is its limit at 1, and Kullback's divergence is in closed form
+        truth = 0.8 * math.log(9)
+    assert 0.6 * truth < found.achieved < truth
+
+
+@pytest.mark.parametrize("n", [1, 7, 200])
+@pytest.mark.parametrize("risk", [0.3, 1e-3])
+def test_the_bounds_of_a_probability_are_those_of_clopper_and_pearson(n, risk) -> None:
+    """By their definition: at the lower bound, so many hits or more have just the probability `risk`."""
+    for hits in {0, 1, n // 2, n}:
+        low, high = float(at_least(hits, n, risk)), float(at_most(hits, n, risk))
+        assert binom.sf(hits - 1, n, low) == pytest.approx(risk if hits else 1, rel=1e-5)
+        assert binom.cdf(hits, n, high) == pytest.approx(risk if hits < n else 1, rel=1e-5)
+
+
+def test_a_loss_grows_with_the_gap_between_the_bounds() -> None:
+    low, high = np.meshgrid(np.linspace(0.01, 0.99, 50), np.linspace(0.01, 0.99, 50), indexing="ij")
+    for claim in (ONE, ApproximateDP(epsilon=1, delta="0.05"), GaussianDP(mu_squared=1), ConcentratedDP(rho=1)):
+        losses = least_loss(claim, low, high)
+        assert (np.diff(losses, axis=0) >= -1e-12).all()
+        assert (np.diff(losses, axis=1) <= 1e-12).all()
+        assert (losses[low <= high] == 0).all()
+
+
+def geometric(rng):
+    q = math.exp(-1)
+    return lambda count, n: count + rng.geometric(1 - q, n) - rng.geometric(1 - q, n)
+
+
+AUDITS, LOOSE = 250, Fraction(1, 20)
+
+
+def test_a_true_claim_is_seldom_refuted() -> None:
+    """Noise that just keeps its claim, on many events at once; 250 audits with several looks and a loose rate."""
+    draw = geometric(np.random.default_rng(11))
+    alarms = sum(
+        audit(many=draw, claim=ONE, neighbours=(0, 1), samples=4500, false_alarm=LOOSE).refuted for _ in range(AUDITS)
+    )
+    assert binom.sf(alarms - 1, AUDITS, float(LOOSE)) > OF_A_TEST
+
+
+def test_an_auditor_that_confirms_on_the_draws_it_chose_from_is_noticed() -> None:
+    draw, alarms = geometric(np.random.default_rng(12)), 0
+    for _ in range(AUDITS):
+        here, there = draw(0, 1500), draw(1, 1500)
+        cuts = np.arange(-8, 2)
+        hits = [[int((outputs == cut).sum()) for cut in cuts] for outputs in (here, there)]
+        naive = np.log(np.maximum(hits[0], 1) / np.maximum(hits[1], 1))
+        alarms += bool(naive.max() > 1)
+    assert binom.sf(alarms - 1, AUDITS, float(LOOSE)) < OF_A_TEST
+
+
+@pytest.mark.parametrize("seconds", [None, 4], ids=["samples", "time"])
+def test_the_looks_share_one_rate_of_false_alarms(seconds, monkeypatch) -> None:
+    spent, clock, draw = [], [0.0], geometric(np.random.default_rng(1))
+    look = _Trial._look
+
+    def drawn(count, n):
+        clock[0] += n * 1e-5
+        return draw(count, n)
+
+    monkeypatch.setattr(
+        _Trial, "_look", lambda self, size, risk: (spent.append((size, risk)), look(self, size, risk))[1]
+    )
+    monkeypatch.setattr("lapwing.auditor.black_box.time.monotonic", lambda: clock[0])
+    finding = audit(many=drawn, claim=ONE, neighbours=(0, 1), samples=100_000, seconds=seconds)
+    assert len(spent) > 1
+    assert [size for size, _ in spent] == sorted(size for size, _ in spent)
+    assert sum(risk for _, risk in spent) <= float(FALSE_ALARM) * (1 + 1e-12)
+    assert finding.confidence == 1 - Fraction(float(FALSE_ALARM))
+    if seconds is not None:
+        assert seconds / 2 < clock[0] <= seconds
+        assert "time was over" in str(finding)
+
+
+def test_time_that_is_over_ends_the_audit_and_is_told() -> None:
+    found = audit(biased(lambda _: 0), claim=ONE, neighbours=(0, 1), samples=10**8, seconds=0.2)
+    assert not found.refuted
+    assert "time was over" in str(found)
+    assert found.samples < 10**8
+
+
+def test_a_mechanism_too_slow_for_the_time_it_is_given_is_not_judged() -> None:
+    def slow(table):
+        time.sleep(0.002)
+        return table
+
+    found = audit(slow, claim=ONE, neighbours=(0, 1), seconds=0.2)
+    assert (found.refuted, found.achieved, found.where) == (False, 0, "no event stood out")
+    assert found.samples == 50
+
+
+def test_a_claim_that_is_not_refuted_is_not_called_private() -> None:
+    found = audit(many=geometric(np.random.default_rng(1)), claim=ONE, neighbours=(0, 1), samples=1000)
+    assert "not refuted" in str(found)
+    assert "more draws may show more" in str(found)
+    assert "private" not in str(found)
+
+
+def test_the_same_draws_give_the_same_finding() -> None:
+    def finding(seed):
+        draw = geometric(np.random.default_rng(5))
+        return audit(many=draw, claim=ONE, neighbours=(0, 1), samples=5000, seed=seed).dumps()
+
+    assert finding(1) == finding(1)
+    assert json.loads(finding(1))["claim"] == {"kind": "pure", "epsilon": "1"}
+    assert len({finding(seed) for seed in range(5)}) > 1
+
+
+def test_the_pair_that_shows_most_is_chosen() -> None:
+    rng = np.random.default_rng(2)
+    found = audit(
+        many=lambda table, n: np.round(table + rng.laplace(0, 1, n), 3),
+        claim=ONE,
+        neighbours=[(0, 0), (5, 7), (3, 3)],
+        samples=3000,
+    )
+    assert found.refuted
+    assert "on 5 and" in found.where
+
+
+def test_progress_is_told_and_ends_at_most_at_one() -> None:
+    told = []
+    audit(
+        many=geometric(np.random.default_rng(1)),
+        claim=ONE,
+        neighbours=(0, 1),
+        samples=20_000,
+        progress=lambda done, doing: told.append((done, doing)),
+    )
+    assert told
+    assert all(0 <= done <= 1 for done, _ in told)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+class Opaque:
+    """Two of them are equal only if they are one."""
+
+
+REFUSED = {
+    "a number": ({"mechanism": 3}, "not one callable"),
+    "nothing": ({"mechanism": None}, "not one callable"),
+    "two mechanisms": ({"many": lambda _, n: [0] * n}, "not one callable"),
+    "a number for a claim": ({"claim": 1.0}, "no guarantee"),
+    "a list that is no pair": ({"neighbours": [0, 1]}, "not two neighbouring tables"),
+    "three tables": ({"neighbours": (0, 1, 2)}, "not two neighbouring tables"),
+    "no pair": ({"neighbours": []}, "not two neighbouring tables"),
+    "too few draws": ({"samples": 3}, "out of range"),
+    "negative time": ({"seconds": -1}, "negative"),
+    "a sure alarm": ({"false_alarm": 2}, "not strictly between 0 and 1"),
+    "a seed of text": ({"seed": "x"}, "no number"),
+    "outputs without a value": ({"mechanism": lambda _: Opaque()}, "cannot be compared"),
+    "outputs without end": ({"mechanism": lambda _: [0] * 5000}, "has more than 2000"),
+    "one output short": ({"mechanism": None, "many": lambda _, n: [0] * (n - 1)}, "not the 250 asked for"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "complaint"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_audited_is_refused(arguments, complaint) -> None:
+    rest = {"mechanism": lambda _: 0, "claim": ONE, "neighbours": (0, 1), "samples": 250} | arguments
+    with pytest.raises(ParameterError, match=complaint):
+        audit(rest.pop("mechanism"), **rest)

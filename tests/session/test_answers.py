@@ -1,0 +1,253 @@
+"""What an answer knows of itself: how far off it is, measured; what is computed from it; and how it is shown."""
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from lapwing.answers.choosing import release_of
+from lapwing.answers.releases import Cell
+from lapwing.answers.wishes import wish
+from lapwing.mechanisms.stable_keys import StableKeys
+from lapwing.queries.asking import (
+    bins,
+    correlation,
+    count,
+    count_distinct,
+    count_rows,
+    covariance,
+    funnel,
+    mean,
+    median,
+    quantiles,
+    top,
+    total,
+    variance,
+)
+from lapwing.queries.catalogue import Table
+from lapwing.queries.column import Category, Column
+from lapwing.queries.estimates import estimates
+from lapwing.queries.plan import Moments
+from lapwing.queries.planning import plan
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.guarantee import ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.sensitive import Sensitive
+from session.clinic import new_ledger, population
+from statistical.goodness import fits
+
+PURE, RHO = PureDP(epsilon=Fraction(100)), ConcentratedDP(rho=Fraction(100))
+CONFIDENCE = Fraction(3, 4)
+ROUNDS = 200
+
+
+def sums_of_moments(meaning: Moments, terms: int) -> list[int]:
+    """Bernstein sums of made-up rows, computed here: the sum over rows of C(d,i) X^i (R-X)^(d-i), and of products."""
+    rng = np.random.default_rng(17)
+    values = len(meaning.scales)
+    degree = round(terms ** (1 / values)) - 1
+    sums = [0] * terms
+    for row in rng.random((400, values)) ** 2:
+        bases = []
+        for x, scale in zip(row, meaning.scales, strict=True):
+            at, extent = round(float(x) * scale.extent), scale.extent
+            bases.append([math.comb(degree, i) * at**i * (extent - at) ** (degree - i) for i in range(degree + 1)])
+        products = bases[0] if values == 1 else [a * b for a in bases[0] for b in bases[1]]
+        sums = [s + p for s, p in zip(sums, products, strict=True)]
+    return sums
+
+
+def exact_numbers(asked) -> list[int]:
+    if isinstance(asked.meaning, Moments):
+        return sums_of_moments(asked.meaning, asked.aggregate.terms) * len(asked.aggregate.cells)
+    return [17 * (i + 1) for i in range(len(asked.aggregate.cells) * asked.aggregate.terms)]
+
+
+NOISY: dict[str, tuple[Any, Guarantee]] = {
+    "count": (count("patients"), PURE),
+    "count, Gaussian": (count("patients"), RHO),
+    "groups of one column": (count("patients", by="sex"), PURE),
+    "groups of three columns": (count("patients", by=["sex", "survivor", bins("age", [0, 30, 60, 99])]), PURE),
+    "a histogram, Gaussian": (count("visits", by="ward", max_groups=5), RHO),
+    "rows": (count_rows("visits", max_rows=2), PURE),
+    "total": (total("patients", "bmi"), PURE),
+    "mean": (mean("patients", "bmi"), PURE),
+    "means of groups": (mean("patients", "bmi", by="sex"), PURE),
+    "variance": (variance("patients", "bmi"), PURE),
+    "covariance": (covariance("patients", "bmi", "age"), RHO),
+    "correlation": (correlation("patients", "bmi", "age"), PURE),
+    "funnel": (funnel("patients", ["sex = 'M'", "age < 50", "survivor"]), PURE),
+    "distinct": (count_distinct("visits", "kind", max_groups=2), PURE),
+}
+
+
+@pytest.mark.parametrize(("question", "budget"), NOISY.values(), ids=NOISY)
+def test_bounds_hold_for_all_numbers_at_once_as_often_as_they_say(question, budget) -> None:
+    """Three times in four, measured; less often where they are drawn in. Those of moments have slack."""
+    asked = plan(question, population())
+    of_moments = isinstance(asked.meaning, Moments)
+    release = release_of(asked, wish(epsilon=2 if of_moments else "0.2"), budget)
+    exact = exact_numbers(asked)
+    truth = estimates(asked, exact)
+    told = [release.cells(release.release(Sensitive(tuple(exact))), CONFIDENCE) for _ in range(ROUNDS)]
+
+    def held(part: Fraction) -> bool:
+        """Whether all numbers lie within this part of their bounds, as often as was said."""
+        times = sum(all(inside(cell, truth[cell.key], part) for cell in cells) for cells in told)
+        return fits(float(binom.cdf(times, ROUNDS, float(CONFIDENCE))))
+
+    assert held(Fraction(1))
+    assert not held(Fraction(1, 12) if of_moments else Fraction(2, 5))
+
+
+def inside(cell: Cell, exact: Fraction | float, part: Fraction) -> bool:
+    low, high = cell.value - part * (cell.value - cell.low), cell.value + part * (cell.high - cell.value)
+    return bool(low <= exact <= high)
+
+
+def test_a_quantile_is_as_many_rows_away_as_it_says() -> None:
+    """Counted in a histogram whose rows are known: from where the fraction lies to the nearer edge of the cell."""
+    asked = plan(quantiles("patients", "age", ["0.25", "0.5", "0.9"], cells=100), population())
+    release = release_of(asked, wish(epsilon=1), PURE)
+    exact = [3] * len(asked.aggregate.cells)
+    below = np.cumsum([0, *exact])
+    edges = list(pairwise(below))
+
+    def far(cell: int, q: Fraction) -> float:
+        first, last = edges[cell]
+        return max(0, first - float(q) * below[-1], float(q) * below[-1] - last)
+
+    def held(part: float) -> int:
+        margin = part * release.margin(CONFIDENCE)
+        chosen = (release.release(Sensitive(tuple(exact))) for _ in range(ROUNDS))
+        return sum(all(far(c, q) <= margin for c, q in zip(cells, asked.meaning.at, strict=True)) for cells in chosen)
+
+    assert fits(float(binom.cdf(held(1), ROUNDS, float(CONFIDENCE))))
+    assert not fits(float(binom.cdf(held(0.04), ROUNDS, float(CONFIDENCE))))
+
+
+def test_a_top_category_is_as_many_people_short_as_it_says() -> None:
+    wards = Table(name="visits", columns=(Column(name="ward", type=Category(values=tuple("abcdefghijkl"))),))
+    asked = plan(top("visits", "ward", 2), replace(population(), tables=(wards,)))
+    release = release_of(asked, wish(epsilon="0.1"), PURE)
+    exact = list(range(12))
+
+    def short(chosen: list[int]) -> int:
+        left, worst = dict(enumerate(exact)), 0
+        for one in chosen:
+            worst = max(worst, max(left.values()) - left.pop(one))
+        return worst
+
+    def held(part: float) -> int:
+        margin = part * release.margin(CONFIDENCE)
+        return sum(short(release.release(Sensitive(tuple(exact)))) <= margin for _ in range(ROUNDS))
+
+    assert fits(float(binom.cdf(held(1), ROUNDS, float(CONFIDENCE))))
+    assert not fits(float(binom.cdf(held(0.02), ROUNDS, float(CONFIDENCE))))
+
+
+@pytest.mark.parametrize(("part", "kept"), [(1, True), (Fraction(2, 5), False)], ids=["truth", "lie"])
+def test_counts_of_unknown_keys_have_each_their_own_bounds(part, kept) -> None:
+    """Of a key that is far above the threshold, and always shown."""
+    keys = StableKeys(l1_sensitivity=1, people=1, epsilon=1, delta="1e-6")
+    margin = part * keys.margin(CONFIDENCE)
+    exact = Sensitive({("here",): (1000,)})
+    held = sum(abs(dict(keys.release(exact))[("here",)] - 1000) <= margin for _ in range(1000))
+    assert fits(float(binom.cdf(held, 1000, float(CONFIDENCE)))) is kept
+
+
+@pytest.fixture
+def ledger(quick_path):
+    with new_ledger(quick_path, PureDP(epsilon=Fraction(100))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def answers(clinic) -> Callable[..., Any]:
+    return lambda question, epsilon=1: clinic.ask(question, epsilon=epsilon)
+
+
+def test_a_rising_function_takes_the_bounds_with_it(answers) -> None:
+    answer = answers(count("patients", "age < 3"), "0.1")
+    clamped = answer.map_rising(lambda people: max(0, people))
+    low, high = clamped.interval()
+    assert (low, high) == tuple(max(0, bound) for bound in answer.interval())
+    assert low <= clamped.value <= high
+    assert clamped.margin() == max(high - clamped.value, clamped.value - low)
+    assert (clamped.receipt, clamped.price) == (answer.receipt, answer.price)
+    assert clamped.sentence.startswith("computed from the number of people")
+    assert clamped.map(str).interval() == (None, None), "after any other function they are gone"
+    assert clamped.map(str).map_rising(len).interval() == (None, None)
+
+
+def test_a_function_that_falls_is_noticed(answers) -> None:
+    answer = answers(count("patients"), "0.1").map_rising(lambda people: -people)
+    with pytest.raises(BadQuestionError, match="falls between"):
+        answer.interval()
+
+
+def test_an_answer_is_shown_with_its_margin(answers) -> None:
+    one = answers(count("patients"))
+    assert repr(one) == f"<answer: {one.value} ± 3, epsilon 1>"
+    assert str(one) == f"the number of people, in patients: {one.value}, within 3 with 95 % confidence, for epsilon 1."
+    table = answers(count("patients", by="sex"))
+    assert repr(table) == "<answer: 2 rows, epsilon 1>"
+    assert [line.split()[0] for line in str(table).splitlines()] == ["sex", "F", "M"]
+    assert str(table).count("± 4") == 2
+    assert "2 rows, all within 4 with 95 % confidence" in table.sentence
+
+
+def test_a_choice_says_in_what_its_error_is_counted(answers) -> None:
+    """A median is not "within 7": it is at most 7 rows away."""
+    assert "at most 6.9 rows away in the order with 95 % confidence" in str(answers(median("patients", "age")))
+    assert "people short of what was left out" in answers(top("visits", "kind", 1)).sentence
+
+
+def test_an_answer_becomes_rows_and_data_frames(answers) -> None:
+    answer = answers(mean("patients", "bmi", by="sex"))
+    rows = answer.to_rows()
+    assert [list(row) for row in rows] == [["sex", "answer", "answer_low", "answer_high"]] * 2
+    assert all(row["answer_low"] <= row["answer"] <= row["answer_high"] for row in rows)
+    pandas, polars = answer.to_pandas(), answer.to_polars()
+    assert list(pandas["sex"]) == list(polars["sex"]) == ["F", "M"]
+    assert list(pandas["answer"]) == list(polars["answer"]) == [float(row["answer"]) for row in rows]
+    wider = answer.to_rows("0.999")
+    assert all(a["answer_high"] < b["answer_high"] for a, b in zip(rows, wider, strict=True))
+
+
+def test_rows_keep_names_apart(clinic) -> None:
+    answer = clinic.sql("select sex, count(*) as sex, avg(age) as sex_low from patients group by sex", epsilon=1)
+    names = ["sex", "sex_2", "sex_low", "sex_high", "sex_low_2", "sex_low_low", "sex_low_high"]
+    assert list(answer.to_rows()[0]) == names
+
+
+def test_a_library_that_is_not_there_is_named(answers, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(BadQuestionError, match="polars is not installed; read to_rows"):
+        answers(count("patients")).to_polars()
+
+
+def test_every_statistic_tells_all_there_is_to_tell(clinic) -> None:
+    for name, (question, _) in NOISY.items():
+        answer = clinic.ask(question, epsilon=1)
+        record = json.loads(answer.to_json())
+        assert record["price"]["epsilon"] == "1", name
+        assert record["receipt"] == str(answer.receipt), name
+        assert answer.sentence.endswith("for epsilon 1.") or answer.free, name
+        assert answer.margin() is not None, name
+        assert all(cell["low"] is not None for row in record["rows"] for cell in row["values"].values()), name
+
+
+def test_what_is_asked_together_has_the_same_groups(clinic) -> None:
+    with pytest.raises(BadQuestionError, match="different groups; ask for it one after the other"):
+        clinic.ask({"a": count("patients"), "b": count("patients", by="sex")}, epsilon=1)
+    with pytest.raises(BadQuestionError, match="nothing is asked; "):
+        clinic.ask({}, epsilon=1)
+    assert clinic.standing().left == 100
