@@ -146,7 +146,7 @@ def test_a_type_that_is_no_key_type_is_refused_in_the_catalogue() -> None:
 
 
 def test_what_is_missing_is_named() -> None:
-    with pytest.raises(RegistrationError, match="has no column 'age'; it has pid"):
+    with pytest.raises(RegistrationError, match="has not one column 'age'; it has pid"):
         DuckDB(patients(columns=COLUMNS[:1]), {"patients": pa.table({"pid": [1]})})
     with pytest.raises(RegistrationError, match="has no source"):
         DuckDB(patients(), {})
