@@ -237,10 +237,11 @@ def test_every_failure_looks_the_same_and_only_the_custodian_learns_why(spark, t
 
 
 def test_a_question_can_be_cancelled_from_another_thread(spark) -> None:
-    frame = spark.range(10**6).selectExpr("id as pid").crossJoin(spark.range(10**6).selectExpr("id as x"))
+    few, many = (spark.range(n).selectExpr("id as pid").crossJoin(spark.range(n).selectExpr("id as x")) for n in (1, 10**6))
     population = patients(Column(name="x", type=Integer()), rows=Rows.MANY_A_PERSON)
     reasons = []
-    with Spark(population, {"patients": frame}, spark, on_failure=reasons.append) as engine:
+    with Spark(population, {"patients": few}, spark, on_failure=reasons.append) as engine:
+        many.createOrReplaceGlobalTempView(engine._views["patients"])
         stop = threading.Event()
 
         def cancel_again_and_again() -> None:

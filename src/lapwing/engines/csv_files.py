@@ -43,8 +43,8 @@ class CSVFile:
     def __init__(self, table: str, path: Path) -> None:
         self._table, self._path = table, path
         try:
-            with path.open(encoding="utf-8-sig", newline="\n") as file:
-                line = file.readline()
+            with path.open("rb") as file:
+                line = file.readline().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError):
             raise RegistrationError(
                 table, reason=f"has no columns to be found: {path} is not there, or no text", remedy="mend its place"

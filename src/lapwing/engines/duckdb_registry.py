@@ -73,7 +73,7 @@ class _Registry:
     def __init__(self, connection: duckdb.DuckDBPyConnection, population: Population) -> None:
         self._connection, self._population = connection, population
         self.registered = Registered()
-        self._run(f"SET TimeZone = {literal('UTC')}")  # before any day is copied
+        self._run("SET GLOBAL TimeZone = 'UTC'")  # before any day is copied, and for the cursors of questions
         self._run(f"CREATE SCHEMA {_SCHEMA}")
 
     def add(self, table: Table, source: Source) -> None:
