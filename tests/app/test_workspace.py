@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_read_is_said(clinic, monkeypatch) -> None:
         return open_(path, *words, **named)
 
     monkeypatch.setattr(Path, "open", guarded)
-    with pytest.raises(RegistrationError, match="cannot be read at .*patients.csv; let this user read it"):
+    with pytest.raises(RegistrationError, match=r"cannot be read at .*patients.csv; let this user read it"):
         clinic.ask(lw.count("patients"), epsilon=1)
 
 

@@ -133,5 +133,5 @@ def test_the_header_says_the_separator_the_names_and_their_order(separator, tmp_
 def test_a_header_with_a_name_twice_is_refused(tmp_path) -> None:
     with pytest.raises(RegistrationError, match="has not one column 'age'"):
         engine_on(tmp_path, [], f"{HEADER},age")
-    with pytest.raises(RegistrationError, match="has not one column 'born'; it has $"):
+    with pytest.raises(RegistrationError, match=r"has not one column 'born'; it has $"):
         engine_on(tmp_path, [], "")

@@ -295,7 +295,7 @@ def test_people_whom_a_collation_takes_for_one_are_two(rows, tmp_path) -> None:
         "create table patients (pid varchar collate nocase, a bigint)",
         "insert into patients select 'a', 5 from range(10)",
     ]
-    more = f"insert into patients select 'A', -3 from range({rows})"
+    more = f"insert into patients select 'A', -3 from range({rows})"  # noqa: S608 - a number of ours
     totals = []
     for name, statements in (("without", alone), ("with", [*alone, more])):
         with DuckDB(population, {"patients": in_a_duckdb_file(tmp_path / name, *statements)}) as engine:
@@ -389,9 +389,7 @@ def test_a_view_that_fails_on_one_cell_is_met_at_registration(tmp_path) -> None:
 def test_a_duckdb_file_with_changes_beside_it_is_refused(tmp_path) -> None:
     place = tmp_path / "clinic.duckdb"
     begun = ["create table patients (pid bigint)", "insert into patients values (1)", "checkpoint"]
-    source = in_a_duckdb_file(
-        place, *begun, "pragma disable_checkpoint_on_shutdown", "insert into patients values (2)"
-    )
+    source = in_a_duckdb_file(place, *begun, "pragma disable_checkpoint_on_shutdown", "insert into patients values (2)")
     with pytest.raises(RegistrationError, match=r"changes are still in clinic.duckdb.wal; .* run CHECKPOINT"):
         DuckDB(patients(columns=()), {"patients": source})
     in_a_duckdb_file(place, "checkpoint")

@@ -70,7 +70,9 @@ class Fingerprints:
     def _write(self, known: Mapping[str, Any]) -> None:
         fresh = self._path.with_suffix(f".{os.getpid()}")
         fresh.unlink(missing_ok=True)
-        opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # never readable by others, not for a moment
+        opened = os.open(
+            fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
+        )  # never readable by others, not for a moment
         with os.fdopen(opened, "w", encoding="utf-8") as file:
             file.write(json.dumps(known, indent=1, sort_keys=True))
         fresh.replace(self._path)

@@ -1,8 +1,8 @@
 """Where the tables of a DuckDB engine come from, and whether they are what the catalogue says.
 
 Each table becomes one that holds the declared columns and nothing else, in the five types that the emitter writes
-for. Types are checked here, and every declared cell is read once, to the custodian's face: a cell that does not fit must
-not wait for a question.
+for. Types are checked here, and every declared cell is read once, to the custodian's face: a cell that does not fit
+must not wait for a question.
 """
 
 from collections.abc import Mapping

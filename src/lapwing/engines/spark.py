@@ -211,7 +211,7 @@ _ours = _Ours()
 
 @contextmanager
 def _unlogged() -> Iterator[None]:
-    """Keep PySpark from printing why a statement failed, which may hold data; the host's own statements are as before."""
+    """Keep PySpark from printing why a statement of ours failed, which may hold data; those of the host it prints."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).addFilter(_ours)
     before, _ours.thread.ours = getattr(_ours.thread, "ours", False), True
