@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock, local
 from typing import Any, TypeAlias
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
