@@ -1,5 +1,6 @@
 """Workspaces whose tables are in PostgreSQL or Spark: the same questions, and no password where others may look."""
 
+import traceback
 from itertools import combinations, product
 
 import psycopg
@@ -35,7 +36,7 @@ def in_postgres(request, _):
         reader = as_reader(admin, dsn)
         admin.execute("grant usage on schema ehr to reader")
         admin.execute("grant select on ehr.people to reader")
-    return f'{{ postgres = "{reader} password={SECRET}", schema = "ehr", table = "people" }}'
+    return f'{{ postgres = "{reader}", schema = "ehr", table = "people" }}'
 
 
 def in_spark(request, _):
@@ -90,24 +91,41 @@ def test_a_stream_of_hundreds_of_questions_reads_the_table_once(quick_path, monk
         assert len(statements) > read, "a new version is read anew"
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        f"host=/nowhere user=reader password={SECRET}",
-        f"postgresql://reader:{SECRET}@localhost:1/db",
-        f"postgresql://reader:{SECRET}%zz@localhost/db",
-        f"host=/nowhere password = {SECRET} {SECRET}",
-    ],
-    ids=["not there", "refused", "no such escape", "no such word"],
-)
-def test_a_password_is_in_no_message_and_in_no_log(quick_path, address) -> None:
-    source = f'{{ postgres = "{address}", table = "people" }}'
-    with lw.create(quick_path, settings(source)) as workspace:
-        assert SECRET not in repr(workspace.settings)
+WITH_A_PASSWORD = {
+    "a word": f"host=/nowhere user=reader password={SECRET}",
+    "a word with blanks": f"host=/nowhere password = {SECRET} {SECRET}",
+    "in a URL": f"postgresql://reader:{SECRET}@localhost:1/db",
+    "no such escape": f"postgresql://reader:{SECRET}%zz@localhost/db",
+    "a slash": f"postgresql://reader:{SECRET}/x@localhost/db",
+    "a parameter": f"postgresql://reader@localhost/db?password={SECRET}",
+    "in disguise": f"postgresql://reader@localhost/db?pass%77ord={SECRET}",
+    "of a key": f"host=/nowhere sslpassword={SECRET}",
+}
+
+
+@pytest.mark.parametrize("address", WITH_A_PASSWORD)
+def test_an_address_with_a_password_is_refused_and_not_repeated(quick_path, address) -> None:
+    source = f'{{ postgres = "{WITH_A_PASSWORD[address]}", table = "people" }}'
+    with pytest.raises(SettingsError, match=r"holds a password, .*~/.pgpass") as refused:
+        lw.create(quick_path, settings(source))
+    assert refused.value.line == (quick_path / "lapwing.toml").read_text().split("source =")[0].count("\n") + 1
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
+
+
+def test_an_address_of_a_ledger_with_a_password_is_refused_and_not_repeated(quick_path) -> None:
+    with pytest.raises(SettingsError, match="line 1: ledger = 'an address' holds a password") as refused:
+        lw.create(quick_path, f'ledger = "postgresql://reader:{SECRET}@localhost/db"\n{SETTINGS}')
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", ["host=/nowhere user=reader", "postgresql://reader@localhost:1/db", "no address"])
+def test_a_database_that_is_not_there_costs_nothing(quick_path, monkeypatch, address) -> None:
+    monkeypatch.setenv("PGPASSWORD", SECRET)
+    lw.create(quick_path, settings(f'{{ postgres = "{address}", table = "people" }}')).close()
     with lw.open(quick_path) as clinic:
         with pytest.raises(EngineError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
-        assert clinic.standing().left == 100, "a database that is not there costs nothing"
+        assert clinic.standing().left == 100
     assert failed.value.__context__ is None
     log = (quick_path / "failures.log").read_text()
     assert "RegistrationError" in log

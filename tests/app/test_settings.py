@@ -26,7 +26,7 @@ ana = { epsilon = 1 }
 
 [populations.clinic.tables.patients]
 source = "patients.parquet"
-
+key_type = "text"
 [populations.clinic.tables.patients.columns]
 sex = { type = "category", values = ["F", "M"] }
 age = { type = "integer", low = 0, high = 120, nullable = true }

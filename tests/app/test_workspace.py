@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lapwing as lw
@@ -77,6 +79,75 @@ def test_data_that_changed_unannounced_is_refused_before_anything_is_charged(cli
     again = clinic.ask(question, epsilon=1)
     assert (again.free, again.versions) == (False, {"patients": 2})
     assert clinic.standing().left == 98, "a new version resets nothing"
+
+
+def test_fingerprints_are_never_readable_by_others(clinic, folder, monkeypatch) -> None:
+    modes, replace = [], Path.replace
+    before = os.umask(0)
+    try:
+        monkeypatch.setattr(Path, "write_text", forbidden)
+        monkeypatch.setattr(Path, "replace", lambda fresh, at: (modes.append(fresh.stat().st_mode), replace(fresh, at)))
+        clinic.ask(lw.count("patients"), epsilon=1)
+    finally:
+        os.umask(before)
+    assert [mode & 0o777 for mode in modes] == [0o600]
+    assert (folder / "fingerprints.json").stat().st_mode & 0o777 == 0o600
+
+
+def forbidden(*_: object, **__: object) -> None:
+    raise AssertionError("this makes a file that others can read, for a moment at least")
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, OSError, duckdb.FatalException, KeyError])
+def test_whatever_a_driver_raises_at_opening_is_the_one_failure(clinic, folder, monkeypatch, failure) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise failure("patient 7 has the plague")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("lapwing.app.tables.DuckDB", fails)
+        with pytest.raises(EngineError) as failed:
+            clinic.ask(lw.count("patients"), epsilon=1)
+    assert str(failed.value) == "the question could not be answered; the custodian can find out why"
+    assert (failed.value.__cause__, failed.value.__context__) == (None, None)
+    assert "patient 7 has the plague" in (folder / "failures.log").read_text()
+    assert clinic.standing().left == 100
+    clinic.ask(lw.count("patients"), epsilon=1)
+
+
+def test_a_file_that_cannot_be_read_is_said(clinic, monkeypatch) -> None:
+    open_ = Path.open
+
+    def guarded(path: Path, *words: str, **named: str) -> object:
+        if path.name == "patients.csv":
+            raise PermissionError(path)
+        return open_(path, *words, **named)
+
+    monkeypatch.setattr(Path, "open", guarded)
+    with pytest.raises(RegistrationError, match=r"cannot be read at .*patients.csv; let this user read it"):
+        clinic.ask(lw.count("patients"), epsilon=1)
+
+
+BAD_TABLES = {
+    "a time on no day": {"seen": pa.array([0, 2**62], pa.int64()).cast(pa.timestamp("ms"))},
+    "bytes that are no text": {
+        "city": pa.Array.from_buffers(pa.string(), 2, pa.array([b"ok", b"\xff"], pa.binary()).buffers())
+    },
+}
+
+
+@pytest.mark.parametrize("bad", BAD_TABLES)
+def test_a_cell_that_cannot_be_read_costs_nothing(quick_path, bad) -> None:
+    good = {"id": [1, 2], "seen": pa.array([0, 0], pa.timestamp("ms")), "city": ["a", "b"]}
+    pq.write_table(pa.table(good | BAD_TABLES[bad]), quick_path / "patients.parquet")
+    columns = 'seen = { type = "date" }\ncity = { type = "text" }\n'
+    declared = SETTINGS.replace(".csv", ".parquet").partition("age =")[0] + columns
+    lw.create(quick_path, declared).close()
+    with lw.open(quick_path) as clinic:
+        for where in ("seen = '1970-01-01'", "city = 'a'"):
+            with pytest.raises(EngineError):
+                clinic.ask(lw.count("patients", where), epsilon=1)
+        assert clinic.standing().left == 100
+    assert "RegistrationError" in (quick_path / "failures.log").read_text()
 
 
 def test_the_same_content_under_another_date_is_the_same_data(clinic, folder) -> None:

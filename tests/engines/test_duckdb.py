@@ -3,7 +3,7 @@
 import threading
 import time
 import traceback
-from datetime import date
+from datetime import UTC, date, datetime
 
 import duckdb
 import pandas as pd
@@ -146,7 +146,7 @@ def test_a_type_that_is_no_key_type_is_refused_in_the_catalogue() -> None:
 
 
 def test_what_is_missing_is_named() -> None:
-    with pytest.raises(RegistrationError, match="has no column 'age'; it has pid"):
+    with pytest.raises(RegistrationError, match="has not one column 'age'; it has pid"):
         DuckDB(patients(columns=COLUMNS[:1]), {"patients": pa.table({"pid": [1]})})
     with pytest.raises(RegistrationError, match="has no source"):
         DuckDB(patients(), {})
@@ -276,3 +276,143 @@ def test_a_person_table_with_a_person_twice_is_still_bounded() -> None:
     with DuckDB(population, {"patients": pa.table({"pid": [1, 1, 2, None], "age": [90, 90, 10, 10]})}) as engine:
         assert engine.number(plan(ask.count("patients"), population).aggregate).open_for_release() == 2
         assert engine.vector(plan(ask.total("patients", "age"), population).aggregate).open_for_release() == (130,)
+
+
+def in_a_duckdb_file(place, *statements):
+    with duckdb.connect(str(place)) as connection:
+        for statement in statements:
+            connection.execute(statement).fetchall()
+    return DuckDBTable(path=place, table="patients")
+
+
+@pytest.mark.parametrize("rows", [10, 1000])
+def test_people_whom_a_collation_takes_for_one_are_two(rows, tmp_path) -> None:
+    population = patients(
+        columns=(Column(name="a", type=Integer(low=-3, high=5)),), key_type=KeyType.TEXT, rows=Rows.MANY_A_PERSON
+    )
+    planned = plan(ask.total("patients", "a", max_rows=10), population)
+    alone = [
+        "create table patients (pid varchar collate nocase, a bigint)",
+        "insert into patients select 'a', 5 from range(10)",
+    ]
+    more = f"insert into patients select 'A', -3 from range({rows})"  # noqa: S608 - a number of ours
+    totals = []
+    for name, statements in (("without", alone), ("with", [*alone, more])):
+        with DuckDB(population, {"patients": in_a_duckdb_file(tmp_path / name, *statements)}) as engine:
+            totals.append(engine.number(planned.aggregate).open_for_release())
+    assert totals == [50, 20]
+    assert abs(totals[0] - totals[1]) <= planned.sensitivity.l1
+
+
+def test_texts_that_a_collation_takes_for_equal_stay_apart(tmp_path) -> None:
+    columns = (Column(name="sex", type=Category(values=("F", "M"))), Column(name="city", type=Text()))
+    source = in_a_duckdb_file(
+        tmp_path / "clinic.duckdb",
+        "create type letter as enum ('x', 'X')",
+        "create table patients (pid uuid, sex varchar collate nocase, city letter)",
+        "insert into patients select uuid(), s, c from (values ('F', 'x'), ('f', 'X'), ('M', 'x')) as t(s, c)",
+    )
+    population = patients(columns=columns, key_type=KeyType.TEXT)
+    with DuckDB(population, {"patients": source}) as engine:
+        by_sex = plan(ask.count("patients", by="sex"), population).aggregate
+        assert engine.vector(by_sex).open_for_release() == (1, 1)
+        by_city = plan(ask.count("patients", by="city"), population).aggregate
+        assert engine.keyed(by_city).open_for_release() == {("x",): (2,), ("X",): (1,)}
+        assert engine.number(plan(ask.count("patients", "sex = 'F'"), population).aggregate).open_for_release() == 1
+
+
+def test_a_type_is_that_of_the_column_that_is_read(tmp_path) -> None:
+    population = patients(columns=(Column(name="straße", type=Integer(low=0, high=9)),))
+
+    def stored(**columns):
+        pq.write_table(pa.table({"pid": [1, 2], **columns}), tmp_path / "patients.parquet")
+        return {"patients": tmp_path / "patients.parquet"}
+
+    with pytest.raises(RegistrationError, match="holds 'straße' as VARCHAR"):
+        DuckDB(population, stored(straße=["1", "x"], strasse=[1, 2]))
+    with pytest.raises(RegistrationError, match="has not one column 'straße'"):
+        DuckDB(population, stored(STRAßE=["1", "x"], strasse=[1, 2]))
+    with DuckDB(population, stored(STRASSE=[1, 2])) as engine:
+        assert engine.number(plan(ask.total("patients", "straße"), population).aggregate).open_for_release() == 3
+
+
+DAYS = patients(columns=(Column(name="born", type=Date(), nullable=True),))
+
+
+@pytest.mark.parametrize("number", [2**62, -(2**63), 2**63 - 1, 10**15], ids=["large", "least", "infinite", "far"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_time_that_is_on_no_day_is_missing(unit, number, tmp_path) -> None:
+    times = pa.array([0, number], pa.int64()).cast(pa.timestamp(unit))
+    place = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(place)) as connection:
+        connection.register("incoming", pa.table({"pid": [1, 2], "born": times}))
+        connection.execute("create table patients as from incoming").fetchall()
+    for source in (pa.table({"pid": [1, 2], "born": times}), DuckDBTable(path=place, table="patients")):
+        with DuckDB(DAYS, {"patients": source}) as engine:
+            asked = ("born = '1970-01-01'", "born < '1600-01-01' or born > '2400-01-01'")
+            counts = [engine.number(plan(ask.count("patients", where), DAYS).aggregate) for where in asked]
+            assert counts[0].open_for_release() in {1, 2}  # 10^15 nanoseconds are eleven days
+            assert counts[1].open_for_release() == 0
+            days = plan(ask.total("patients", "clip(born - date '1970-01-01', 0, 9)"), DAYS).aggregate
+            assert engine.number(days).open_for_release() in {0, 9}
+
+
+@pytest.mark.parametrize("number", [2**62, -(2**63)], ids=["large", "least"])
+def test_a_time_that_parquet_cannot_be_read_with_is_met_at_registration(number, tmp_path) -> None:
+    times = pa.array([0, number], pa.int64()).cast(pa.timestamp("ms"))
+    pq.write_table(pa.table({"pid": [1, 2], "born": times}), tmp_path / "patients.parquet")
+    with pytest.raises(RegistrationError, match="cannot be read"):
+        DuckDB(DAYS, {"patients": tmp_path / "patients.parquet"})
+
+
+@pytest.mark.parametrize("column", ["pid", "city"])
+def test_bytes_that_are_no_text_are_met_at_registration(column, tmp_path) -> None:
+    raw = pa.array([b"ok", b"\xff\xfe"], pa.binary())
+    text = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
+    columns = {"pid": ["1", "2"], "city": ["a", "b"]} | {column: text}
+    pq.write_table(pa.table(columns), tmp_path / "patients.parquet")
+    population = patients(columns=(Column(name="city", type=Text()),), key_type=KeyType.TEXT)
+    with pytest.raises(RegistrationError, match="cannot be read"):
+        DuckDB(population, {"patients": tmp_path / "patients.parquet"})
+
+
+def test_a_view_that_fails_on_one_cell_is_met_at_registration(tmp_path) -> None:
+    source = in_a_duckdb_file(
+        tmp_path / "clinic.duckdb",
+        "create table raw as select range as pid, if(range = 7, 'x', '1') as a from range(9)",
+        "create view patients as select pid, cast(a as bigint) as a from raw",
+    )
+    with pytest.raises(RegistrationError, match="cannot be read"):
+        DuckDB(patients(columns=(Column(name="a", type=Integer()),)), {"patients": source})
+
+
+def test_a_duckdb_file_with_changes_beside_it_is_refused(tmp_path) -> None:
+    place = tmp_path / "clinic.duckdb"
+    begun = ["create table patients (pid bigint)", "insert into patients values (1)", "checkpoint"]
+    source = in_a_duckdb_file(place, *begun, "pragma disable_checkpoint_on_shutdown", "insert into patients values (2)")
+    with pytest.raises(RegistrationError, match=r"changes are still in clinic.duckdb.wal; .* run CHECKPOINT"):
+        DuckDB(patients(columns=()), {"patients": source})
+    in_a_duckdb_file(place, "checkpoint")
+    with DuckDB(patients(columns=()), {"patients": source}) as engine:
+        assert engine.number(plan(ask.count("patients"), patients(columns=())).aggregate).open_for_release() == 2
+
+
+@pytest.fixture
+def far_east(monkeypatch):
+    """A machine whose clock is fourteen hours ahead."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_east")
+def test_times_are_days_of_utc_where_they_are_copied_and_where_they_are_read_in_place(tmp_path) -> None:
+    late = pa.array([datetime(2020, 5, 13, 23, 30, tzinfo=UTC)], pa.timestamp("us", tz="Pacific/Kiritimati"))
+    table = pa.table({"pid": [1], "born": late})
+    pq.write_table(table, tmp_path / "patients.parquet")
+    asked = plan(ask.count("patients", "born = '2020-05-13'"), DAYS).aggregate
+    for source in (table, tmp_path / "patients.parquet"):
+        with DuckDB(DAYS, {"patients": source}) as engine:
+            assert engine.number(asked).open_for_release() == 1

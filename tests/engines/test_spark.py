@@ -1,5 +1,7 @@
 """Spark: where tables come from, that settings, partitions and retries change nothing, that it always fails alike."""
 
+import io
+import logging
 import threading
 import time
 from datetime import date
@@ -9,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.spark import Spark, SparkTable
@@ -237,10 +241,13 @@ def test_every_failure_looks_the_same_and_only_the_custodian_learns_why(spark, t
 
 
 def test_a_question_can_be_cancelled_from_another_thread(spark) -> None:
-    frame = spark.range(10**6).selectExpr("id as pid").crossJoin(spark.range(10**6).selectExpr("id as x"))
+    few, many = (
+        spark.range(n).selectExpr("id as pid").crossJoin(spark.range(n).selectExpr("id as x")) for n in (1, 10**6)
+    )
     population = patients(Column(name="x", type=Integer()), rows=Rows.MANY_A_PERSON)
     reasons = []
-    with Spark(population, {"patients": frame}, spark, on_failure=reasons.append) as engine:
+    with Spark(population, {"patients": few}, spark, on_failure=reasons.append) as engine:
+        many.createOrReplaceGlobalTempView(engine._views["patients"])
         stop = threading.Event()
 
         def cancel_again_and_again() -> None:
@@ -256,3 +263,71 @@ def test_a_question_can_be_cancelled_from_another_thread(spark) -> None:
         canceller.join()
         assert "cancelled" in str(reasons[0])
     assert spark.range(3).count() == 3
+
+
+def no_text(*values):
+    return pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
+
+
+def test_bytes_that_are_no_text_are_missing(spark, tmp_path) -> None:
+    population = patients(Column(name="city", type=Text()), rows=Rows.MANY_A_PERSON, key_type=KeyType.TEXT)
+    by_city = plan(ask.count("patients", by="city", max_groups=2), population)
+    told = []
+    for mine in ([], [("me", b"\xff"), ("me", b"\xfe"), (b"\xff", b"ok"), (b"\xfe", b"ok")]):
+        people, cities = zip(("1", b"ok"), ("2", b"ok"), *mine, strict=True)
+        people = no_text(*(one if isinstance(one, bytes) else one.encode() for one in people))
+        pq.write_table(pa.table({"pid": people, "city": no_text(*cities)}), tmp_path / "patients.parquet")
+        with Spark(population, {"patients": tmp_path / "patients.parquet"}, spark) as engine:
+            told.append(engine.keyed(by_city.aggregate).open_for_release())
+            assert counted(engine, population) == 2 + bool(mine)
+    assert told == [{("ok",): (2,)}] * 2
+
+
+@pytest.mark.parametrize("number", [2**62, -(2**63)], ids=["large", "least"])
+def test_a_time_that_parquet_cannot_be_read_with_is_met_at_registration(spark, number, tmp_path) -> None:
+    times = pa.array([0, number], pa.int64()).cast(pa.timestamp("ms"))
+    pq.write_table(pa.table({"pid": [1, 2], "seen": times}), tmp_path / "patients.parquet")
+    with pytest.raises(RegistrationError, match="cannot be read") as refused:
+        Spark(patients(COLUMNS[3]), {"patients": tmp_path / "patients.parquet"}, spark)
+    assert "\tat " not in str(refused.value)
+
+
+def test_a_type_is_that_of_the_column_that_is_read(spark) -> None:
+    population = patients(Column(name="straße", type=Integer(low=0, high=9)))
+    total = plan(ask.total("patients", "straße"), population).aggregate
+    for columns in ({"straße": ["1", "x"], "strasse": [1, 2]}, {"strasse": [1, 2], "straSSe": ["1", "x"]}):
+        frame = spark.createDataFrame(pa.table({"pid": [1, 2], **columns}))
+        with pytest.raises(RegistrationError):
+            Spark(population, {"patients": frame}, spark)
+    with Spark(
+        population, {"patients": spark.createDataFrame(pa.table({"pid": [1], "STRASSE": [3]}))}, spark
+    ) as engine:
+        assert engine.number(total).open_for_release() == 3
+
+
+def test_no_value_is_printed_when_a_statement_fails_and_the_host_still_sees_its_own(spark, capfd) -> None:
+    heard, logger = io.StringIO(), PySparkLogger.getLogger("SQLQueryContextLogger")
+    handler = logging.StreamHandler(heard)
+    logger.addHandler(handler)
+    failing = spark.sql("select id as pid, cast(concat('hunter', id) as bigint) as x from range(2)")
+    population, reasons = patients(Column(name="x", type=Integer())), []
+    try:
+        with pytest.raises(RegistrationError, match="hunter"):
+            Spark(population, {"patients": failing}, spark)
+        fine = spark.sql("select id as pid, id as x from range(2)")
+        with Spark(population, {"patients": fine}, spark, on_failure=reasons.append) as engine:
+            failing.createOrReplaceGlobalTempView(engine._views["patients"])
+            with pytest.raises(EngineError):
+                counted(engine, population, "x > 0")
+            aggregate = plan(ask.at_least(1, "patients", "x > 0"), population).aggregate
+            with pytest.raises(EngineError):
+                engine.numbers([aggregate], versions={"patients": 1})
+        assert all("hunter" in str(reason) for reason in reasons)
+        assert len(reasons) == 2
+        assert heard.getvalue() == ""
+        assert "hunter" not in "".join(capfd.readouterr())
+        with pytest.raises(PySparkException):
+            failing.collect()
+        assert "hunter" in heard.getvalue(), "what is the host's is logged as before"
+    finally:
+        logger.removeHandler(handler)

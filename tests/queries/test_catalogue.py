@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from lapwing.queries.catalogue import Population, Table
+from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -50,6 +50,14 @@ REFUSED = [
         "twice",
     ),
     (lambda: Population(name="p", unit=UNIT, tables=(), salt=-1), "out of range"),
+    (
+        lambda: Population(
+            name="p",
+            unit=UNIT,
+            tables=(Table(name="t", columns=()), Table(name="v", columns=(), key_type=KeyType.TEXT)),
+        ),
+        "key_type of v = 'text' is not that of t, which is integer; declare, and store",
+    ),
 ]
 
 

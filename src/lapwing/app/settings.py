@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from lapwing.accounting.filters.opening import Budget
+from lapwing.app.addresses import require_no_password
 from lapwing.app.toml_sections import Document, Section
 from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.cells import Cell
@@ -64,7 +65,7 @@ class DuckDBSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresSource:
-    """A table of a PostgreSQL database; the address may hold a password, so it is never shown."""
+    """A table of a PostgreSQL database; the address is the custodian's, so it is never shown."""
 
     address: str = field(repr=False)
     table: str
@@ -101,7 +102,7 @@ class PopulationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a workspace declares; the address of a ledger may hold a password, so it is never shown."""
+    """What a workspace declares; the address of a ledger is the custodian's, so it is never shown."""
 
     ledger: str = field(repr=False)
     populations: Mapping[str, PopulationSettings]
@@ -122,6 +123,8 @@ def read_settings(folder: Path) -> Settings:
     document = Document.read(folder / FILE)
     top = document.section()
     ledger = top.take("ledger", str, "ledger.db")
+    with top.blamed():
+        require_no_password("ledger", ledger)
     populations = {name: _population(name, one, folder) for name, one in top.section("populations").sections()}
     top.done()
     if not populations:
@@ -227,6 +230,8 @@ def _source(section: Section, folder: Path) -> Source:
     table: str = "" if spark else inner.take("table", str)
     schema = inner.take("schema", str, "public") if address else "public"
     inner.done()
+    with inner.blamed():
+        require_no_password("postgres", address or "")
     match place, address, spark:
         case str(), None, None:
             return DuckDBSource(path=folder / place, table=table)

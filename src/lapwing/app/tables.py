@@ -25,10 +25,10 @@ from lapwing.app.settings import (
 )
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.engines.engine import Engine
+from lapwing.engines.engine import Engine, unless_it_fails
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
-from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
+from lapwing.vocabulary.errors import RegistrationError
 
 _BLOCK = 1 << 20
 
@@ -46,7 +46,7 @@ class Fingerprints:
         stat = _stat(table, file)
         if kept.get("version") == version and kept["stat"] == stat:
             return
-        content = _content(file)
+        content = _content(table, file)
         if kept.get("version") == version and kept["sha256"] != content:
             raise RegistrationError(
                 table,
@@ -58,7 +58,7 @@ class Fingerprints:
     def owner(self, file: Path) -> str | None:
         """Return the population that has a table with the content of `file` by now, if there is one."""
         known = self._read()
-        content = _content(file) if known and file.is_file() else None
+        content = _content(file.name, file) if known and file.is_file() else None
         return next((table.partition(".")[0] for table, kept in known.items() if kept["sha256"] == content), None)
 
     def _read(self) -> dict[str, Any]:
@@ -69,8 +69,12 @@ class Fingerprints:
 
     def _write(self, known: Mapping[str, Any]) -> None:
         fresh = self._path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
-        fresh.chmod(0o600)
+        fresh.unlink(missing_ok=True)
+        opened = os.open(
+            fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
+        )  # never readable by others, not for a moment
+        with os.fdopen(opened, "w", encoding="utf-8") as file:
+            file.write(json.dumps(known, indent=1, sort_keys=True))
         fresh.replace(self._path)
 
 
@@ -99,15 +103,7 @@ class Tables:
                 self._fingerprints.check(f"{name}.{table}", versions[table], source.path)
         if self._engine is None or dict(versions) != dict(self._opened):
             self.close()
-            try:
-                self._engine, self._opened = self._open(), versions
-            except LapwingError as reason:
-                self._on_failure(reason)
-                failed = True
-            else:
-                failed = False
-            if failed:  # outside the except block, so that the reason is no context of what the analyst sees
-                raise EngineError
+            self._engine, self._opened = unless_it_fails(self._open, self._on_failure), versions
 
     def engine(self, versions: Mapping[str, int]) -> Engine:
         """Return the engine on these versions of the tables; fail if the tables have moved on."""
@@ -205,9 +201,12 @@ def _stat(table: str, file: Path) -> list[int]:
     return [found.st_size, found.st_mtime_ns, found.st_ino]
 
 
-def _content(file: Path) -> str:
+def _content(table: str, file: Path) -> str:
     content = hashlib.sha256()
-    with file.open("rb") as opened:
-        while block := opened.read(_BLOCK):
-            content.update(block)
+    try:
+        with file.open("rb") as opened:
+            while block := opened.read(_BLOCK):
+                content.update(block)
+    except OSError:
+        raise RegistrationError(table, reason=f"cannot be read at {file}", remedy="let this user read it") from None
     return content.hexdigest()

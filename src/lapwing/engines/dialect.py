@@ -109,3 +109,8 @@ SPARK = Dialect(
     starts_with="startswith({}, {})",
     sees_far=False,
 )
+
+
+def literal(text: str) -> str:
+    """Return the SQL of a text that the custodian gave, where no parameter may stand."""
+    return "'" + text.replace("'", "''") + "'"

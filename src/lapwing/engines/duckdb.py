@@ -12,8 +12,8 @@ from typing import TypeVar
 import duckdb
 
 from lapwing.engines.cohorts import Integers
-from lapwing.engines.dialect import DUCKDB
-from lapwing.engines.duckdb_registry import Source, literal, register
+from lapwing.engines.dialect import DUCKDB, literal
+from lapwing.engines.duckdb_registry import Source, register
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
@@ -117,7 +117,6 @@ class DuckDB(SQLEngine):
 
     def _lock_down(self, files: Sequence[str], threads: int | None, memory_limit: str | None) -> None:
         settings = {
-            "TimeZone": literal("UTC"),
             "allowed_paths": f"[{', '.join(literal(file) for file in files)}]",
             **({} if threads is None else {"threads": str(whole("threads", threads))}),
             **({} if memory_limit is None else {"memory_limit": literal(memory_limit)}),

@@ -1,7 +1,8 @@
 """Where the tables of a DuckDB engine come from, and whether they are what the catalogue says.
 
 Each table becomes one that holds the declared columns and nothing else, in the five types that the emitter writes
-for. Types are checked here, once, to the custodian's face: a cell that does not fit must not wait for a question.
+for. Types are checked here, and every declared cell is read once, to the custodian's face: a cell that does not fit
+must not wait for a question.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,9 @@ from typing import Any, TypeAlias
 
 import duckdb
 
-from lapwing.engines.dialect import DUCKDB
+from lapwing.engines.csv_files import CSVFile
+from lapwing.engines.dialect import DUCKDB, literal
+from lapwing.engines.stored_names import stored_name
 from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.errors import RegistrationError
@@ -70,6 +73,7 @@ class _Registry:
     def __init__(self, connection: duckdb.DuckDBPyConnection, population: Population) -> None:
         self._connection, self._population = connection, population
         self.registered = Registered()
+        self._run("SET GLOBAL TimeZone = 'UTC'")  # before any day is copied, and for the cursors of questions
         self._run(f"CREATE SCHEMA {_SCHEMA}")
 
     def add(self, table: Table, source: Source) -> None:
@@ -78,6 +82,12 @@ class _Registry:
         name = f"{_SCHEMA}.{DUCKDB.name(table.name)}"
         self._run(f"CREATE {kind} {name} AS SELECT {self._columns(table, relation)} FROM {relation}", table)
         self._connection.unregister(_INCOMING)
+        if kind == "VIEW":
+            # Through the expressions that questions use: a file may hold a text or a time that its own reader chokes on.
+            self._run(f"SELECT max(hash(COLUMNS(*))) FROM {name}", table)
+        elif isinstance(source, str | Path):
+            ((rows,),) = self._run(f"SELECT COUNT(*) FROM {name}")
+            CSVFile(table.name, Path(source)).check(rows)
         self.registered.relations[table.name] = name
         key = DUCKDB.name(self._population.person_key(table))
         if fixed and table.rows is Rows.ONE_A_PERSON:
@@ -89,6 +99,7 @@ class _Registry:
         """Return the SQL of the data, whether it is copied to a table, and whether it is out of reach of any change."""
         match source:
             case DuckDBTable(path=path, table=name):
+                _require_no_log(table, Path(path))
                 place = DUCKDB.name(f"data of {table.name}")
                 self._run(f"ATTACH {literal(str(path))} AS {place} (READ_ONLY)", table)
                 return f"{place}.{DUCKDB.name(name)}", "VIEW", True
@@ -96,7 +107,7 @@ class _Registry:
                 self.registered.files.append(str(source))
                 return f"read_parquet({literal(str(source))})", "VIEW", False
             case str() | Path() if Path(source).suffix == ".csv":
-                return self._csv(table, str(source)), "TABLE", True
+                return self._csv(table, Path(source)), "TABLE", True
             case str() | Path():
                 raise RegistrationError(
                     table.name, reason=f"is in {source}, which is neither", remedy="give a .parquet or a .csv file"
@@ -105,26 +116,23 @@ class _Registry:
                 self._connection.register(_INCOMING, frame)
                 return _INCOMING, "TABLE", True
 
-    def _csv(self, table: Table, path: str) -> str:
-        names = {c.name: _stored_as(c.type) for c in table.columns}
-        names[self._population.person_key(table)] = _KEY_STORED_AS[table.key_type]
-        types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in names.items())
-        return f"read_csv({literal(path)}, header = true, types = {{{types}}})"
+    def _csv(self, table: Table, path: Path) -> str:
+        file = CSVFile(table.name, path)
+        types = {c.name: _stored_as(c.type) for c in table.columns}
+        types[self._population.person_key(table)] = _KEY_STORED_AS[table.key_type]
+        return file.relation({stored_name(table, name, file.header): kind for name, kind in types.items()})
 
     def _columns(self, table: Table, relation: str) -> str:
-        stored = {str(name).casefold(): str(kind) for name, kind, *_ in self._run(f"DESCRIBE FROM {relation}", table)}
+        stored = {str(name): str(kind) for name, kind, *_ in self._run(f"DESCRIBE FROM {relation}", table)}
         key = self._population.person_key(table)
         wanted = [(key, None), *((c.name, c.type) for c in table.columns)]
         select = []
         for name, kind in wanted:
-            if name.casefold() not in stored:
-                raise RegistrationError(
-                    table.name, reason=f"has no column {name!r}", remedy=f"it has {', '.join(sorted(stored))}"
-                )
-            cast = _key_cast(table, stored[name.casefold()]) if kind is None else _cast(kind, stored[name.casefold()])
+            found = stored_name(table, name, list(stored))
+            cast = _key_cast(table, stored[found]) if kind is None else _cast(kind, stored[found])
             if cast is None:
-                raise _mismatch(table, name, kind, stored[name.casefold()])
-            select.append(f"CAST({DUCKDB.name(name)} AS {cast}) AS {DUCKDB.name(name)}")
+                raise _mismatch(table, name, kind, stored[found])
+            select.append(f"{_total(DUCKDB.name(found), cast)} AS {DUCKDB.name(name)}")
         return ", ".join(select)
 
     def _run(self, text: str, table: Table | None = None) -> list[tuple[Any, ...]]:
@@ -137,9 +145,24 @@ class _Registry:
             ) from None
 
 
-def literal(text: str) -> str:
-    """Return the SQL of a text that the custodian gave, where no parameter may stand."""
-    return "'" + text.replace("'", "''") + "'"
+def _require_no_log(table: Table, path: Path) -> None:
+    """Refuse a file with changes that are not in it yet: they would be read, and nobody would see the file change."""
+    log = path.with_name(f"{path.name}.wal")
+    if log.exists():
+        raise RegistrationError(
+            table.name,
+            reason=f"is in {path}, whose latest changes are still in {log.name}",
+            remedy="open the file with DuckDB, run CHECKPOINT, and close it",
+        )
+
+
+def _total(column: str, wanted: str) -> str:
+    """Return the SQL of a column in the wanted type, for which no cell is too large and texts differ byte by byte."""
+    if wanted == DUCKDB.text:
+        return f"CAST({column} AS {wanted}) COLLATE C"  # a column of a DuckDB file may take "a" and "A" for the same
+    if wanted == DUCKDB.day:
+        return f"TRY_CAST({column} AS {wanted})"  # there are times that are on no day
+    return f"CAST({column} AS {wanted})"
 
 
 _KEY_STORED_AS = {KeyType.INTEGER: DUCKDB.integer, KeyType.TEXT: DUCKDB.text}

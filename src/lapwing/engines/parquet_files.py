@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.engines.duckdb_registry import literal
+from lapwing.engines.dialect import literal
 from lapwing.vocabulary.errors import ParameterError
 
 _NAME = re.compile("[a-z_][a-z0-9_]*")

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 import psycopg
 
 from lapwing.engines.dialect import POSTGRES
+from lapwing.engines.stored_names import stored_name
 from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.errors import RegistrationError
@@ -120,11 +121,8 @@ def _columns(population: Population, table: Table, stored: list[Stored]) -> str:
 
 
 def _find(table: Table, name: str, stored: list[Stored]) -> Stored:
-    matches = [c for c in stored if c.name == name] or [c for c in stored if c.name.casefold() == name.casefold()]
-    if len(matches) != 1:
-        there = ", ".join(column.name for column in stored)
-        raise RegistrationError(table.name, reason=f"has not one column {name!r}", remedy=f"it has {there}")
-    return matches[0]
+    found = stored_name(table, name, [column.name for column in stored])
+    return next(column for column in stored if column.name == found)
 
 
 def _column(table: Table, name: str, kind: ColumnType | None, stored: Stored) -> str:

@@ -3,15 +3,15 @@
 Bounds and categories are public because the custodian declares them; looked up in the data they would not be.
 """
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import duckdb
 
-from lapwing.engines.dialect import DUCKDB
-from lapwing.engines.duckdb_registry import DuckDBTable, literal
+from lapwing.engines.csv_files import CSVFile
+from lapwing.engines.dialect import DUCKDB, literal
+from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.vocabulary.errors import RegistrationError
 
 _KINDS: Final = {
@@ -21,7 +21,6 @@ _KINDS: Final = {
     "date": ("date", "timestamp"),
     "boolean": ("boolean",),
 }
-_SEPARATORS: Final = ",;\t|"
 
 
 def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | None]:
@@ -36,7 +35,7 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
     source : where it is
     """
     if isinstance(source, Path) and source.suffix == ".csv":
-        return dict.fromkeys(_header(table, source))
+        return dict.fromkeys(CSVFile(table, source).header)
     place = source if isinstance(source, Path) else Path(source.path)
     if not place.is_file():
         raise _unreadable(table, f"{place} is not there")
@@ -78,16 +77,6 @@ def kind_of(stored: str) -> str | None:
     """
     bare = stored.lower().partition("(")[0].split(" ")[0]
     return next((kind for kind, names in _KINDS.items() if bare in names), None)
-
-
-def _header(table: str, path: Path) -> list[str]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            line = file.readline()
-    except (OSError, UnicodeDecodeError):
-        raise _unreadable(table, f"{path} is not there, or no text") from None
-    separator = max(_SEPARATORS, key=line.count)
-    return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
 
 
 def _unreadable(table: str, reason: str) -> RegistrationError:

@@ -6,16 +6,19 @@ twice or run elsewhere gives the same number; noise is added later, once, where 
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeAlias
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StructType
 
@@ -24,6 +27,7 @@ from lapwing.engines.dialect import SPARK
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
+from lapwing.engines.stored_names import stored_name
 from lapwing.engines.writer import Value
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
@@ -140,7 +144,8 @@ class Spark(SQLEngine):
         context.addJobTag(tag)
         try:
             arguments = {f"p{n}": _argument(value) for n, value in enumerate(statement.parameters)}
-            return collect(self._session.sql(statement.text, args=arguments))
+            with _unlogged():
+                return collect(self._session.sql(statement.text, args=arguments))
         finally:
             with self._lock:
                 self._running.discard(tag)
@@ -153,13 +158,18 @@ class Spark(SQLEngine):
                 table.name, reason="has no source", remedy="name its Parquet file, its SparkTable or its data frame"
             )
         try:
-            place = self._place(table.name, sources[table.name])
-            stored = self._session.table(place).schema
-        except PySparkException as failure:
+            with _unlogged():
+                place = self._place(table.name, sources[table.name])
+                stored = self._session.table(place).schema
+                relation = f"(SELECT {_select(population, table, stored)} FROM {place})"
+                # Every declared cell, through the expressions that questions use: the reader may choke on one.
+                self._session.sql(f"SELECT max(xxhash64(*)) FROM {relation}").collect()
+        except (PySparkException, Py4JError) as failure:
+            reason = str(failure).partition("\n\tat ")[0]  # without the calls of Java
             raise RegistrationError(
-                table.name, reason=f"cannot be read: {failure}", remedy="mend the data or its place"
+                table.name, reason=f"cannot be read: {reason}", remedy="mend the data or its place"
             ) from None
-        return f"(SELECT {_select(population, table, stored)} FROM {place})"
+        return relation
 
     def _place(self, name: str, source: Source) -> str:
         view = f"{self._name}_{next(self._numbers)}"  # a name of the catalogue may be no name for a view
@@ -185,6 +195,32 @@ def session_of_this_process(population: str) -> SparkSession:
     raise RegistrationError(population, reason=reason, remedy="mend SPARK_CONF_DIR or JAVA_HOME; Java 17 or newer")
 
 
+class _Ours(logging.Filter):
+    """Drops what is logged by a thread while it runs a statement of ours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.thread = local()
+
+    def filter(self, _: logging.LogRecord) -> bool:
+        return not getattr(self.thread, "ours", False)
+
+
+_ours = _Ours()
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keep PySpark from printing why a statement of ours failed, which may hold data; those of the host it prints."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).addFilter(_ours)
+    before, _ours.thread.ours = getattr(_ours.thread, "ours", False), True
+    try:
+        yield
+    finally:
+        _ours.thread.ours = before
+
+
 def _argument(value: Value) -> Value:
     """Return a parameter as Spark takes it: a day as text, since its driver cannot write the years before 1000."""
     return value.isoformat() if isinstance(value, date) else value
@@ -202,12 +238,9 @@ def _select(population: Population, table: Table, stored: StructType) -> str:
 
 
 def _column(table: Table, name: str, kind: ColumnType | None, stored: StructType) -> str:
-    matches = [field.dataType for field in stored if field.name.casefold() == name.casefold()]
-    if len(matches) != 1:
-        there = ", ".join(stored.names)
-        raise RegistrationError(table.name, reason=f"has not one column {name!r}", remedy=f"it has {there}")
-    type_ = matches[0].simpleString()
-    digits = matches[0].precision if isinstance(matches[0], DecimalType) else None
+    found = stored_name(table, name, stored.names)
+    kind_there = stored[found].dataType
+    type_, digits = kind_there.simpleString(), kind_there.precision if isinstance(kind_there, DecimalType) else None
     wanted = _KEY_STORED_AS[table.key_type] if kind is None else _stored_as(kind)
     if not _fits(type_, digits, wanted):
         declared = f"a person key of {table.key_type.value}" if kind is None else type(kind).__name__
@@ -216,9 +249,12 @@ def _column(table: Table, name: str, kind: ColumnType | None, stored: StructType
             reason=f"holds {name!r} as {type_}, declared as {declared}",
             remedy=f"store it as {wanted}, or declare what it is",
         )
-    column = f"CAST({SPARK.name(name)} AS {wanted})"
+    column = SPARK.name(found)
     if type_.startswith("string collate"):  # some collations take different texts for the same
-        column = f"CAST({SPARK.name(name)} COLLATE UTF8_BINARY AS {wanted})"
+        column = f"{column} COLLATE UTF8_BINARY"
+    column = f"CAST({column} AS {wanted})"
+    if wanted == SPARK.text:  # bytes that are no text would be two cells to Spark and one to its driver
+        column = f"try_validate_utf8({column})"
     return f"{column} AS {SPARK.name(name)}"
 
 

@@ -110,7 +110,7 @@ class Population:
     ----------
     name : what the population is called
     unit : who is protected, and the column that tells people apart
-    tables : the tables, each with one row a person or with many
+    tables : the tables, each with one row a person or with many, all with person keys of one type
     now : the date at which "age" without a date is meant; a question never asks the clock
     salt : a public number that decides which rows of a person count where not all may; it protects nothing
     cells : a public partition of the people by their keys, fixed for ever; each cell has a budget of its own
@@ -146,6 +146,7 @@ class Population:
             key = self.person_key(table)
             _check_name("person_key", key)
             _check_distinct(f"columns of {table.name}", [key, *(c.name for c in table.columns)])
+        self._check_key_types()
 
     def table(self, name: str) -> Table:
         """Return the table called `name`, whatever its case, or refuse and say which tables there are."""
@@ -183,6 +184,18 @@ class Population:
         if cell not in names:
             raise BadQuestionError(f"population {self.name} has no cell {cell!r}; it has {', '.join(names) or 'none'}")
         return replace(self, cell=cell)
+
+    def _check_key_types(self) -> None:
+        """Refuse keys of two types: a condition on two tables compares them, and one odd text would fail it for all."""
+        for table in self.tables[1:]:
+            first = self.tables[0]
+            if table.key_type is not first.key_type:
+                raise ParameterError(
+                    f"key_type of {table.name}",
+                    table.key_type.value,
+                    reason=f"is not that of {first.name}, which is {first.key_type.value}",
+                    remedy="declare, and store, the person keys of all tables of a population alike",
+                )
 
     def _check_cells(self) -> None:
         _check_distinct(f"cells of {self.name}", [cell.name for cell in self.cells])

@@ -238,6 +238,40 @@ def test_a_table_in_postgresql_is_added_by_its_schema(fresh, database) -> None:
     assert "there is no table public.nothing" in missing.err
 
 
+@pytest.mark.parametrize(
+    "words", [("add", "patients", "--postgres"), ("init", "there", *KEY, "--ledger")], ids=["table", "ledger"]
+)
+def test_an_address_with_a_password_is_written_nowhere(fresh, words, monkeypatch) -> None:
+    monkeypatch.chdir(fresh)
+    told = run(fresh, *words, "postgresql://reader:hunter2@nowhere/ehr")
+    assert told.code == 2
+    assert "holds a password" in told.err
+    assert "~/.pgpass" in told.err
+    assert not any(b"hunter2" in path.read_bytes() for path in fresh.rglob("*") if path.is_file())
+    assert "hunter2" not in told.out + told.err
+
+
+def test_a_person_key_has_one_type_in_all_tables(fresh) -> None:
+    run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
+    before = (fresh / "lapwing.toml").read_text()
+    with duckdb.connect() as connection:
+        connection.execute(f"copy (select '1' as patient_id, 1 as k) to '{fresh}/visits.parquet'").fetchall()
+    told = run(fresh, "add", "visits", "--source", str(fresh / "visits.parquet"), "--rows", "many")
+    assert told.code == 2
+    assert "key_type of visits = 'text' is not that of patients, which is integer" in told.err
+    assert (fresh / "lapwing.toml").read_text() == before
+
+
+def test_the_person_key_of_a_csv_is_taken_for_what_the_other_tables_have(fresh) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"copy (select 'a' as patient_id) to '{fresh}/people.parquet'").fetchall()
+    (fresh / "visits.csv").write_text("patient_id,k\na,1\n")
+    assert run(fresh, "add", "people", "--source", str(fresh / "people.parquet")).code == 0
+    told = run(fresh, "add", "visits", "--source", str(fresh / "visits.csv"), "--rows", "many", "--json").json
+    assert told["readable"]
+    assert (fresh / "lapwing.toml").read_text().count('key_type = "text"') == 2
+
+
 def test_an_edit_counts_when_it_is_said(clinic) -> None:
     settings = clinic / "lapwing.toml"
     settings.write_text(settings.read_text().replace('epsilon = "30"', 'epsilon = "40"'))

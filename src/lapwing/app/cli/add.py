@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from lapwing.app.addresses import require_no_password
 from lapwing.app.cli.declaring import Declared, declared_columns, remarks
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, waiting
@@ -14,6 +15,7 @@ from lapwing.app.settings_text import table_text
 from lapwing.app.workspace import open_workspace
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.schemas import columns_in_postgres, columns_of_file
+from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import EngineError, LapwingError, ParameterError
 
 
@@ -72,6 +74,7 @@ def add(
     population = settings.declared(door.population)
     if any(known.name == table for known in population.population.tables):
         raise ParameterError("table", table, reason="is declared already", remedy=f"edit {FILE}, then lapwing update")
+    require_no_password("postgres", postgres or "")
     stored = _stored(table, source, postgres, inner, schema)
     key = person_key or population.population.unit.person_key
     found = declared_columns(table, columns, stored, key=key, take_all=take_all)
@@ -80,7 +83,7 @@ def add(
         "rows": None if rows == "one" else rows,
         "max_rows": max_rows,
         "person_key": person_key,
-        "key_type": key_type or ("text" if stored.get(key) == "text" else None),
+        "key_type": key_type or _key_type(stored.get(key), population.population),
     }
     text = table_text(
         population.population.name,
@@ -91,6 +94,13 @@ def add(
     )
     _write(door.folder / FILE, text)
     _tell(door, table, population.population.name, found)
+
+
+def _key_type(stored: str | None, population: Population) -> str | None:
+    """Return what the person key holds if it is not said: what is stored, and in a CSV what the other tables have."""
+    if stored is None and population.tables:
+        stored = population.tables[0].key_type.value
+    return "text" if stored == "text" else None
 
 
 def _write(place: Path, text: str) -> None:

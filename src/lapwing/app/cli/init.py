@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from lapwing.app.addresses import require_no_password
 from lapwing.app.cli.options import json_option
 from lapwing.app.cli.showing import facts, tell
 from lapwing.app.settings import FILE, read_settings
@@ -61,6 +62,7 @@ def init(
         raise SettingsError(
             str(place), 0, reason="is there already", remedy=f"edit it, then lapwing update -w {folder}"
         )
+    require_no_password("ledger", ledger or "")
     budget = {word: text for word, text in (("epsilon", epsilon), ("delta", delta), ("rho", rho)) if text is not None}
     name = population or folder.resolve().name or "people"
     text = opening_text(

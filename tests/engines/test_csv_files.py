@@ -1,0 +1,137 @@
+"""CSV files: what a line says depends on the header and on that line, whoever else is in the file."""
+
+from datetime import date
+
+import pytest
+
+from lapwing.engines.duckdb import DuckDB
+from lapwing.queries import asking as ask
+from lapwing.queries.catalogue import Population, Table
+from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
+from lapwing.queries.planning import plan
+from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+COLUMNS = (
+    Column(name="born", type=Date(), nullable=True),
+    Column(name="name", type=Text(), nullable=True),
+    Column(name="age", type=Integer(low=0, high=120), nullable=True),
+    Column(name="bmi", type=Real(low=0, high=99), nullable=True),
+    Column(name="smoker", type=Boolean(), nullable=True),
+)
+CLINIC = Population(
+    name="clinic", unit=PrivacyUnit(person_key="pid"), tables=(Table(name="patients", columns=COLUMNS),)
+)
+HEADER = "pid,born,name,age,bmi,smoker"
+OTHERS = [f"{i},2020-0{1 + i % 9}-0{1 + i % 7},'t Hooft #{i},{i},{i}.5,true" for i in range(40)]
+TOLD = [(i, date(2020, 1 + i % 9, 1 + i % 7), f"'t Hooft #{i}", i, i + 0.5, True) for i in range(40)]
+
+
+def engine_on(folder, lines, header=HEADER, name="patients.csv"):
+    content = "\n".join([header, *lines, ""])
+    (folder / name).write_bytes(content.encode("utf-8", "surrogateescape"))
+    return DuckDB(CLINIC, {"patients": folder / name}, threads=1)
+
+
+def rows_of_others(engine):
+    return engine._connection.execute("select * from lapwing.patients where pid < 40 order by pid").fetchall()
+
+
+HOSTILE = {
+    "nothing odd": "99,2020-05-13,x,1,1,true",
+    "month first": "99,05/13/2020,x,1,1,true",
+    "day first": "99,13/05/2020,x,1,1,true",
+    "a time": "99,2020-05-13 10:00:00,x,1,1,true",
+    "no day at all": "99,never,x,1,1,true",
+    "an infinite day": "99,infinity,x,1,1,true",
+    "a single quote": "99,,'x,1,1,true",
+    "single quotes": "99,,'x,y',1,1,true",
+    "quotes": '99,,"x,y",1,1,true',
+    "a quote in quotes": '99,,"x""y",1,1,true',
+    "a backslash before a quote": '99,,"x\\"y",1,1,true',
+    "a quote inside": '99,,x"y,1,1,true',
+    "an open quote": '99,,"x,1,1,true',
+    "an open quote that is closed later": '99,,"x,1,1,true\n98,,x",1,1,true',
+    "text after a quote": '99,,"x"y,1,1,true',
+    "a line break": '99,,"x\ny",1,1,true',
+    "a carriage return": "99,,x\ry,1,1,true",
+    "a line end of Windows": "99,,x,1,1,true\r",
+    "a comment": "# 99,,x,1,1,true",
+    "only a comment": "#",
+    "semicolons": "99;;x;1;1;true",
+    "bars and tabs": "99,,x|y\tz;w,1,1,true",
+    "too few": "99,,x",
+    "too many": "99,,x,1,1,true,7,8",
+    "blank": "",
+    "blanks": "   ",
+    "only commas": ",,,,,",
+    "a text for a number": "99,,x,one,1,true",
+    "a number too large": "99,,x,99999999999999999999,1,true",
+    "a comma for a point": '99,,x,1,"1,5",true',
+    "no number": "99,,x,1,nan,true",
+    "an infinite number": "99,,x,1,1e400,true",
+    "another truth": "99,,x,1,1,yes",
+    "a text for a key": "x,,x,1,1,true",
+    "no UTF-8": "99,,\udcff\udcfe,1,1,true",
+    "a byte of zeros": "99,,x\0y,1,1,true",
+    "a mark of byte order": "\ufeff99,,x,1,1,true",
+    "NULL": "99,NULL,NULL,NULL,NULL,NULL",
+    "another header": HEADER,
+    "very long": f"99,,{'x' * 3_000_000},1,1,true",
+}
+
+
+@pytest.mark.parametrize("where", [0, 20, 40], ids=["first", "in the middle", "last"])
+@pytest.mark.parametrize("line", HOSTILE)
+def test_one_more_line_is_refused_or_leaves_the_others_as_they_are(line, where, tmp_path) -> None:
+    with engine_on(tmp_path, OTHERS) as engine:
+        assert rows_of_others(engine) == TOLD
+    lines = [*OTHERS[:where], HOSTILE[line], *OTHERS[where:]]
+    try:
+        engine = engine_on(tmp_path, lines)
+    except RegistrationError:
+        return  # to the custodian, before there is anything to ask
+    with engine:
+        assert rows_of_others(engine) == TOLD
+
+
+def test_what_csv_can_say_is_read(tmp_path) -> None:
+    texts = {"'x": "'x", '"x,y"': "x,y", '"x""y"': 'x"y', "x|y\tz;w": "x|y\tz;w", "#": "#", '""': None, "NULL": "NULL"}
+    lines = [f"{i},2020-05-13 10:00:00,{written},1,1e400,F" for i, written in enumerate(texts)]
+    with engine_on(tmp_path, lines) as engine:
+        day = date(2020, 5, 13)
+        assert rows_of_others(engine) == [
+            (i, day, meant, 1, float("inf"), False) for i, meant in enumerate(texts.values())
+        ]
+
+
+@pytest.mark.parametrize("extra", [[], ["99,05/13/2020,x,1,1,true"]], ids=["without", "with"])
+def test_days_that_could_be_read_in_two_ways_are_refused_whoever_is_in_the_file(extra, tmp_path) -> None:
+    ambiguous = [f"{i},0{1 + i % 9}/01/2020,x,1,1,true" for i in range(40)]
+    with pytest.raises(RegistrationError, match=r"cannot be read: .*Line: 2"):
+        engine_on(tmp_path, [*ambiguous, *extra])
+
+
+def test_quotes_that_swallow_the_rows_of_others_are_refused_with_the_numbers(tmp_path) -> None:
+    lines = ['98,,"x', *OTHERS, '99,,y",1,1,true']
+    with pytest.raises(RegistrationError, match="line"):
+        engine_on(tmp_path, lines)
+    with pytest.raises(RegistrationError, match="has 42 lines below its header, which hold 41 rows"):
+        engine_on(tmp_path, [*OTHERS, '99,,"x\ny",1,1,true'])
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"], ids=["comma", "semicolon", "tab", "bar"])
+def test_the_header_says_the_separator_the_names_and_their_order(separator, tmp_path) -> None:
+    header = separator.join(["\ufeff", "SMOKER", " bmi ", "note", '"age"', "name", "born", "note", "pid"])
+    line = separator.join(["7", "true", "1.5", "", "40", "x", "2020-05-13", "", "1"])
+    with engine_on(tmp_path, [line, ""], header) as engine:
+        assert rows_of_others(engine) == [(1, date(2020, 5, 13), "x", 40, 1.5, True)]
+        asked = plan(ask.count("patients", "born = '2020-05-13' and smoker and age = 40"), CLINIC).aggregate
+        assert engine.number(asked).open_for_release() == 1
+
+
+def test_a_header_with_a_name_twice_is_refused(tmp_path) -> None:
+    with pytest.raises(RegistrationError, match="has not one column 'age'"):
+        engine_on(tmp_path, [], f"{HEADER},age")
+    with pytest.raises(RegistrationError, match=r"has not one column 'born'; it has $"):
+        engine_on(tmp_path, [], "")
