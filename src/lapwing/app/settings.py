@@ -27,7 +27,7 @@ Nothing here is learned from the data. What is wrong is refused with its line.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -98,6 +98,11 @@ class PopulationSettings:
     sources: Mapping[str, Source]
     section: Section = field(repr=False)
 
+    def only(self, table: str) -> "PopulationSettings":
+        """Return the same people with one of their tables."""
+        alone = replace(self.population, tables=(self.population.table(table),))
+        return replace(self, population=alone, sources={table: self.sources[table]})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -117,9 +122,9 @@ class Settings:
         return self.populations[population]
 
 
-def read_settings(folder: Path) -> Settings:
-    """Return what the lapwing.toml of a folder says, or refuse it and name the line."""
-    document = Document.read(folder / FILE)
+def read_settings(folder: Path, text: str | None = None) -> Settings:
+    """Return what the lapwing.toml of a folder says, or would say with `text` in it; refuse it and name the line."""
+    document = Document.read(folder / FILE) if text is None else Document(str(folder / FILE), text)
     top = document.section()
     ledger = top.take("ledger", str, "ledger.db")
     populations = {name: _population(name, one, folder) for name, one in top.section("populations").sections()}

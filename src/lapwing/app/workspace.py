@@ -4,7 +4,7 @@ clinic/
 lapwing.toml         what is declared; edited by the custodian
 ledger.db            the account (or a PostgreSQL address in lapwing.toml)
 stream.key           seals the secrets of streams; readable by its owner only, and never in a backup of the ledger
-fingerprints.json    what the data was at each version; for the custodian
+fingerprints.json    what the data was at each version, and which ledger is ours; for the custodian
 failures.log         why a question could not be answered; for the custodian
 """
 
@@ -25,7 +25,15 @@ from lapwing.app.tables import Fingerprints, Tables
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.vocabulary.errors import EngineError, SealBrokenError, SettingsError
+from lapwing.vocabulary.errors import (
+    EngineError,
+    LapwingError,
+    LedgerError,
+    LedgerRolledBackError,
+    RegistrationError,
+    SealBrokenError,
+    SettingsError,
+)
 
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
@@ -95,6 +103,22 @@ class Workspace:
         declared = self.settings.declared(population)
         return self.ledger.custody.advance_version(declared.population.name, declared.population.table(table).name)
 
+    def changed(self, population: str | None = None) -> list[str]:
+        """Return the tables whose content changed while their version did not: questions wait until it is advanced."""
+        return self._opened(self.settings.declared(population)).changed()
+
+    def unreadable(self, population: str | None = None) -> dict[str, LapwingError]:
+        """Try each table by itself, and then all together; return what cannot be read, and why, for the custodian.
+
+        What a database says at length may quote a cell of the data, so only its first line is returned. The log has all
+        of it.
+        """
+        declared = self.settings.declared(population)
+        found: dict[str, LapwingError] = {}
+        for table in declared.population.tables:
+            found |= self._tried(table.name, declared.only(table.name))
+        return found or self._tried(declared.population.name, declared)
+
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
         self._opened(self.settings.declared(population)).check()
@@ -124,6 +148,18 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _tried(self, name: str, declared: PopulationSettings) -> dict[str, LapwingError]:
+        try:
+            self._opened(declared).try_out()
+        except RegistrationError as failure:
+            self._log(failure)
+            line, *more = failure.reason.splitlines()
+            remedy = f"{failure.remedy}; failures.log has more" if more else failure.remedy
+            return {name: RegistrationError(failure.table, reason=line, remedy=remedy)}
+        except LapwingError as failure:
+            return {name: failure}
+        return {}
 
     def _opened(self, declared: PopulationSettings) -> Tables:
         tables = Tables(declared, self.ledger, self._fingerprints, self._log)
@@ -208,11 +244,13 @@ def create_workspace(folder: str | Path, settings: str | None = None) -> Workspa
         raise SettingsError(
             str(place / FINGERPRINTS),
             0,
-            reason="tells of data that was asked about, and the ledger of it is gone",
+            reason="tells of a ledger, and that is gone",
             remedy="bring the ledger back: a new one would spend the same budget again. If nothing was ever released, "
             "delete this file",
         )
-    ledger = create_ledger(declared.ledger, name=SYSTEM.take(8).hex())
+    name = SYSTEM.take(8).hex()
+    ledger = create_ledger(declared.ledger, name=name)
+    Fingerprints(place / FINGERPRINTS).belong(name)
     if not (place / KEY_FILE).exists():
         renew_key(place)
     workspace = Workspace(place, declared, ledger)
@@ -220,11 +258,29 @@ def create_workspace(folder: str | Path, settings: str | None = None) -> Workspa
     return workspace
 
 
-def open_workspace(folder: str | Path) -> Workspace:
-    """Open a workspace."""
+def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace:
+    """Open a workspace; with `settings`, as it would be if they were the text of its lapwing.toml."""
     place = Path(folder)
-    declared = read_settings(place)
-    return Workspace(place, declared, open_ledger(declared.ledger))
+    declared = read_settings(place, settings)
+    ledger = open_ledger(declared.ledger)
+    try:
+        _require_own(ledger, Fingerprints(place / FINGERPRINTS))
+    except LedgerError:
+        ledger.close()
+        raise
+    return Workspace(place, declared, ledger)
+
+
+def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
+    """Refuse the ledger of another workspace, which knows nothing of what was spent here."""
+    head, ours = ledger.head(), fingerprints.ledger
+    if ours is None:
+        with suppress(OSError):  # whoever may only read the folder can remember nothing in it
+            fingerprints.belong(head.ledger)
+    elif ours != head.ledger:
+        raise LedgerRolledBackError(
+            f"this is ledger {head.ledger}, and the workspace belongs to ledger {ours}", seq=0, last=head.seq
+        )
 
 
 def read_key(folder: Path) -> bytes:

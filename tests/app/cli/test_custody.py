@@ -4,6 +4,7 @@ import duckdb
 import pytest
 
 from app.cli.at_the_prompt import run, spent, start, write_patients
+from engines.workbenches import as_reader
 
 KEY = ("--person-key", "patient_id")
 DECLARED = ("--integer", "age=0..120", "--category", "sex=F,M")
@@ -39,7 +40,11 @@ def test_a_workspace_may_be_filled_in_by_hand(quick_path) -> None:
     for line in ('person_key = "patient_id"', 'budget = { epsilon = "3" }'):
         settings.write_text(settings.read_text().replace(f"# {line}", line))
     told = run(folder, "update", "--json").json
-    assert told == {"created": True, "changes": [{"what": "population clinic", "from": None, "to": "epsilon 3"}]}
+    assert told == {
+        "created": True,
+        "changes": [{"what": "population clinic", "from": None, "to": "epsilon 3"}],
+        "unreadable": [],
+    }
     assert run(folder, "update").out == "Nothing to do: the ledger is as lapwing.toml says.\n"
 
 
@@ -167,9 +172,12 @@ def test_types_are_taken_from_a_file_that_has_them(fresh) -> None:
 
 
 def test_data_that_does_not_fit_is_said_without_a_cell_of_it(fresh) -> None:
+    before = (fresh / "lapwing.toml").read_text()
     told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"), "--integer", "city=0..3")
-    assert told.code == 0
-    assert "the data cannot be read as declared; why is in failures.log" in " ".join(told.out.split())
+    assert told.code == 2
+    assert "table patients cannot be read: " in told.err
+    assert "failures.log has more" in told.err
+    assert (fresh / "lapwing.toml").read_text() == before
     assert "Bern" not in told.out + told.err
     assert "Bern" in (fresh / "failures.log").read_text()
 
@@ -230,8 +238,14 @@ def test_a_table_in_postgresql_is_added_by_its_schema(fresh, database) -> None:
 
     with psycopg.connect(database) as connection:
         connection.execute("create table people (patient_id bigint, age int, city text, weight numeric(5, 2))")
-    words = ("--postgres", database, "--name", "people", "--integer", "age=0..120")
-    told = run(fresh, "add", "patients", *words, "--json").json
+        reader = as_reader(connection, database)
+    before = (fresh / "lapwing.toml").read_text()
+    words = ("--name", "people", "--integer", "age=0..120")
+    writer = run(fresh, "add", "patients", "--postgres", database, *words)
+    assert writer.code == 2  # whoever may write could change the data that an answer is about
+    assert "is open for writing to this role" in writer.err
+    assert (fresh / "lapwing.toml").read_text() == before
+    told = run(fresh, "add", "patients", "--postgres", reader, *words, "--json").json
     assert told["left_out"] == {"city": "text", "weight": "real"}
     assert 'table = "people"' in (fresh / "lapwing.toml").read_text()
     missing = run(fresh, "add", "visits", "--postgres", database, "--name", "nothing")
@@ -258,6 +272,100 @@ def test_a_new_version_gives_nothing_back(clinic) -> None:
     assert (told["free"], told["versions"]) == (False, {"patients": 2})
     assert spent(clinic) == "2"
     assert run(clinic, "advance", "nobody").code == 2
+
+
+def two_tables(folder) -> None:
+    for name in ("a", "b"):
+        write_table(folder, name, 100)
+        assert run(folder, "add", name, "--source", str(folder / f"{name}.csv")).code == 0
+
+
+def write_table(folder, name: str, people: int) -> None:
+    (folder / f"{name}.csv").write_text("patient_id\n" + "".join(f"{i}\n" for i in range(people)))
+
+
+def test_a_table_is_advanced_though_another_has_changed_too(fresh) -> None:
+    two_tables(fresh)
+    for name in ("a", "b"):
+        write_table(fresh, name, 99)
+    told = run(fresh, "advance", "b")
+    assert (told.code, told.out) == (0, "b    data version 2\nbut  a has changed too: lapwing advance a\n")
+    told = run(fresh, "advance", "--changed", "--json").json
+    assert (told["versions"], told["changed"]) == ({"a": 2}, [])
+    assert "nothing: no file has changed" in run(fresh, "advance", "--changed").out
+    assert run(fresh, "advance", "--all", "--json").json["versions"] == {"a": 3, "b": 3}
+    assert run(fresh, "advance", "b", "a", "--json").json["versions"] == {"b": 4, "a": 4}
+    assert run(fresh, "count", "a", "--epsilon", "1").code == 0
+
+
+@pytest.mark.parametrize("words", [(), ("--all", "--changed"), ("a", "--all"), ("a", "nobody")], ids=" ".join)
+def test_what_cannot_be_advanced_advances_nothing(fresh, words) -> None:
+    two_tables(fresh)
+    assert run(fresh, "advance", *words).code == 2
+    assert [one["version"] for one in run(fresh, "tables", "--json").json["tables"]] == [1, 1]
+
+
+def with_floating_keys(path) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table bad as select i::double as patient_id from range(50) t(i)")
+
+
+def test_a_table_that_cannot_be_read_is_refused_and_the_others_go_on(fresh) -> None:
+    two_tables(fresh)
+    with_floating_keys(fresh / "c.duckdb")
+    before = (fresh / "lapwing.toml").read_text()
+    told = run(fresh, "add", "bad", "--source", str(fresh / "c.duckdb"))
+    assert told.code == 2
+    assert "holds the person key 'patient_id' as DOUBLE, which cannot tell people apart; store it as" in told.err
+    assert (fresh / "lapwing.toml").read_text() == before
+    assert run(fresh, "count", "a", "--epsilon", "1").code == 0
+
+
+def test_an_edit_that_declares_a_table_that_cannot_be_read_is_refused_and_can_be_taken_back(fresh) -> None:
+    two_tables(fresh)
+    run(fresh, "count", "a", "--epsilon", "1")
+    with_floating_keys(fresh / "c.duckdb")
+    settings = fresh / "lapwing.toml"
+    before = settings.read_text()
+    bad = '\n[populations.clinic.tables.bad]\nsource = { duckdb = "c.duckdb", table = "bad" }\n'
+    settings.write_text(before + bad)
+    told = run(fresh, "update")
+    assert told.code == 2
+    assert "table bad holds the person key" in told.err
+    assert "bad" not in run(fresh, "ledger", "show").out
+    settings.write_text(before)
+    assert run(fresh, "update").code == 0
+    assert run(fresh, "count", "b", "--epsilon", "1").code == 0
+
+
+def test_a_table_that_went_bad_is_named_and_can_be_removed(fresh) -> None:
+    two_tables(fresh)
+    run(fresh, "count", "b", "--epsilon", "1")
+    (fresh / "b.csv").unlink()
+    assert run(fresh, "count", "a", "--epsilon", "1").code != 0
+    told = " ".join(run(fresh, "update").out.split())
+    assert "no question is answered: table b cannot be read" in told
+    assert "delete its section in lapwing.toml, then lapwing update" in told
+    settings = fresh / "lapwing.toml"
+    settings.write_text(settings.read_text().partition("[populations.clinic.tables.b]")[0])
+    assert run(fresh, "update").code == 0
+    assert run(fresh, "count", "a", "--epsilon", "1").code == 0
+    assert spent(fresh) == "2"
+
+
+def test_the_ledger_of_another_workspace_gives_no_new_account(fresh, tmp_path) -> None:
+    write_patients(tmp_path)
+    run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
+    run(fresh, "count", "patients", "--epsilon", "3")
+    run(tmp_path, "init", str(tmp_path / "hosp"), *KEY, "--epsilon", "3")
+    for file in fresh.glob("ledger.db*"):
+        file.unlink()
+    (fresh / "ledger.db").write_bytes((tmp_path / "hosp" / "ledger.db").read_bytes())
+    for words in (("count", "patients", "--epsilon", "1"), ("update",), ("budget",), ("ledger", "verify")):
+        told = run(fresh, *words)
+        assert told.code == 5, words
+        assert "and the workspace belongs to ledger" in told.err
+        assert "bring back the right one" in told.err
 
 
 def test_a_new_key_closes_open_streams_at_their_full_price(clinic) -> None:
