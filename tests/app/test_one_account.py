@@ -112,7 +112,10 @@ def test_a_ledger_that_is_gone_is_not_begun_anew(folder) -> None:
         clinic.ask(lw.count("north"), epsilon=1)
     for file in folder.glob("ledger.db*"):
         file.unlink()
-    with pytest.raises(SettingsError, match=r"tells of a ledger, and that is gone; bring the ledger back.*delete this file"):
+    with pytest.raises(
+        SettingsError,
+        match=r"tells of a ledger, and that is gone; bring the ledger back.*newest backup.*delete this file",
+    ):
         lw.create(folder)
     (folder / "fingerprints.json").unlink()
     lw.create(folder).close()

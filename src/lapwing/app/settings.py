@@ -38,7 +38,7 @@ from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.cells import Cell
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -115,9 +115,13 @@ class Settings:
         """Return what is declared about a population: the only one where it is not said."""
         if population is None and len(self.populations) == 1:
             return next(iter(self.populations.values()))
-        if population is None or population not in self.populations:
-            reason = "is not said" if population is None else "is not declared in this workspace"
-            remedy = f"name one of {', '.join(sorted(self.populations))}"
+        known = sorted(self.populations)
+        if population is None:
+            raise BadQuestionError(
+                f"this workspace has the populations {', '.join(known)}; name one, such as --population {known[0]}"
+            )
+        if population not in self.populations:
+            reason, remedy = "is not declared in this workspace", f"name one of {', '.join(known)}"
             raise ParameterError("population", population, reason=reason, remedy=remedy)
         return self.populations[population]
 

@@ -245,8 +245,9 @@ def create_workspace(folder: str | Path, settings: str | None = None) -> Workspa
             str(place / FINGERPRINTS),
             0,
             reason="tells of a ledger, and that is gone",
-            remedy="bring the ledger back: a new one would spend the same budget again. If nothing was ever released, "
-            "delete this file",
+            remedy="bring the ledger back (restore the newest backup, and check it with lapwing ledger verify "
+            "--receipt RECEIPT): a new one would spend the same budget again. If nothing was ever released, delete "
+            "this file",
         )
     name = SYSTEM.take(8).hex()
     ledger = create_ledger(declared.ledger, name=name)
@@ -262,6 +263,9 @@ def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace
     """Open a workspace; with `settings`, as it would be if they were the text of its lapwing.toml."""
     place = Path(folder)
     declared = read_settings(place, settings)
+    signs = (place / FINGERPRINTS, place / KEY_FILE, Path(declared.ledger))
+    if "://" not in declared.ledger and not any(sign.exists() for sign in signs):
+        raise SettingsError(str(place / FILE), 0, reason="has no account yet", remedy="make it with lapwing update")
     ledger = open_ledger(declared.ledger)
     try:
         _require_own(ledger, Fingerprints(place / FINGERPRINTS))

@@ -5,6 +5,8 @@ import pytest
 
 from app.cli.at_the_prompt import run, spent, start, write_patients
 from engines.workbenches import as_reader
+from lapwing.app.settings import read_settings
+from lapwing.app.settings_text import FORMS
 
 KEY = ("--person-key", "patient_id")
 DECLARED = ("--integer", "age=0..120", "--category", "sex=F,M")
@@ -188,8 +190,9 @@ def test_data_that_does_not_fit_is_said_without_a_cell_of_it(fresh) -> None:
         (("--integer", "height=0..3"), "is not in patients; it has patient_id, sex, age, cancer_survivor, city"),
         (("--integer", "age=0-120"), "write LOW..HIGH"),
         (("--integer", "age=0..1.5"), "not whole"),
-        (("--integer", "age=120..0"), "low"),
+        (("--integer", "age=120..0"), "lapwing add patients: bounds = (120, 0) are the wrong way round"),
         (("--real", "age"), "has no bounds"),
+        (("--number", "age=0..120"), "write --integer age=0..120 for whole numbers, or --real age=0..120"),
         (("--category", "sex"), "has no values"),
         (("--date", "age=1..2"), "has no days"),
         (("--boolean", "sex=yes"), "takes no values"),
@@ -217,7 +220,7 @@ def test_a_declaration_that_is_none_changes_nothing(fresh, words, said) -> None:
         (("--source", "p.parquet"), "is not there"),
         (("--source", "p.csv"), "is not there"),
         (("--source", "p.duckdb"), "is not there"),
-        (("--source", "p.csv", "--postgres", "postgresql://nobody"), "is not one place"),
+        (("--source", "p.csv", "--postgres", "postgresql://nobody"), "two places are named"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -227,10 +230,50 @@ def test_a_source_that_is_none_is_refused(fresh, words, said) -> None:
     assert said in told.err
 
 
+def test_what_is_wrong_with_a_file_is_told_apart(fresh) -> None:
+    with_floating_keys(fresh / "c.duckdb")
+    (fresh / "latin.csv").write_bytes("größe\n1\n".encode("latin-1"))
+    (fresh / "no.parquet").write_text("text")
+    (fresh / "no.duckdb").write_text("text")
+    for file, said in (
+        ("latin.csv", "latin.csv is no text in UTF-8; save it as UTF-8"),
+        ("missing.csv", f"{fresh / 'missing.csv'} is not there"),
+        ("no.parquet", "is no Parquet file"),
+        ("no.duckdb", "is no DuckDB file"),
+        ("c.duckdb", "c.duckdb has no table patients; it has bad: --name bad"),
+    ):
+        told = run(fresh, "add", "patients", "--source", str(fresh / file))
+        assert told.code == 2
+        assert said in told.err
+
+
 def test_a_table_is_not_added_twice(clinic) -> None:
     told = run(clinic, "add", "patients", "--source", str(clinic / "patients.csv"))
     assert told.code == 2
-    assert "is declared already; edit lapwing.toml, then lapwing update" in told.err
+    line = 1 + (clinic / "lapwing.toml").read_text().splitlines().index("[populations.clinic.tables.patients.columns]")
+    assert f"is declared already; its columns are at line {line} of lapwing.toml: edit them" in told.err
+
+
+def test_a_column_that_was_left_out_is_filled_in_later(fresh) -> None:
+    run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
+    settings = fresh / "lapwing.toml"
+    text = settings.read_text()
+    for kind in ("integer", "real", "category", "date", "boolean", "text"):
+        assert f'#     {{ type = "{kind}"' in text
+    example = next(line for line in text.splitlines() if line.startswith('#     { type = "integer"'))
+    settings.write_text(text.replace("# age = { type = ... }", f"age = {example.removeprefix('#     ')}"))
+    assert run(fresh, "update").code == 0
+    assert run(fresh, "count", "patients", "--where", "age < 30", "--epsilon", "1").code == 0
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_the_forms_that_a_new_table_shows_can_be_read(quick_path, kind) -> None:
+    text = (
+        '[populations.p]\nperson_key = "id"\nbudget = { epsilon = "1" }\n[populations.p.tables.t]\nsource = "t.csv"\n'
+    )
+    declared = read_settings(quick_path, f"{text}[populations.p.tables.t.columns]\nx = {FORMS[kind]}\n")
+    ((column,),) = (table.columns for table in declared.declared().population.tables)
+    assert type(column.type).__name__.lower() == kind
 
 
 def test_a_table_in_postgresql_is_added_by_its_schema(fresh, database) -> None:
@@ -250,6 +293,7 @@ def test_a_table_in_postgresql_is_added_by_its_schema(fresh, database) -> None:
     assert 'table = "people"' in (fresh / "lapwing.toml").read_text()
     missing = run(fresh, "add", "visits", "--postgres", database, "--name", "nothing")
     assert "there is no table public.nothing" in missing.err
+    assert "--schema" in missing.err
 
 
 def test_an_edit_counts_when_it_is_said(clinic) -> None:
@@ -260,8 +304,10 @@ def test_an_edit_counts_when_it_is_said(clinic) -> None:
     assert "this is not the budget that the ledger keeps" in told.err
     assert run(clinic, "update").out == "population clinic  epsilon 30, now epsilon 40\n"
     assert run(clinic, "budget", "--json").json["left"]["amount"] == "40"
-    settings.write_text(settings.read_text().replace('epsilon = "40"', 'epsilon = "5"'))
-    assert run(clinic, "update").code == 2
+    settings.write_text(settings.read_text().replace('epsilon = "40"', 'epsilon = "5.5"'))
+    lowered = run(clinic, "update")
+    assert lowered.code == 2
+    assert "budget = 'epsilon 5.5' is not above epsilon 40 in every number; raise the cap" in lowered.err
     assert run(clinic, "ledger", "verify").code == 0
 
 
@@ -374,6 +420,8 @@ def test_a_new_key_closes_open_streams_at_their_full_price(clinic) -> None:
     assert died.code == -9
     (clinic / "stream.key").unlink()
     assert "stream.key: is not there" in run(clinic, "budget").err
-    assert run(clinic, "recover", "--new-key", "--json").json == {"settled": 1, "new_key": True}
+    assert run(clinic, "recover", "--new-key", stdin="n\n").code == 130
+    assert not (clinic / "stream.key").exists()
+    assert run(clinic, "recover", "--new-key", "--yes", "--json").json == {"settled": 1, "new_key": True}
     assert run(clinic, "stream", "show", "s", "--json").json["status"] == "closed"
     assert spent(clinic) == "8"

@@ -14,7 +14,7 @@ from lapwing.app.settings_text import table_text
 from lapwing.app.workspace import Workspace, open_workspace
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.schemas import columns_in_postgres, columns_of_file
-from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
+from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 
 
 def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -34,6 +34,7 @@ def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., A
 @click.option("--max-rows", type=click.IntRange(1), metavar="N", help="How many rows of a person count, by default.")
 @_columns("integer", "COLUMN=LOW..HIGH", "Whole numbers. Without bounds they cannot be added up.")
 @_columns("real", "COLUMN=LOW..HIGH", "Numbers, clipped to the bounds.")
+@click.option("--number", multiple=True, hidden=True)
 @_columns("category", "COLUMN=A,B,C", "One of these values.")
 @_columns("date", "COLUMN[=FIRST..LAST]", "Days.")
 @_columns("boolean", "COLUMN", "True or false.")
@@ -71,7 +72,17 @@ def add(
     settings = read_settings(door.folder)
     population = settings.declared(door.population)
     if any(known.name == table for known in population.population.tables):
-        raise ParameterError("table", table, reason="is declared already", remedy=f"edit {FILE}, then lapwing update")
+        section = population.section
+        line = section.document.line((*section.path, "tables", table, "columns"))
+        raise ParameterError(
+            "table",
+            table,
+            reason="is declared already",
+            remedy=f"its columns are at line {line} of {FILE}: edit them, then lapwing update",
+        )
+    for text in columns.pop("number"):
+        remedy = f"write --integer {text} for whole numbers, or --real {text}"
+        raise click.UsageError(f"There is no option --number: {remedy}.", click.get_current_context())
     stored = _stored(table, source, postgres, inner, schema)
     key = person_key or population.population.unit.person_key
     found = declared_columns(table, columns, stored, key=key, take_all=take_all)
@@ -157,9 +168,8 @@ def _stored(
     table: str, source: Path | None, postgres: str | None, inner: str | None, schema: str
 ) -> dict[str, str | None]:
     if (source is None) == (postgres is None):
-        raise ParameterError(
-            "source", source, reason="is not one place", remedy="write --source FILE, or --postgres ADDRESS"
-        )
+        said = "no place is" if source is None else "two places are"
+        raise BadQuestionError(f"{said} named for table {table}; write --source FILE, or --postgres ADDRESS")
     if source is None:
         return columns_in_postgres(table, postgres or "", schema=schema, name=inner or table)
     if source.suffix in {".csv", ".parquet"}:

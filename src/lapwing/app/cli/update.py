@@ -14,7 +14,6 @@ from lapwing.app.workspace import KEY_FILE, Workspace, create_workspace, open_wo
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.errors import LapwingError
 
-
 _REMOVAL = "delete its section in lapwing.toml, then lapwing update; the account goes on as it stands"
 
 
