@@ -100,8 +100,8 @@ class SqliteDatabase:
             size = self.path.stat().st_size
         except FileNotFoundError:
             raise LedgerUnwritableError(
-                f"there is no ledger at {self.place}; restore the newest backup and check it with lapwing ledger verify "
-                "--receipt RECEIPT, or name the right file"
+                f"there is no ledger at {self.place}; restore the newest backup and check it with lapwing ledger "
+                "verify --receipt RECEIPT, or name the right file"
             ) from None
         if not size:
             raise LedgerDamagedError(f"{self.place} is empty, and a ledger never is")
