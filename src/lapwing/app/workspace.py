@@ -108,16 +108,20 @@ class Workspace:
         return self._opened(self.settings.declared(population)).changed()
 
     def unreadable(self, population: str | None = None) -> dict[str, LapwingError]:
-        """Try each table by itself, and then all together; return what cannot be read, and why, for the custodian.
+        """Try all tables together, and each by itself if that fails; return what cannot be read and why.
 
-        What a database says at length may quote a cell of the data, so only its first line is returned. The log has all
-        of it.
+        It is for the custodian. What a database says at length may quote a cell of the data, so that only its first
+        line is returned; the log has all of it.
         """
         declared = self.settings.declared(population)
-        found: dict[str, LapwingError] = {}
-        for table in declared.population.tables:
-            found |= self._tried(table.name, declared.only(table.name))
-        return found or self._tried(declared.population.name, declared)
+        together = self._tried(declared)
+        if together is None:
+            return {}
+        alone = {table.name: self._tried(declared.only(table.name)) for table in declared.population.tables}
+        found = {name: failure for name, failure in alone.items() if failure} or {declared.population.name: together}
+        for failure in found.values():
+            self._log(failure)
+        return {name: _in_one_line(failure) for name, failure in found.items()}
 
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
@@ -149,17 +153,12 @@ class Workspace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _tried(self, name: str, declared: PopulationSettings) -> dict[str, LapwingError]:
+    def _tried(self, declared: PopulationSettings) -> LapwingError | None:
         try:
             self._opened(declared).try_out()
-        except RegistrationError as failure:
-            self._log(failure)
-            line, *more = failure.reason.splitlines()
-            remedy = f"{failure.remedy}; failures.log has more" if more else failure.remedy
-            return {name: RegistrationError(failure.table, reason=line, remedy=remedy)}
         except LapwingError as failure:
-            return {name: failure}
-        return {}
+            return failure
+        return None
 
     def _opened(self, declared: PopulationSettings) -> Tables:
         tables = Tables(declared, self.ledger, self._fingerprints, self._log)
@@ -249,9 +248,11 @@ def create_workspace(folder: str | Path, settings: str | None = None) -> Workspa
             "--receipt RECEIPT): a new one would spend the same budget again. If nothing was ever released, delete "
             "this file",
         )
-    name = SYSTEM.take(8).hex()
+    name, fingerprints = SYSTEM.take(8).hex(), Fingerprints(place / FINGERPRINTS)
+    if fingerprints.ledger is not None and not in_a_file:
+        open_ledger(declared.ledger).close()  # refuses a database from which it is gone
     ledger = create_ledger(declared.ledger, name=name)
-    Fingerprints(place / FINGERPRINTS).belong(name)
+    fingerprints.belong(name)
     if not (place / KEY_FILE).exists():
         renew_key(place)
     workspace = Workspace(place, declared, ledger)
@@ -317,6 +318,13 @@ def renew_key(folder: str | Path) -> None:
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(opened, "w", encoding="ascii") as file:
         file.write(SYSTEM.take(_KEY_BYTES).hex() + "\n")
+
+
+def _in_one_line(failure: LapwingError) -> LapwingError:
+    if not isinstance(failure, RegistrationError) or "\n" not in failure.reason:
+        return failure
+    line = failure.reason.partition("\n")[0]
+    return RegistrationError(failure.table, reason=line, remedy=f"{failure.remedy}; failures.log has more")
 
 
 def _allowance(ledger: Ledger, population: str, analyst: str) -> Budget | None:

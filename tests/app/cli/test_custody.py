@@ -1,6 +1,7 @@
 """What a custodian does: declare, add, raise, advance; and nothing is ever learned from the data for them."""
 
 import duckdb
+import psycopg
 import pytest
 
 from app.cli.at_the_prompt import run, spent, start, write_patients
@@ -116,6 +117,13 @@ def test_the_account_may_be_kept_in_postgresql_and_is_never_made_anew(quick_path
     assert not (folder / "stream.key").exists()
     assert run(folder, "recover", "--new-key").code == 0
     assert spent(folder) == "1"
+    with psycopg.connect(database) as connection:
+        connection.execute("drop schema lapwing cascade")
+    (folder / "stream.key").unlink()
+    told = run(folder, "update")
+    assert told.code == 5
+    assert "restore the newest backup" in told.err
+    assert run(folder, "budget").code == 5
 
 
 def test_a_folder_that_cannot_be_written_is_said(quick_path) -> None:
@@ -277,8 +285,6 @@ def test_the_forms_that_a_new_table_shows_can_be_read(quick_path, kind) -> None:
 
 
 def test_a_table_in_postgresql_is_added_by_its_schema(fresh, database) -> None:
-    import psycopg  # noqa: PLC0415 - as the command does
-
     with psycopg.connect(database) as connection:
         connection.execute("create table people (patient_id bigint, age int, city text, weight numeric(5, 2))")
         reader = as_reader(connection, database)
