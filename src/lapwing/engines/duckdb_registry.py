@@ -83,7 +83,7 @@ class _Registry:
         self._run(f"CREATE {kind} {name} AS SELECT {self._columns(table, relation)} FROM {relation}", table)
         self._connection.unregister(_INCOMING)
         if kind == "VIEW":
-            # Through the expressions that questions use: a file may hold a text or a time that its reader chokes on.
+            # Through the expressions that questions use: a file may hold a text or time that its own reader chokes on.
             self._run(f"SELECT max(hash(COLUMNS(*))) FROM {name}", table)
         elif isinstance(source, str | Path):
             ((rows,),) = self._run(f"SELECT COUNT(*) FROM {name}")
