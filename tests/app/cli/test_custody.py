@@ -198,7 +198,7 @@ def test_data_that_does_not_fit_is_said_without_a_cell_of_it(fresh) -> None:
         (("--integer", "height=0..3"), "is not in patients; it has patient_id, sex, age, cancer_survivor, city"),
         (("--integer", "age=0-120"), "write LOW..HIGH"),
         (("--integer", "age=0..1.5"), "not whole"),
-        (("--integer", "age=120..0"), "lapwing add patients: bounds = (120, 0) are the wrong way round"),
+        (("--integer", "age=120..0"), "lapwing: table patients: bounds = (120, 0) are the wrong way round"),
         (("--real", "age"), "has no bounds"),
         (("--number", "age=0..120"), "write --integer age=0..120 for whole numbers, or --real age=0..120"),
         (("--category", "sex"), "has no values"),
