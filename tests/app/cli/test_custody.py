@@ -373,6 +373,19 @@ def test_a_table_that_cannot_be_read_is_refused_and_the_others_go_on(fresh) -> N
     assert run(fresh, "count", "a", "--epsilon", "1").code == 0
 
 
+def test_whatever_else_keeps_a_table_from_being_read_is_in_the_log(fresh, monkeypatch) -> None:
+    def broken(*_, **__):
+        raise OSError(5, "the disk is on fire")
+
+    before = (fresh / "lapwing.toml").read_text()
+    monkeypatch.setattr("lapwing.app.tables.DuckDB", broken)
+    told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
+    assert told.code == 4
+    assert "on fire" not in told.err
+    assert "on fire" in (fresh / "failures.log").read_text()
+    assert (fresh / "lapwing.toml").read_text() == before
+
+
 def test_an_edit_that_declares_a_table_that_cannot_be_read_is_refused_and_can_be_taken_back(fresh) -> None:
     two_tables(fresh)
     run(fresh, "count", "a", "--epsilon", "1")
