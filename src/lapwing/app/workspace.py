@@ -22,6 +22,7 @@ from lapwing.accounting.filters.opening import Budget
 from lapwing.accounting.filters.two_arms import DeltaShares
 from lapwing.app.settings import FILE, FileSource, PopulationSettings, Settings, read_settings
 from lapwing.app.tables import Fingerprints, Tables
+from lapwing.engines.engine import unless_it_fails
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
@@ -154,9 +155,14 @@ class Workspace:
         self.close()
 
     def _tried(self, declared: PopulationSettings) -> LapwingError | None:
+        reasons: list[Exception] = []
         try:
-            self._opened(declared).try_out()
-        except LapwingError as failure:
+            unless_it_fails(self._opened(declared).try_out, reasons.append)
+        except EngineError as failure:
+            (reason,) = reasons
+            if isinstance(reason, LapwingError):
+                return reason
+            self._log(reason)
             return failure
         return None
 

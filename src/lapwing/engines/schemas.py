@@ -93,5 +93,5 @@ def _without(table: str, source: DuckDBTable, connection: duckdb.DuckDBPyConnect
     )
 
 
-def _unreadable(table: str, reason: str, remedy: str = "mend its place") -> RegistrationError:
+def _unreadable(table: str, reason: str, remedy: str = "name the right place") -> RegistrationError:
     return RegistrationError(table, reason=f"has no columns to be found: {reason}", remedy=remedy)

@@ -198,7 +198,7 @@ def test_data_that_does_not_fit_is_said_without_a_cell_of_it(fresh) -> None:
         (("--integer", "height=0..3"), "is not in patients; it has patient_id, sex, age, cancer_survivor, city"),
         (("--integer", "age=0-120"), "write LOW..HIGH"),
         (("--integer", "age=0..1.5"), "not whole"),
-        (("--integer", "age=120..0"), "lapwing add patients: bounds = (120, 0) are the wrong way round"),
+        (("--integer", "age=120..0"), "lapwing: table patients: bounds = (120, 0) are the wrong way round"),
         (("--real", "age"), "has no bounds"),
         (("--number", "age=0..120"), "write --integer age=0..120 for whole numbers, or --real age=0..120"),
         (("--category", "sex"), "has no values"),
@@ -405,6 +405,19 @@ def test_a_table_that_cannot_be_read_is_refused_and_the_others_go_on(fresh) -> N
     assert "holds the person key 'patient_id' as DOUBLE, which cannot tell people apart; store it as" in told.err
     assert (fresh / "lapwing.toml").read_text() == before
     assert run(fresh, "count", "a", "--epsilon", "1").code == 0
+
+
+def test_whatever_else_keeps_a_table_from_being_read_is_in_the_log(fresh, monkeypatch) -> None:
+    def broken(*_, **__):
+        raise OSError(5, "the disk is on fire")
+
+    before = (fresh / "lapwing.toml").read_text()
+    monkeypatch.setattr("lapwing.app.tables.DuckDB", broken)
+    told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
+    assert told.code == 4
+    assert "on fire" not in told.err
+    assert "on fire" in (fresh / "failures.log").read_text()
+    assert (fresh / "lapwing.toml").read_text() == before
 
 
 def test_an_edit_that_declares_a_table_that_cannot_be_read_is_refused_and_can_be_taken_back(fresh) -> None:

@@ -141,7 +141,7 @@ def _opened(folder: Path, text: str, table: str) -> Workspace:
     try:
         return open_workspace(folder, text)
     except SettingsError as refused:
-        raise SettingsError(f"lapwing add {table}", 0, reason=refused.reason, remedy=refused.remedy) from None
+        raise SettingsError(f"table {table}", 0, reason=refused.reason, remedy=refused.remedy) from None
 
 
 def _unannounced(workspace: Workspace, population: str) -> list[LapwingError]:
