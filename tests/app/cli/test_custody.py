@@ -475,6 +475,10 @@ def test_a_new_key_closes_open_streams_at_their_full_price(clinic) -> None:
     assert "stream.key: is not there" in run(clinic, "budget").err
     assert run(clinic, "recover", "--new-key", stdin="n\n").code == 130
     assert not (clinic / "stream.key").exists()
-    assert run(clinic, "recover", "--new-key", "--yes", "--json").json == {"settled": 1, "new_key": True}
+    assert run(clinic, "recover", "--new-key", "--yes", "--json").json == {
+        "settled": 1,
+        "unsettled": {},
+        "new_key": True,
+    }
     assert run(clinic, "stream", "show", "s", "--json").json["status"] == "closed"
     assert spent(clinic) == "8"

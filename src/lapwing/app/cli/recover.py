@@ -7,6 +7,7 @@ from lapwing.app.cli.showing import facts, several, waiting
 from lapwing.app.workspace import renew_key
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Status
+from lapwing.vocabulary.errors import LapwingError
 
 
 @click.command()
@@ -35,9 +36,18 @@ def recover(door: Door, *, new_key: bool, yes: bool) -> None:
                 click.confirm(f"A new key closes {what} at full price. Make it?", abort=True, err=True)
             renew_key(door.folder)
         with waiting("settling"):
-            settled = workspace.recover()
+            unsettled: dict[str, LapwingError] = {}
+            settled = workspace.recover(unsettled)
     end = "made; streams that the old one sealed are closed at full price when they are next used" if new_key else None
-    door.tell({"settled": settled, "new_key": new_key}, facts(("settled", several(settled, "question")), ("key", end)))
+    left = {name: str(failure) for name, failure in unsettled.items()}
+    door.tell(
+        {"settled": settled, "unsettled": left, "new_key": new_key},
+        facts(
+            ("settled", several(settled, "question")),
+            *(("not settled", f"stream {name}: {reason}") for name, reason in left.items()),
+            ("key", end),
+        ),
+    )
 
 
 def _open_streams(ledger: Ledger) -> list[str]:

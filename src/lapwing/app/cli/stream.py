@@ -93,14 +93,14 @@ def open_stream(
     if dry_run:
         show_stream_preview(door, wanted, plot)
         return
-    chosen = fresh_name()[:8] if name is None else name
+    made_up = fresh_name()[:8] if name is None and key is None else name  # with a key, the key decides the name
     with door.session() as session:
-        opened = session.stream(name=chosen, key=key, **wanted)
-        agreed, left = opened.terms, session.standing()
+        opened = session.stream(name=made_up, key=key, **wanted)
+        chosen, status, agreed, left = opened.name, opened.record.status, opened.terms, session.standing()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     door.tell(
-        {"stream": chosen, "status": Status.OPEN.value, **terms_record(agreed), "left": left_record(left)},
+        {"stream": chosen, "status": status.value, **terms_record(agreed), "left": left_record(left)},
         facts(
             ("stream", chosen),
             *terms_facts(agreed, confidence, left.account.budget),
