@@ -105,7 +105,7 @@ class NoisyNumbers:
                 blocks = (numbers[i : i + terms] for i in range(0, len(numbers), terms))
                 bounds = [moment_bounds(moments, block, margin) for block in blocks]
                 return [
-                    Cell(key=key, value=_plain(min(max(value, low), high)), low=low, high=high)
+                    Cell(key=key, value=_plain(value), low=low, high=high)
                     for (key, value), (low, high) in zip(values.items(), bounds, strict=True)
                 ]
             case Steps(names=names):

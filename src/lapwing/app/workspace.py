@@ -331,7 +331,8 @@ def read_key(folder: Path) -> bytes:
             str(path),
             0,
             reason="is not there, and open streams cannot go on without it",
-            remedy="bring it back, or lapwing recover --new-key, which closes open streams at their full price",
+            remedy="bring it back, or lapwing recover --new-key: open streams are then closed at their full price when "
+            "they are next asked",
         ) from None
     if stat.S_IMODE(mode) & 0o077:
         raise SettingsError(str(path), 0, reason="can be read by others", remedy=f"chmod 600 {path}")
@@ -345,7 +346,7 @@ def read_key(folder: Path) -> bytes:
 
 
 def renew_key(folder: str | Path) -> None:
-    """Make a new key. Streams that were sealed under the old one can only be closed, at their full price."""
+    """Make a new key. Streams that were sealed under the old one are closed, at full price, when next asked."""
     path = Path(folder) / KEY_FILE
     path.unlink(missing_ok=True)
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
