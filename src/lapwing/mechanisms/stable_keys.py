@@ -8,8 +8,9 @@ Proof: proofs/stable_keys.md
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
@@ -112,15 +113,30 @@ def _lift(scale: Fraction, chance: Fraction) -> int:
     return high
 
 
-def _in_order(key: Hashable) -> tuple[tuple[bool, bool, str, int], ...]:
-    """Order keys of text, whole numbers and missing values, whatever their mixture; missing ones come last."""
-    parts = key if isinstance(key, tuple) else (key,)
-    return tuple(
-        (
-            part is None,
-            isinstance(part, str),
-            part if isinstance(part, str) else "",
-            part if isinstance(part, int) else 0,
-        )
-        for part in parts
-    )
+def _in_order(key: Hashable) -> tuple[Any, ...]:
+    """Return the place of a key in an order of all keys, so that nothing is left to the order in which they came."""
+    return tuple(map(_place, key if isinstance(key, tuple) else (key,)))
+
+
+def _place(part: object) -> tuple[Any, ...]:
+    """Return the place of a part of a key: each kind has a number, and only parts of one kind are compared."""
+    match part:
+        case bool():
+            return 0, part
+        case int():
+            return 1, part
+        case str():
+            return 2, part
+        case date():
+            return 3, part.isoformat()
+        case tuple():
+            return 4, *map(_place, part)
+        case None:
+            return (5,)
+        case _:
+            raise ParameterError(
+                "keys",
+                type(part).__name__,
+                reason="is no kind of key that has an order",
+                remedy="use text, whole numbers, truth values, days, spans of whole numbers and None",
+            )
