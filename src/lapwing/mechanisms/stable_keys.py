@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
-from lapwing.mechanisms.margins import Spread
 from lapwing.mechanisms.noisy_sums import add_noise
+from lapwing.mechanisms.shown_counts import shown_bounds
 from lapwing.mechanisms.tails import discrete_laplace_tail
 from lapwing.noise.exact_exponential import exponential_bounds
 from lapwing.noise.laws import DiscreteLaplace
@@ -84,12 +84,16 @@ class StableKeys:
         counts = [noisy] if isinstance(noisy, int) else noisy.tolist()
         return {key: count for key, count in zip(keys, counts, strict=True) if count >= self.threshold}
 
-    def margin(self, confidence: Exact) -> int:
-        """Return the smallest m such that the noise of a count, shown or not, is at most m with this probability.
+    def bounds(self, shown: int, confidence: Exact) -> tuple[int, int]:
+        """Return bounds on the count of a key that is shown with `shown` people.
 
-        Small counts are shown for having met large noise: among those near the threshold, more are too large.
+        They hold for each key for itself, with this probability among the times that it is shown. There is no margin:
+        small counts are shown for having met large noise, and their bounds reach down to 1.
+
+        Proof: proofs/shown_counts.md
         """
-        return int(Spread(discrete_laplace_tail(self.scale)).margin(confidence))
+        tail = discrete_laplace_tail(self.scale)
+        return shown_bounds(tail, threshold=self.threshold, shown=shown, confidence=confidence)
 
 
 def _lift(scale: Fraction, chance: Fraction) -> int:
