@@ -85,7 +85,7 @@ def test_the_order_of_keys_is_that_of_the_keys_whatever_the_order_they_came_in()
     orders = set()
     for seed in range(5):
         random.Random(seed).shuffle(shuffled)
-        orders.add(tuple(mechanism.release({key: (10**6,) for key in shuffled})))
+        orders.add(tuple(mechanism.release(dict.fromkeys(shuffled, (10**6,)))))
     assert len(orders) == 1
     (order,) = orders
     assert len(order) == len(KEYS)
@@ -150,7 +150,7 @@ def test_bounds_hold_at_other_prices_and_are_an_interval_that_rises(epsilon, del
 def test_bounds_of_what_is_shown_hold_as_measured(count, interval, holds) -> None:
     """Many keys with the same count: the bounds hold among those that are shown. The plain interval is the lie."""
     keys = 60_000 if count < 15 else 4_000
-    shown = Counter(NEAR.release({i: (count,) for i in range(keys)}).values())
+    shown = Counter(NEAR.release(dict.fromkeys(range(keys), (count,))).values())
     held = sum(times for y, times in shown.items() if interval(y)[0] <= count <= interval(y)[1])
     assert shown.total() > 100
     accepted = fits(float(binom.cdf(held, shown.total(), 0.95)))

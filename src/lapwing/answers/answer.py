@@ -111,8 +111,9 @@ class Answer:
 
     Its bounds, at a confidence, hold for all numbers of a column *at once*, so that it does not matter which of them is
     looked at. There is one exception: of groups whose keys only the data knew, each has its bounds for itself, given
-    that it is shown, and there is no margin. Several columns have each their own confidence. Bounds are about noise: they say how far a number is from what exact
-    counting within the declared bounds would have told, and nothing about how well the table speaks for the world.
+    that it is shown, and there is no margin. Several columns have each their own confidence. Bounds are about noise:
+    they say how far a number is from what exact counting within the declared bounds would have told, and nothing about
+    how well the table speaks for the world.
 
     Parameters
     ----------

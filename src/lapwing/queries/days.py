@@ -175,7 +175,7 @@ def _ref(value: Value | None, scope: Scope) -> Ref:
     column = home.column(Name(value.name))
     if not isinstance(column.type, Date):
         raise BadQuestionError(
-            f"{value.name!r} holds no days; compare it with a constant, or days with days, as day > born + interval 30 day"
+            f"{value.name!r} holds no days; compare it with a constant; an interval is added to days"
         )
     return Ref(column=column.name, up=up)
 
