@@ -210,7 +210,7 @@ class OpenKeys:
         """Add noise to each, and keep what reaches the threshold."""
         return [[list(key), count] for key, count in self.mechanism.release(exact).items()]
 
-    def margin(self, confidence: Exact) -> Number | None:
+    def margin(self, confidence: Exact) -> None:
         """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
         del confidence
 

@@ -93,7 +93,9 @@ class Writer:
         """Return a column of a row, to be ordered by: what is equal in this order is the same value."""
         name = self.column(row, column.name)
         match column.type:
-            case Text() | Category(values=(str(), *_)):
+            case Category(values=values) if not isinstance(values[0], str):
+                return name
+            case Text() | Category():
                 return self.dialect.text_order.format(name)
             case _:
                 return name
