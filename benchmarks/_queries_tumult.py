@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 import warnings
 
 warnings.simplefilter("ignore")  # what a peer's dependencies have to say
@@ -23,6 +24,7 @@ settings = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",
+    "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="lapwing-tumult-"),
 }
 builder = SparkSession.builder.master("local[2]")
 for name, value in settings.items():

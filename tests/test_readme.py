@@ -80,6 +80,8 @@ def masked(text):
     text = re.sub(r"lapwing:[0-9a-f]{16}:(\d+):[0-9a-f]{64}", r"lapwing:...:\1:...", text)
     text = re.sub(rf"^{NUMBER}(?= people, with)", "N", text, flags=re.MULTILINE)
     text = re.sub(rf"from ({NUMBER}) to ({NUMBER})", _width, text)
+    text = re.sub(rf"{NUMBER} ± (\d+)(?![\d.])", r"value±\1", text)  # the margin of a count is known beforehand
+    text = re.sub(rf"{NUMBER} ± {NUMBER}", "value±margin", text)  # that of a mean depends on its noisy count
     text = re.sub(rf"(?<=by about ){NUMBER}|(?<=above by  about ){NUMBER}", "N", text)
     return "\n".join(" ".join(_row(line).split()) for line in text.strip().splitlines())
 

@@ -75,5 +75,5 @@ def test_a_subtle_lie_is_caught(many, claim, neighbours, samples) -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_a_session_gives_away_no_more_than_it_charges_in_many_draws(script, quick_path) -> None:
-    found = watched(quick_path, script, samples=1500, false_alarm=FALSE_ALARM)
+    found = watched(quick_path, script, samples=600, false_alarm=FALSE_ALARM)
     assert not found.refuted, found

@@ -199,11 +199,11 @@ class TestConnections:
     def test_a_user_who_may_only_read_charges_nothing(self, place, database, postgres) -> None:
         place.clinic().close()
         with psycopg.connect(database, autocommit=True) as admin:
-            admin.execute("create role reader login")
-            admin.execute("grant usage on schema lapwing to reader")
-            admin.execute("grant select on all tables in schema lapwing to reader")
+            admin.execute("create role ledger_reader login")
+            admin.execute("grant usage on schema lapwing to ledger_reader")
+            admin.execute("grant select on all tables in schema lapwing to ledger_reader")
         name = psycopg.conninfo.conninfo_to_dict(database)["dbname"]
-        reader = Place.in_postgres(f"host={postgres.folder} user=reader dbname={name}")
+        reader = Place.in_postgres(f"host={postgres.folder} user=ledger_reader dbname={name}")
         try:
             with reader.open() as ledger:
                 assert verify(ledger).entries == 3
@@ -211,8 +211,8 @@ class TestConnections:
                     ledger.questions.charge(request("k1"))
         finally:
             with psycopg.connect(database, autocommit=True) as admin:
-                admin.execute("drop owned by reader")
-                admin.execute("drop role reader")
+                admin.execute("drop owned by ledger_reader")
+                admin.execute("drop role ledger_reader")
 
     @pytest.mark.catalogue("L5")
     def test_a_database_that_was_made_read_only_charges_nothing(self, place, database) -> None:
