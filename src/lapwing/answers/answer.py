@@ -164,7 +164,7 @@ class Answer:
         return self.bounded(CONFIDENCE)
 
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
-        """Return the rows with bounds that, within a column, all hold at once with this confidence."""
+        """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
         plan = next(self.asked.several()).plan
         table: dict[tuple[Label, ...], dict[str, Cell]] = {}
         for name, release in self.asked.releases.items():
