@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from scipy.stats import binom
 from lapwing.answers.choosing import release_of
 from lapwing.answers.releases import Cell
 from lapwing.answers.wishes import wish
-from lapwing.mechanisms.stable_keys import StableKeys
+from lapwing.ledger.export import export_json
 from lapwing.queries.asking import (
     bins,
     correlation,
@@ -38,9 +39,9 @@ from lapwing.queries.estimates import estimates
 from lapwing.queries.plan import Moments
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.guarantee import ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.sensitive import Sensitive
-from session.clinic import new_ledger, population
+from session.clinic import FixedNumber, door, new_ledger, population
 from statistical.goodness import fits
 
 PURE, RHO = PureDP(epsilon=Fraction(100)), ConcentratedDP(rho=Fraction(100))
@@ -153,14 +154,56 @@ def test_a_top_category_is_as_many_people_short_as_it_says() -> None:
     assert not fits(float(binom.cdf(held(0.02), ROUNDS, float(CONFIDENCE))))
 
 
-@pytest.mark.parametrize(("part", "kept"), [(1, True), (Fraction(2, 5), False)], ids=["truth", "lie"])
-def test_counts_of_unknown_keys_have_each_their_own_bounds(part, kept) -> None:
-    """Of a key that is far above the threshold, and always shown."""
-    keys = StableKeys(l1_sensitivity=1, people=1, epsilon=1, delta="1e-6")
-    margin = part * keys.margin(CONFIDENCE)
-    exact = Sensitive({("here",): (1000,)})
-    held = sum(abs(dict(keys.release(exact))[("here",)] - 1000) <= margin for _ in range(1000))
-    assert fits(float(binom.cdf(held, 1000, float(CONFIDENCE)))) is kept
+class Cities(FixedNumber):
+    """Groups of people in the order in which a database happened to send them."""
+
+    def __init__(self, groups: dict[Any, tuple[int]]) -> None:
+        super().__init__(0)
+        self._groups = groups
+
+    def keyed(self, aggregate: Any) -> Any:
+        del aggregate
+        return Sensitive(self._groups)
+
+
+GROUPS = {(city, span): (10**6,) for city in ("Bern", "Chur") for span in ((0, 49), (50, 99))}
+LEAKY = ApproximateDP(epsilon=Fraction(9), delta=Fraction(1, 10**5))
+
+
+@pytest.mark.parametrize("groups", [GROUPS, dict(reversed(GROUPS.items()))], ids=["as sent", "the other way round"])
+def test_the_order_that_the_database_sent_is_nowhere(quick_path, groups) -> None:
+    order = [["Bern", [0, 49]], ["Bern", [50, 99]], ["Chur", [0, 49]], ["Chur", [50, 99]]]
+    question = count("patients", by=["city", bins("age", [0, 50, 99])])
+    with new_ledger(quick_path, LEAKY) as ledger:
+        answer = door(ledger, Cities(groups)).ask(question, epsilon=1, delta="1e-6")
+        export_json(ledger, quick_path / "export.json")
+        with ledger.chronicle.reading() as book:
+            stored = [entry.body for entry in book.entries()]
+    assert [key for key, _ in answer.numbers["answer"]] == order
+    exported = (quick_path / "export.json").read_text()
+    for text in ("".join(stored), exported):
+        plain = text.replace("\\", "").replace(" ", "")  # the answer is text within the entry
+        assert re.findall(r'\["(\w+)",\[(\d+),(\d+)\]\],\d+', plain) == [
+            (city, str(low), str(high)) for city, (low, high) in order
+        ]
+
+
+def test_counts_of_unknown_keys_have_bounds_each_for_itself_and_no_margin(quick_path) -> None:
+    groups = {("far",): (10**6,), ("near",): (20,)}
+    with new_ledger(quick_path, LEAKY) as ledger:
+        door_to = door(ledger, Cities(groups))
+        assert door_to.preview(count("patients", by="city"), epsilon=1, delta="1e-6").margin == {"answer": None}
+        answer = door_to.ask(count("patients", by="city"), epsilon=1, delta="1e-6")
+    assert answer.margin() is None
+    assert answer.record()["margin"] == {"answer": None}
+    told = replace(answer, numbers={"answer": [[["far"], 10**6], [["near"], 16]]})
+    assert [(cell.low, cell.high) for row in told.rows for cell in row.cells.values()] == [
+        (10**6 - 3, 10**6 + 3),
+        (1, 19),
+    ]
+    assert "1,000,000 ± 3" in str(told)
+    assert "16 (1 to 19)" in str(told)
+    assert told.sentence.endswith("2 rows, for epsilon 1 and delta 1e-06.")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from lapwing.answers.releases import Cell, Number, Numbers, Release
 from lapwing.ledger.chain import Receipt
 from lapwing.queries.aggregate import Label
 from lapwing.queries.explain import explain
-from lapwing.queries.plan import Quantiles, Top
+from lapwing.queries.plan import Family, Quantiles, Top
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.event_record import to_record
@@ -110,9 +110,10 @@ class Answer:
     """What was told.
 
     Its bounds, at a confidence, hold for all numbers of a column *at once*, so that it does not matter which of them is
-    looked at. There is one exception: of groups whose keys only the data knew, each has its bounds for itself. Several
-    columns have each their own confidence. Bounds are about noise: they say how far a number is from what exact
-    counting within the declared bounds would have told, and nothing about how well the table speaks for the world.
+    looked at. There is one exception: of groups whose keys only the data knew, each has its bounds for itself, given
+    that it is shown, and there is no margin. Several columns have each their own confidence. Bounds are about noise:
+    they say how far a number is from what exact counting within the declared bounds would have told, and nothing about
+    how well the table speaks for the world.
 
     Parameters
     ----------
@@ -163,7 +164,7 @@ class Answer:
         return self.bounded(CONFIDENCE)
 
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
-        """Return the rows with bounds that, within a column, all hold at once with this confidence."""
+        """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
         plan = next(self.asked.several()).plan
         table: dict[tuple[Label, ...], dict[str, Cell]] = {}
         for name, release in self.asked.releases.items():
@@ -177,8 +178,9 @@ class Answer:
         Of a quantile or a top category it says how many rows, or people, the choice may be away from the best one.
         """
         name = self.columns[0] if column is None else column
-        margin = None if self.changes else self.asked.margin(confidence)[name]
-        if margin is not None:
+        release = self.asked.releases[name]
+        margin = None if self.changes else release.margin(confidence)
+        if margin is not None or release.plan.family is Family.THRESHOLD:
             return margin
         cells = [row.cells[name] for row in self.bounded(confidence) if name in row.cells]
         return max((far for cell in cells if (far := _reach(cell)) is not None), default=None)

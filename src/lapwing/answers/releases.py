@@ -210,14 +210,23 @@ class OpenKeys:
         """Add noise to each, and keep what reaches the threshold."""
         return [[list(key), count] for key, count in self.mechanism.release(exact).items()]
 
-    def margin(self, confidence: Exact) -> Number | None:
-        """Return how far off one number is at most: how many there are is not public."""
-        return self.mechanism.margin(confidence)
+    def margin(self, confidence: Exact) -> None:
+        """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
+        del confidence
 
     def cells(self, numbers: Numbers, confidence: Exact) -> list[Cell]:
-        """Return the counts that were released."""
-        margin = self.mechanism.margin(confidence)
-        return [_around(tuple(_label(part) for part in key), count, margin) for key, count in numbers]
+        """Return the counts that were released, each with bounds for itself: how many there are is not public."""
+        cells, wanted = [], probability("confidence", confidence)
+        for key, count in numbers:
+            low, high = _bounds(self.mechanism, count, wanted)
+            cells.append(Cell(key=tuple(map(_label, key)), value=count, low=low, high=high))
+        return cells
+
+
+@lru_cache(maxsize=1 << 12)
+def _bounds(mechanism: StableKeys, shown: int, confidence: Fraction) -> tuple[int, int]:
+    """Remember bounds: many keys are shown with the same count."""
+    return mechanism.bounds(shown, confidence)
 
 
 def _around(key: tuple[Label, ...], value: Number, margin: Number) -> Cell:

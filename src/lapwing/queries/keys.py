@@ -5,7 +5,7 @@ import math
 from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.aggregate import BinnedKey, DeclaredKey, Key, OpenKey
+from lapwing.queries.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, OpenKey
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.days import day_of
 from lapwing.queries.questions import By
@@ -18,7 +18,7 @@ _MOST_SINGLES = 1000
 _MOST_BINS = 1000
 
 
-def bind_key(by: By, scope: Scope) -> Key:
+def bind_key(by: By, scope: Scope) -> KeyOfColumn:
     """Return the cells that `by` makes."""
     match by.column:
         case Year(day) if by.edges is None:
@@ -36,7 +36,7 @@ def bind_key(by: By, scope: Scope) -> Key:
     return _values(column)
 
 
-def _values(column: Column) -> Key:
+def _values(column: Column) -> KeyOfColumn:
     match column.type:
         case Category(values=values):
             return DeclaredKey(column=column.name, values=values, missing=column.nullable)

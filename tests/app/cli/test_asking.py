@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from app.cli.at_the_prompt import masked, run, spent, start
+from app.cli.at_the_prompt import masked, run, spent, start, write_patients
 from lapwing.mechanisms.geometric import GeometricMechanism
 
 MEN = ("count", "patients", "--where", "sex = 'M'")
@@ -212,3 +212,20 @@ def test_a_question_that_is_none_is_refused_with_what_to_write(clinic, words, sa
     assert said in told.err
     assert told.out == ""
     assert spent(clinic) == "0"
+
+
+def test_groups_whose_keys_only_the_data_knows_say_what_their_bounds_mean(quick_path) -> None:
+    folder = quick_path / "clinic"
+    run(folder, "init", str(folder), "--person-key", "patient_id", "--epsilon", "9", "--delta", "1e-3")
+    write_patients(folder)
+    run(folder, "add", "patients", "--source", str(folder / "patients.csv"), "--text", "city")
+    asked = ("count", "patients", "--by", "city", "--epsilon", "1", "--delta", "1e-6")
+    assert run(folder, "preview", *asked, "--json").json["margin"] == {"people": None}
+    told = run(folder, *asked, "--plot", str(folder / "cities.svg"))
+    assert "given that it is shown" in " ".join(told.out.split())
+    again = run(folder, *asked, "--json").json
+    assert again["margin"] == {"people": None}
+    assert [row["key"] for row in again["rows"]] == [["Bern"], ["Oslo"]]
+    for row in again["rows"]:
+        cell = row["values"]["people"]
+        assert (cell["value"] - cell["low"], cell["high"] - cell["value"]) == (3, 3)

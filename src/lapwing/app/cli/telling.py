@@ -11,7 +11,7 @@ from lapwing.answers.answer import Answer, Price, Row, brief, exactly
 from lapwing.answers.preview import Preview, Standing
 from lapwing.app.cli.failures import failure_record
 from lapwing.app.cli.showing import facts, spoken, table
-from lapwing.queries.plan import Quantiles, Top
+from lapwing.queries.plan import Family, Quantiles, Top
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
@@ -65,6 +65,8 @@ def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
 
 def _error(answer: Answer, confidence: Exact, sure: str) -> str | None:
     plan = next(answer.asked.several()).plan
+    if plan.family is Family.THRESHOLD:
+        return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
     if not isinstance(plan.meaning, Quantiles | Top):
         return None
     margin = answer.margin(confidence)
