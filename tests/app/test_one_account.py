@@ -7,7 +7,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.app.workspace import renew_key
-from lapwing.vocabulary.errors import BudgetExceededError, SettingsError
+from lapwing.vocabulary.errors import BudgetExceededError, LedgerRolledBackError, SettingsError
 
 HOSPITALS = """
 [populations.patients]
@@ -112,7 +112,39 @@ def test_a_ledger_that_is_gone_is_not_begun_anew(folder) -> None:
         clinic.ask(lw.count("north"), epsilon=1)
     for file in folder.glob("ledger.db*"):
         file.unlink()
-    with pytest.raises(SettingsError, match=r"the ledger of it is gone; bring the ledger back.*delete this file"):
+    with pytest.raises(
+        SettingsError,
+        match=r"tells of a ledger, and that is gone; bring the ledger back.*newest backup.*delete this file",
+    ):
         lw.create(folder)
     (folder / "fingerprints.json").unlink()
     lw.create(folder).close()
+
+
+@pytest.mark.catalogue("L21")
+def test_the_ledger_of_another_workspace_is_refused(folder, tmp_path) -> None:
+    lw.create(folder, HOSPITALS).close()
+    with lw.open(folder, analyst="ana") as clinic:
+        clinic.ask(lw.count("north"), epsilon=1)
+        ours = clinic.ledger.head().ledger
+    with lw.create(tmp_path, HOSPITALS) as other:
+        theirs = other.ledger.head().ledger
+    kept = (folder / "ledger.db").read_bytes()
+    for file in folder.glob("ledger.db-*"):
+        file.unlink()
+    (folder / "ledger.db").write_bytes((tmp_path / "ledger.db").read_bytes())
+    with pytest.raises(LedgerRolledBackError, match=f"this is ledger {theirs}, and the .* belongs to ledger {ours}"):
+        lw.workspace(folder)
+    (folder / "ledger.db").write_bytes(kept)
+    with lw.workspace(folder) as workspace:
+        assert workspace.session(analyst="ana").standing().left == 0
+
+
+def test_a_workspace_of_an_older_lapwing_belongs_to_the_ledger_that_it_is_opened_with(folder, tmp_path) -> None:
+    lw.create(folder, HOSPITALS).close()
+    (folder / "fingerprints.json").unlink()
+    lw.workspace(folder).close()
+    lw.create(tmp_path, HOSPITALS).close()
+    (folder / "ledger.db").write_bytes((tmp_path / "ledger.db").read_bytes())
+    with pytest.raises(LedgerRolledBackError, match="bring back the right one"):
+        lw.workspace(folder)

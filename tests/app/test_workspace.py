@@ -68,7 +68,8 @@ def test_data_that_changed_unannounced_is_refused_before_anything_is_charged(cli
     write_patients(folder, 301)
     for _ in range(2):
         with pytest.raises(
-            RegistrationError, match="has changed, and its data version is still 1; bring the old data back, or advance"
+            RegistrationError,
+            match="has changed, and its data version is still 1; bring the old data back, or lapwing advance",
         ):
             clinic.ask(lw.count("patients", "age > 3"), epsilon=1)
         with pytest.raises(RegistrationError, match="has changed"):

@@ -27,7 +27,7 @@ Nothing here is learned from the data. What is wrong is refused with its line.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -39,7 +39,7 @@ from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.cells import Cell
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -99,6 +99,11 @@ class PopulationSettings:
     sources: Mapping[str, Source]
     section: Section = field(repr=False)
 
+    def only(self, table: str) -> "PopulationSettings":
+        """Return the same people with one of their tables."""
+        alone = replace(self.population, tables=(self.population.table(table),))
+        return replace(self, population=alone, sources={table: self.sources[table]})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -111,16 +116,20 @@ class Settings:
         """Return what is declared about a population: the only one where it is not said."""
         if population is None and len(self.populations) == 1:
             return next(iter(self.populations.values()))
-        if population is None or population not in self.populations:
-            reason = "is not said" if population is None else "is not declared in this workspace"
-            remedy = f"name one of {', '.join(sorted(self.populations))}"
+        known = sorted(self.populations)
+        if population is None:
+            raise BadQuestionError(
+                f"this workspace has the populations {', '.join(known)}; name one, such as --population {known[0]}"
+            )
+        if population not in self.populations:
+            reason, remedy = "is not declared in this workspace", f"name one of {', '.join(known)}"
             raise ParameterError("population", population, reason=reason, remedy=remedy)
         return self.populations[population]
 
 
-def read_settings(folder: Path) -> Settings:
-    """Return what the lapwing.toml of a folder says, or refuse it and name the line."""
-    document = Document.read(folder / FILE)
+def read_settings(folder: Path, text: str | None = None) -> Settings:
+    """Return what the lapwing.toml of a folder says, or would say with `text` in it; refuse it and name the line."""
+    document = Document.read(folder / FILE) if text is None else Document(str(folder / FILE), text)
     top = document.section()
     ledger = top.take("ledger", str, "ledger.db")
     with top.blamed():

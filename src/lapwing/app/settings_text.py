@@ -35,6 +35,16 @@ _TABLES = """
 # age = {{ type = "integer", low = 0, high = 120 }}
 """
 
+FORMS = {
+    "integer": '{ type = "integer", low = 0, high = 120 }',
+    "real": '{ type = "real", low = 10, high = 60 }',
+    "category": '{ type = "category", values = ["F", "M"] }',
+    "date": '{ type = "date", first = 1900-01-01, last = 2025-12-31 }',
+    "boolean": '{ type = "boolean" }',
+    "text": '{ type = "text" }',
+}
+"""What a column can be, with an example of each."""
+
 
 def opening_text(
     name: str,
@@ -73,6 +83,10 @@ def table_text(
     place = f"populations.{key(population)}.tables.{key(table)}"
     lines = [f"\n[{place}]", *(f"{name} = {value(entry)}" for name, entry in entries.items())]
     lines += [f"\n[{place}.columns]", *(f"{key(name)} = {value(dict(column))}" for name, column in columns.items())]
+    if left_out:
+        lines += ["# These columns cannot be asked about. To declare one, say what it is, then lapwing update:"]
+        lines += [f"#     {form}" for form in FORMS.values()]
+        lines += ["# and with nullable = true where it may be missing."]
     lines += [f"# {key(name)} = {remark}" for name, remark in left_out.items()]
     return "\n".join(lines) + "\n"
 

@@ -33,31 +33,49 @@ from lapwing.vocabulary.errors import RegistrationError
 _BLOCK = 1 << 20
 
 
+_LEDGER = "ledger"  # no table is called so here: theirs have a population and a dot in front
+
+
 class Fingerprints:
-    """What the content of each file was when its version was first seen."""
+    """What the content of each file was when its version was first seen, and which ledger the workspace belongs to."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def check(self, table: str, version: int, file: Path) -> None:
         """Refuse a file whose content is not that of its version; take down the content of a new version."""
-        known = self._read()
-        kept = known.get(table, {})
-        stat = _stat(table, file)
-        if kept.get("version") == version and kept["stat"] == stat:
-            return
-        content = _content(table, file)
-        if kept.get("version") == version and kept["sha256"] != content:
+        if self.changed(table, version, file):
             raise RegistrationError(
                 table,
                 reason=f"has changed, and its data version is still {version}",
-                remedy="bring the old data back, or advance the version: the account goes on as it stands",
+                remedy=f"bring the old data back, or lapwing advance {table.partition('.')[2]}: the account goes on "
+                "as it stands",
             )
-        self._write({**known, table: {"version": version, "stat": stat, "sha256": content}})
+        known, stat = self._read(), _stat(table, file)
+        kept = known.get(table, {})
+        if kept.get("version") != version or kept["stat"] != stat:
+            self._write({**known, table: {"version": version, "stat": stat, "sha256": _content(table, file)}})
+
+    def changed(self, table: str, version: int, file: Path) -> bool:
+        """Say whether the content of a file is not that of its version; nothing is known about a new version."""
+        kept = self._read().get(table, {})
+        if kept.get("version") != version or kept["stat"] == _stat(table, file):
+            return False
+        return bool(kept["sha256"] != _content(table, file))
+
+    @property
+    def ledger(self) -> str | None:
+        """The name of the ledger to which the workspace belongs, if it was ever opened with one."""
+        name: str | None = self._read().get(_LEDGER)
+        return name
+
+    def belong(self, ledger: str) -> None:
+        """Remember the ledger to which the workspace belongs."""
+        self._write({**self._read(), _LEDGER: ledger})
 
     def owner(self, file: Path) -> str | None:
         """Return the population that has a table with the content of `file` by now, if there is one."""
-        known = self._read()
+        known = {table: kept for table, kept in self._read().items() if table != _LEDGER}
         content = _content(file.name, file) if known and file.is_file() else None
         return next((table.partition(".")[0] for table, kept in known.items() if kept["sha256"] == content), None)
 
@@ -104,6 +122,21 @@ class Tables:
         if self._engine is None or dict(versions) != dict(self._opened):
             self.close()
             self._engine, self._opened = unless_it_fails(self._open, self._on_failure), versions
+
+    def changed(self) -> list[str]:
+        """Return the tables whose content changed while their version did not."""
+        name = self._settings.population.name
+        versions = self._ledger.population(name).tables
+        return [
+            table
+            for table, source in self._settings.sources.items()
+            if isinstance(source, FileSource | DuckDBSource)
+            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path)
+        ]
+
+    def try_out(self) -> None:
+        """Open the tables and let go of them again; for the custodian, who may know why one cannot be read."""
+        self._open().close()
 
     def engine(self, versions: Mapping[str, int]) -> Engine:
         """Return the engine on these versions of the tables; fail if the tables have moved on."""

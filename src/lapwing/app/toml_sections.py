@@ -30,7 +30,10 @@ class Document:
             return Document(str(path), path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise SettingsError(
-                str(path), 0, reason="is not there", remedy="create the workspace first, with lapwing init"
+                str(path),
+                0,
+                reason="is not there",
+                remedy="make a workspace with lapwing init, or name its folder with -w FOLDER",
             ) from None
         except (OSError, UnicodeDecodeError) as failure:
             raise SettingsError(str(path), 0, reason=f"cannot be read ({failure})", remedy="mend the file") from None
@@ -78,6 +81,8 @@ class Section:
         self.taken.add(name)
         if name not in self.entries:
             if default is ...:
+                for near in difflib.get_close_matches(name, self.entries.keys() - self.taken, n=1):
+                    raise self.error((near,), f"unknown key {near} in {self.title}", f"did you mean {name}?")
                 raise self.error((), f"{self.title} has no {name}", f"write {name} = ...")
             return default
         value = self.entries[name]

@@ -4,7 +4,7 @@ clinic/
 lapwing.toml         what is declared; edited by the custodian
 ledger.db            the account (or a PostgreSQL address in lapwing.toml)
 stream.key           seals the secrets of streams; readable by its owner only, and never in a backup of the ledger
-fingerprints.json    what the data was at each version; for the custodian
+fingerprints.json    what the data was at each version, and which ledger is ours; for the custodian
 failures.log         why a question could not be answered; for the custodian
 """
 
@@ -22,10 +22,19 @@ from lapwing.accounting.filters.opening import Budget
 from lapwing.accounting.filters.two_arms import DeltaShares
 from lapwing.app.settings import FILE, FileSource, PopulationSettings, Settings, read_settings
 from lapwing.app.tables import Fingerprints, Tables
+from lapwing.engines.engine import unless_it_fails
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.vocabulary.errors import EngineError, SealBrokenError, SettingsError
+from lapwing.vocabulary.errors import (
+    EngineError,
+    LapwingError,
+    LedgerError,
+    LedgerRolledBackError,
+    RegistrationError,
+    SealBrokenError,
+    SettingsError,
+)
 
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
@@ -95,6 +104,26 @@ class Workspace:
         declared = self.settings.declared(population)
         return self.ledger.custody.advance_version(declared.population.name, declared.population.table(table).name)
 
+    def changed(self, population: str | None = None) -> list[str]:
+        """Return the tables whose content changed while their version did not: questions wait until it is advanced."""
+        return self._opened(self.settings.declared(population)).changed()
+
+    def unreadable(self, population: str | None = None) -> dict[str, LapwingError]:
+        """Try all tables together, and each by itself if that fails; return what cannot be read and why.
+
+        It is for the custodian. What a database says at length may quote a cell of the data, so that only its first
+        line is returned; the log has all of it.
+        """
+        declared = self.settings.declared(population)
+        together = self._tried(declared)
+        if together is None:
+            return {}
+        alone = {table.name: self._tried(declared.only(table.name)) for table in declared.population.tables}
+        found = {name: failure for name, failure in alone.items() if failure} or {declared.population.name: together}
+        for failure in found.values():
+            self._log(failure)
+        return {name: _in_one_line(failure) for name, failure in found.items()}
+
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
         self._opened(self.settings.declared(population)).check()
@@ -124,6 +153,18 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _tried(self, declared: PopulationSettings) -> LapwingError | None:
+        reasons: list[Exception] = []
+        try:
+            unless_it_fails(self._opened(declared).try_out, reasons.append)
+        except EngineError as failure:
+            (reason,) = reasons
+            if isinstance(reason, LapwingError):
+                return reason
+            self._log(reason)
+            return failure
+        return None
 
     def _opened(self, declared: PopulationSettings) -> Tables:
         tables = Tables(declared, self.ledger, self._fingerprints, self._log)
@@ -208,11 +249,16 @@ def create_workspace(folder: str | Path, settings: str | None = None) -> Workspa
         raise SettingsError(
             str(place / FINGERPRINTS),
             0,
-            reason="tells of data that was asked about, and the ledger of it is gone",
-            remedy="bring the ledger back: a new one would spend the same budget again. If nothing was ever released, "
-            "delete this file",
+            reason="tells of a ledger, and that is gone",
+            remedy="bring the ledger back (restore the newest backup, and check it with lapwing ledger verify "
+            "--receipt RECEIPT): a new one would spend the same budget again. If nothing was ever released, delete "
+            "this file",
         )
-    ledger = create_ledger(declared.ledger, name=SYSTEM.take(8).hex())
+    name, fingerprints = SYSTEM.take(8).hex(), Fingerprints(place / FINGERPRINTS)
+    if fingerprints.ledger is not None and not in_a_file:
+        open_ledger(declared.ledger).close()  # refuses a database from which it is gone
+    ledger = create_ledger(declared.ledger, name=name)
+    fingerprints.belong(name)
     if not (place / KEY_FILE).exists():
         renew_key(place)
     workspace = Workspace(place, declared, ledger)
@@ -220,11 +266,32 @@ def create_workspace(folder: str | Path, settings: str | None = None) -> Workspa
     return workspace
 
 
-def open_workspace(folder: str | Path) -> Workspace:
-    """Open a workspace."""
+def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace:
+    """Open a workspace; with `settings`, as it would be if they were the text of its lapwing.toml."""
     place = Path(folder)
-    declared = read_settings(place)
-    return Workspace(place, declared, open_ledger(declared.ledger))
+    declared = read_settings(place, settings)
+    signs = (place / FINGERPRINTS, place / KEY_FILE, Path(declared.ledger))
+    if "://" not in declared.ledger and not any(sign.exists() for sign in signs):
+        raise SettingsError(str(place / FILE), 0, reason="has no account yet", remedy="make it with lapwing update")
+    ledger = open_ledger(declared.ledger)
+    try:
+        _require_own(ledger, Fingerprints(place / FINGERPRINTS))
+    except LedgerError:
+        ledger.close()
+        raise
+    return Workspace(place, declared, ledger)
+
+
+def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
+    """Refuse the ledger of another workspace, which knows nothing of what was spent here."""
+    head, ours = ledger.head(), fingerprints.ledger
+    if ours is None:
+        with suppress(OSError):  # whoever may only read the folder can remember nothing in it
+            fingerprints.belong(head.ledger)
+    elif ours != head.ledger:
+        raise LedgerRolledBackError(
+            f"this is ledger {head.ledger}, and the workspace belongs to ledger {ours}", seq=0, last=head.seq
+        )
 
 
 def read_key(folder: Path) -> bytes:
@@ -257,6 +324,13 @@ def renew_key(folder: str | Path) -> None:
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(opened, "w", encoding="ascii") as file:
         file.write(SYSTEM.take(_KEY_BYTES).hex() + "\n")
+
+
+def _in_one_line(failure: LapwingError) -> LapwingError:
+    if not isinstance(failure, RegistrationError) or "\n" not in failure.reason:
+        return failure
+    line = failure.reason.partition("\n")[0]
+    return RegistrationError(failure.table, reason=line, remedy=f"{failure.remedy}; failures.log has more")
 
 
 def _allowance(ledger: Ledger, population: str, analyst: str) -> Budget | None:

@@ -45,10 +45,12 @@ class CSVFile:
         try:
             with path.open("rb") as file:
                 line = file.readline().decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError):
-            raise RegistrationError(
-                table, reason=f"has no columns to be found: {path} is not there, or no text", remedy="mend its place"
-            ) from None
+        except FileNotFoundError:
+            raise _without_columns(table, f"{path} is not there", "mend its place") from None
+        except OSError as failure:
+            raise _without_columns(table, f"{path} cannot be opened ({failure.strerror})", "mend its place") from None
+        except UnicodeDecodeError:
+            raise _without_columns(table, f"{path} is no text in UTF-8", "save it as UTF-8, or as .parquet") from None
         self._separator = max(_SEPARATORS, key=line.count)
         self.header = [name.strip() for name in next(csv.reader([line], delimiter=self._separator), [])]
 
@@ -74,3 +76,7 @@ class CSVFile:
                 reason=f"has {lines:,} lines below its header, which hold {rows:,} rows",
                 remedy="close every quote, and take line breaks out of the texts: one line is one row",
             )
+
+
+def _without_columns(table: str, reason: str, remedy: str) -> RegistrationError:
+    return RegistrationError(table, reason=f"has no columns to be found: {reason}", remedy=remedy)

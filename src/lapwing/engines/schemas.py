@@ -47,7 +47,9 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
                 relation = f"data.{DUCKDB.name(source.table)}"
             described = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
         except duckdb.Error:
-            raise _unreadable(table, f"{place} holds no such table") from None
+            if not isinstance(source, DuckDBTable):
+                raise _unreadable(table, f"{place} is no Parquet file") from None
+            raise _without(table, source, connection) from None
     return {str(name): kind_of(str(stored)) for name, stored, *_ in described}
 
 
@@ -65,7 +67,8 @@ def columns_in_postgres(table: str, address: str, *, schema: str, name: str) -> 
     except psycopg.Error:
         raise _unreadable(table, "the database cannot be reached") from None
     if not found:
-        raise _unreadable(table, f"there is no table {schema}.{name}")
+        remedy = "name it with --name, and its schema with --schema"
+        raise _unreadable(table, f"there is no table {schema}.{name} that this role may see", remedy)
     return {column: kind_of(stored) for column, stored in found.items()}
 
 
@@ -79,5 +82,16 @@ def kind_of(stored: str) -> str | None:
     return next((kind for kind, names in _KINDS.items() if bare in names), None)
 
 
-def _unreadable(table: str, reason: str) -> RegistrationError:
-    return RegistrationError(table, reason=f"has no columns to be found: {reason}", remedy="mend its place")
+def _without(table: str, source: DuckDBTable, connection: duckdb.DuckDBPyConnection) -> RegistrationError:
+    """Return the refusal of a DuckDB file that has no such table, with those that it has."""
+    there = "select table_name from information_schema.tables where table_catalog = 'data' order by table_name"
+    names = [str(name) for (name,) in connection.execute(there).fetchall()]
+    if not names:
+        return _unreadable(table, f"{source.path} is no DuckDB file with tables in it")
+    return _unreadable(
+        table, f"{source.path} has no table {source.table}", f"it has {', '.join(names)}: --name {names[0]}"
+    )
+
+
+def _unreadable(table: str, reason: str, remedy: str = "name the right place") -> RegistrationError:
+    return RegistrationError(table, reason=f"has no columns to be found: {reason}", remedy=remedy)

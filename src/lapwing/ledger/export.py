@@ -59,7 +59,7 @@ def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
     LedgerRolledBackError : the export is older than a receipt or has another past
     """
     wanted = list(receipts)
-    with path.open(encoding="ascii") as file:
+    with path.open(encoding="ascii", errors="replace") as file:  # what is replaced does not follow from the chain
         head = _head(file, path)
         last, hash_ = head["last"], bytes.fromhex(head["head"])
         found: dict[int, bytes | None] = {receipt.seq: None for receipt in wanted}
@@ -79,6 +79,12 @@ def _head(file: IO[str], path: Path) -> dict[str, Any]:
         known = False
     if not known:
         raise ParameterError("path", str(path), reason="is no export of a ledger", remedy="name a JSON export")
+    try:
+        sound = bytes.fromhex(head["head"]) and isinstance(head["last"], int) and isinstance(head["ledger"], str)
+    except (ValueError, KeyError, TypeError):
+        sound = False
+    if not sound:
+        raise LedgerDamagedError("the first line of the export is not what was written")
     return head
 
 
@@ -88,5 +94,5 @@ def _entries(file: IO[str]) -> Iterator[Entry]:
             record = json.loads(line)
             entry = Entry(record["seq"], canonical(record["entry"]), bytes.fromhex(record["hash"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise LedgerDamagedError(f"cannot be read in the export ({error!r})", seq=number) from error
+            raise LedgerDamagedError("cannot be read in the export", seq=number) from error
         yield entry

@@ -75,7 +75,10 @@ class PostgresDatabase:
 
     def _insist(self, connection: Connection) -> None:
         if not self._shows(connection, "select to_regclass('ledger') is not null"):
-            raise LedgerSchemaError(f"there is no ledger in {self.place}; create one, or name the right schema")
+            raise LedgerSchemaError(
+                f"there is no ledger in {self.place}; restore the newest backup and check it with lapwing ledger "
+                "verify --receipt RECEIPT, or name the right database"
+            )
         if not self._shows(connection, "select not pg_is_in_recovery()"):
             raise LedgerUnwritableError(f"{self.place} is a standby, which cannot be charged; connect to the primary")
         self._require_durability(connection)

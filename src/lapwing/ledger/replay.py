@@ -88,7 +88,8 @@ class Replay:
         except WrongError as wrong:
             raise LedgerDamagedError(str(wrong), seq=entry.seq) from wrong
         except (LapwingError, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise LedgerDamagedError(f"makes no sense ({error!r})", seq=entry.seq) from error
+            said = str(error) if isinstance(error, LapwingError) else "a part of it is missing, or not what it must be"
+            raise LedgerDamagedError(f"makes no sense ({said})", seq=entry.seq) from error
 
     def _once(self, record: Record) -> None:
         if "request" in record:

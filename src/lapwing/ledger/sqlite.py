@@ -100,13 +100,15 @@ class SqliteDatabase:
             size = self.path.stat().st_size
         except FileNotFoundError:
             raise LedgerUnwritableError(
-                f"there is no ledger at {self.place}; create one, or name the right file"
+                f"there is no ledger at {self.place}; restore the newest backup and check it with lapwing ledger "
+                "verify --receipt RECEIPT, or name the right file"
             ) from None
         if not size:
             raise LedgerDamagedError(f"{self.place} is empty, and a ledger never is")
         if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
             raise LedgerUnwritableError(
-                f"{self.place} or its folder is read-only, so nothing can be charged; give this user write permission"
+                f"{self.place} or its folder is read-only, and even reading it takes a lock that is a file beside it; "
+                "give this user write permission for both, or work as a user who has it"
             )
 
     def phrase(self, statement: str) -> str:

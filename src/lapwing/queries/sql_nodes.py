@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 
 from lapwing.queries.column import check_text
 from lapwing.queries.sql_refusals import only, refusal
@@ -18,6 +18,7 @@ LONGEST_TEXT = 20_000
 MOST_NODES = 5_000
 MOST_DEPTH = 100
 MOST_DAYS = 10**7
+_LONGEST_WORD = 30
 
 
 def parsed(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
@@ -25,8 +26,11 @@ def parsed(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
     if len(text) > LONGEST_TEXT:
         raise BadQuestionError(f"the text has {len(text)} characters, more than {LONGEST_TEXT}; ask several questions")
     check_text("text", text)
+    where = ""
     try:
         trees = [sqlglot.parse_one(text, read=DIALECT, into=into)] if into else sqlglot.parse(text, read=DIALECT)
+    except ParseError as failure:
+        trees, where = [], _place(failure, text)
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
         trees = []
     tree = trees[0] if len(trees) == 1 else None
@@ -36,11 +40,23 @@ def parsed(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
             if into
             else "one query, such as select count(*) from visits"
         )
-        raise BadQuestionError(f"this cannot be read as SQL; write {what}")
+        raise BadQuestionError(f"this cannot be read as SQL{where}; write {what}")
     for number, (_, depth) in enumerate(_walk(tree)):
         if number >= MOST_NODES or depth > MOST_DEPTH:
             raise BadQuestionError("the text is too large or nested too deeply; ask several questions")
     return tree
+
+
+def _place(failure: ParseError, text: str) -> str:
+    """Say at which word of the text the parser gave up, if it knows; its columns count to the end of a word."""
+    found = failure.errors[0] if failure.errors else {}
+    word, line, end = found.get("highlight"), found.get("line"), found.get("col")
+    if not isinstance(word, str) or not isinstance(line, int) or not isinstance(end, int):
+        return ""
+    column = max(end - len(word) + 1, 1)
+    shown = word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}..."
+    place = f"column {column}" if "\n" not in text else f"line {line}, column {column}"
+    return f", at {shown!r} ({place})"
 
 
 def _walk(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:

@@ -208,15 +208,16 @@ class LedgerRolledBackError(LedgerError):
 
     Attributes
     ----------
-    seq : the entry that is missing or different
+    seq : the entry that is missing or different; 0 if the whole ledger is another
     last : the last entry that the ledger has
     """
 
     def __init__(self, reason: str, *, seq: int, last: int) -> None:
         self.seq, self.last = seq, last
+        place = f"entry {seq}; this ledger" if seq else "it"
         super().__init__(
-            f"{reason} (entry {seq}; this ledger ends at entry {last}); charges may be missing, so nothing is "
-            "answered: bring back the newest copy"
+            f"{reason} ({place} ends at entry {last}); charges may be missing, so nothing is answered: bring back the "
+            f"{'newest copy' if seq else 'right one'}"
         )
 
 

@@ -186,8 +186,8 @@ def test_no_exact_count_is_ever_printed(clinic, monkeypatch) -> None:
     monkeypatch.setattr(GeometricMechanism, "release", shifted)
     told = run(clinic, "count", "patients", "--where", "age < 37 and sex = 'F'", "--epsilon", "20")  # 19 ages, 20 each
     assert re.match(r"45\d ", told.out)
-    assert "380" not in told.out
-    assert "380" not in run(clinic, "ledger", "show", "--json").out
+    shown = told.out + run(clinic, "ledger", "show", "--json").out
+    assert "380" not in re.sub(r"[0-9a-f]{16,}|\d\d\d\d-\d\d-\d\dT[\d:.]+", "", shown)  # hashes and times may have it
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_no_exact_count_is_ever_printed(clinic, monkeypatch) -> None:
         (("mode", "patients", "sex"), "write one of count, rows, distinct, total"),
         (("mean", "patients"), "write: mean TABLE COLUMN"),
         (("mean", "patients", "age", "--at", "0.5"), "--at = '0.5' does not go with mean"),
-        (("quantiles", "patients", "age"), "--at = None is what quantiles needs; add --at 0.25"),
+        (("quantiles", "patients", "age"), "quantiles needs --at 0.25"),
         (("top", "patients", "sex", "-k", "two"), "k = 'two' is no number"),
         (("select count(*) from patients", "--where", "age > 3"), "does not go with a SELECT"),
         (("count", "patients", "--by", "bins(age, 5)"), "bins"),

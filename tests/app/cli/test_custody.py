@@ -1,9 +1,13 @@
 """What a custodian does: declare, add, raise, advance; and nothing is ever learned from the data for them."""
 
 import duckdb
+import psycopg
 import pytest
 
 from app.cli.at_the_prompt import run, spent, start, write_patients
+from engines.workbenches import as_reader
+from lapwing.app.settings import read_settings
+from lapwing.app.settings_text import FORMS
 
 KEY = ("--person-key", "patient_id")
 DECLARED = ("--integer", "age=0..120", "--category", "sex=F,M")
@@ -39,7 +43,11 @@ def test_a_workspace_may_be_filled_in_by_hand(quick_path) -> None:
     for line in ('person_key = "patient_id"', 'budget = { epsilon = "3" }'):
         settings.write_text(settings.read_text().replace(f"# {line}", line))
     told = run(folder, "update", "--json").json
-    assert told == {"created": True, "changes": [{"what": "population clinic", "from": None, "to": "epsilon 3"}]}
+    assert told == {
+        "created": True,
+        "changes": [{"what": "population clinic", "from": None, "to": "epsilon 3"}],
+        "unreadable": [],
+    }
     assert run(folder, "update").out == "Nothing to do: the ledger is as lapwing.toml says.\n"
 
 
@@ -109,6 +117,13 @@ def test_the_account_may_be_kept_in_postgresql_and_is_never_made_anew(quick_path
     assert not (folder / "stream.key").exists()
     assert run(folder, "recover", "--new-key").code == 0
     assert spent(folder) == "1"
+    with psycopg.connect(database) as connection:
+        connection.execute("drop schema lapwing cascade")
+    (folder / "stream.key").unlink()
+    told = run(folder, "update")
+    assert told.code == 5
+    assert "restore the newest backup" in told.err
+    assert run(folder, "budget").code == 5
 
 
 def test_a_folder_that_cannot_be_written_is_said(quick_path) -> None:
@@ -167,9 +182,12 @@ def test_types_are_taken_from_a_file_that_has_them(fresh) -> None:
 
 
 def test_data_that_does_not_fit_is_said_without_a_cell_of_it(fresh) -> None:
+    before = (fresh / "lapwing.toml").read_text()
     told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"), "--integer", "city=0..3")
-    assert told.code == 0
-    assert "the data cannot be read as declared; why is in failures.log" in " ".join(told.out.split())
+    assert told.code == 2
+    assert "table patients cannot be read: " in told.err
+    assert "failures.log has more" in told.err
+    assert (fresh / "lapwing.toml").read_text() == before
     assert "Bern" not in told.out + told.err
     assert "Bern" in (fresh / "failures.log").read_text()
 
@@ -180,8 +198,9 @@ def test_data_that_does_not_fit_is_said_without_a_cell_of_it(fresh) -> None:
         (("--integer", "height=0..3"), "is not in patients; it has patient_id, sex, age, cancer_survivor, city"),
         (("--integer", "age=0-120"), "write LOW..HIGH"),
         (("--integer", "age=0..1.5"), "not whole"),
-        (("--integer", "age=120..0"), "low"),
+        (("--integer", "age=120..0"), "lapwing: table patients: bounds = (120, 0) are the wrong way round"),
         (("--real", "age"), "has no bounds"),
+        (("--number", "age=0..120"), "write --integer age=0..120 for whole numbers, or --real age=0..120"),
         (("--category", "sex"), "has no values"),
         (("--date", "age=1..2"), "has no days"),
         (("--boolean", "sex=yes"), "takes no values"),
@@ -209,7 +228,7 @@ def test_a_declaration_that_is_none_changes_nothing(fresh, words, said) -> None:
         (("--source", "p.parquet"), "is not there"),
         (("--source", "p.csv"), "is not there"),
         (("--source", "p.duckdb"), "is not there"),
-        (("--source", "p.csv", "--postgres", "postgresql://nobody"), "is not one place"),
+        (("--source", "p.csv", "--postgres", "postgresql://nobody"), "two places are named"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -219,23 +238,68 @@ def test_a_source_that_is_none_is_refused(fresh, words, said) -> None:
     assert said in told.err
 
 
+def test_what_is_wrong_with_a_file_is_told_apart(fresh) -> None:
+    with_floating_keys(fresh / "c.duckdb")
+    (fresh / "latin.csv").write_bytes("größe\n1\n".encode("latin-1"))
+    (fresh / "no.parquet").write_text("text")
+    (fresh / "no.duckdb").write_text("text")
+    for file, said in (
+        ("latin.csv", "latin.csv is no text in UTF-8; save it as UTF-8"),
+        ("missing.csv", f"{fresh / 'missing.csv'} is not there"),
+        ("no.parquet", "is no Parquet file"),
+        ("no.duckdb", "is no DuckDB file"),
+        ("c.duckdb", "c.duckdb has no table patients; it has bad: --name bad"),
+    ):
+        told = run(fresh, "add", "patients", "--source", str(fresh / file))
+        assert told.code == 2
+        assert said in told.err
+
+
 def test_a_table_is_not_added_twice(clinic) -> None:
     told = run(clinic, "add", "patients", "--source", str(clinic / "patients.csv"))
     assert told.code == 2
-    assert "is declared already; edit lapwing.toml, then lapwing update" in told.err
+    line = 1 + (clinic / "lapwing.toml").read_text().splitlines().index("[populations.clinic.tables.patients.columns]")
+    assert f"is declared already; its columns are at line {line} of lapwing.toml: edit them" in told.err
+
+
+def test_a_column_that_was_left_out_is_filled_in_later(fresh) -> None:
+    run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
+    settings = fresh / "lapwing.toml"
+    text = settings.read_text()
+    for kind in ("integer", "real", "category", "date", "boolean", "text"):
+        assert f'#     {{ type = "{kind}"' in text
+    example = next(line for line in text.splitlines() if line.startswith('#     { type = "integer"'))
+    settings.write_text(text.replace("# age = { type = ... }", f"age = {example.removeprefix('#     ')}"))
+    assert run(fresh, "update").code == 0
+    assert run(fresh, "count", "patients", "--where", "age < 30", "--epsilon", "1").code == 0
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_the_forms_that_a_new_table_shows_can_be_read(quick_path, kind) -> None:
+    text = (
+        '[populations.p]\nperson_key = "id"\nbudget = { epsilon = "1" }\n[populations.p.tables.t]\nsource = "t.csv"\n'
+    )
+    declared = read_settings(quick_path, f"{text}[populations.p.tables.t.columns]\nx = {FORMS[kind]}\n")
+    ((column,),) = (table.columns for table in declared.declared().population.tables)
+    assert type(column.type).__name__.lower() == kind
 
 
 def test_a_table_in_postgresql_is_added_by_its_schema(fresh, database) -> None:
-    import psycopg  # noqa: PLC0415 - as the command does
-
     with psycopg.connect(database) as connection:
         connection.execute("create table people (patient_id bigint, age int, city text, weight numeric(5, 2))")
-    words = ("--postgres", database, "--name", "people", "--integer", "age=0..120")
-    told = run(fresh, "add", "patients", *words, "--json").json
+        reader = as_reader(connection, database)
+    before = (fresh / "lapwing.toml").read_text()
+    words = ("--name", "people", "--integer", "age=0..120")
+    writer = run(fresh, "add", "patients", "--postgres", database, *words)
+    assert writer.code == 2  # whoever may write could change the data that an answer is about
+    assert "is open for writing to this role" in writer.err
+    assert (fresh / "lapwing.toml").read_text() == before
+    told = run(fresh, "add", "patients", "--postgres", reader, *words, "--json").json
     assert told["left_out"] == {"city": "text", "weight": "real"}
     assert 'table = "people"' in (fresh / "lapwing.toml").read_text()
     missing = run(fresh, "add", "visits", "--postgres", database, "--name", "nothing")
     assert "there is no table public.nothing" in missing.err
+    assert "--schema" in missing.err
 
 
 @pytest.mark.parametrize(
@@ -280,8 +344,10 @@ def test_an_edit_counts_when_it_is_said(clinic) -> None:
     assert "this is not the budget that the ledger keeps" in told.err
     assert run(clinic, "update").out == "population clinic  epsilon 30, now epsilon 40\n"
     assert run(clinic, "budget", "--json").json["left"]["amount"] == "40"
-    settings.write_text(settings.read_text().replace('epsilon = "40"', 'epsilon = "5"'))
-    assert run(clinic, "update").code == 2
+    settings.write_text(settings.read_text().replace('epsilon = "40"', 'epsilon = "5.5"'))
+    lowered = run(clinic, "update")
+    assert lowered.code == 2
+    assert "budget = 'epsilon 5.5' is not above epsilon 40 in every number; raise the cap" in lowered.err
     assert run(clinic, "ledger", "verify").code == 0
 
 
@@ -294,12 +360,121 @@ def test_a_new_version_gives_nothing_back(clinic) -> None:
     assert run(clinic, "advance", "nobody").code == 2
 
 
+def two_tables(folder) -> None:
+    for name in ("a", "b"):
+        write_table(folder, name, 100)
+        assert run(folder, "add", name, "--source", str(folder / f"{name}.csv")).code == 0
+
+
+def write_table(folder, name: str, people: int) -> None:
+    (folder / f"{name}.csv").write_text("patient_id\n" + "".join(f"{i}\n" for i in range(people)))
+
+
+def test_a_table_is_advanced_though_another_has_changed_too(fresh) -> None:
+    two_tables(fresh)
+    for name in ("a", "b"):
+        write_table(fresh, name, 99)
+    told = run(fresh, "advance", "b")
+    assert (told.code, told.out) == (0, "b    data version 2\nbut  a has changed too: lapwing advance a\n")
+    told = run(fresh, "advance", "--changed", "--json").json
+    assert (told["versions"], told["changed"]) == ({"a": 2}, [])
+    assert "nothing: no file has changed" in run(fresh, "advance", "--changed").out
+    assert run(fresh, "advance", "--all", "--json").json["versions"] == {"a": 3, "b": 3}
+    assert run(fresh, "advance", "b", "a", "--json").json["versions"] == {"b": 4, "a": 4}
+    assert run(fresh, "count", "a", "--epsilon", "1").code == 0
+
+
+@pytest.mark.parametrize("words", [(), ("--all", "--changed"), ("a", "--all"), ("a", "nobody")], ids=" ".join)
+def test_what_cannot_be_advanced_advances_nothing(fresh, words) -> None:
+    two_tables(fresh)
+    assert run(fresh, "advance", *words).code == 2
+    assert [one["version"] for one in run(fresh, "tables", "--json").json["tables"]] == [1, 1]
+
+
+def with_floating_keys(path) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table bad as select i::double as patient_id from range(50) t(i)")
+
+
+def test_a_table_that_cannot_be_read_is_refused_and_the_others_go_on(fresh) -> None:
+    two_tables(fresh)
+    with_floating_keys(fresh / "c.duckdb")
+    before = (fresh / "lapwing.toml").read_text()
+    told = run(fresh, "add", "bad", "--source", str(fresh / "c.duckdb"))
+    assert told.code == 2
+    assert "holds the person key 'patient_id' as DOUBLE, which cannot tell people apart; store it as" in told.err
+    assert (fresh / "lapwing.toml").read_text() == before
+    assert run(fresh, "count", "a", "--epsilon", "1").code == 0
+
+
+def test_whatever_else_keeps_a_table_from_being_read_is_in_the_log(fresh, monkeypatch) -> None:
+    def broken(*_, **__):
+        raise OSError(5, "the disk is on fire")
+
+    before = (fresh / "lapwing.toml").read_text()
+    monkeypatch.setattr("lapwing.app.tables.DuckDB", broken)
+    told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
+    assert told.code == 4
+    assert "on fire" not in told.err
+    assert "on fire" in (fresh / "failures.log").read_text()
+    assert (fresh / "lapwing.toml").read_text() == before
+
+
+def test_an_edit_that_declares_a_table_that_cannot_be_read_is_refused_and_can_be_taken_back(fresh) -> None:
+    two_tables(fresh)
+    run(fresh, "count", "a", "--epsilon", "1")
+    with_floating_keys(fresh / "c.duckdb")
+    settings = fresh / "lapwing.toml"
+    before = settings.read_text()
+    bad = '\n[populations.clinic.tables.bad]\nsource = { duckdb = "c.duckdb", table = "bad" }\n'
+    settings.write_text(before + bad)
+    told = run(fresh, "update")
+    assert told.code == 2
+    assert "table bad holds the person key" in told.err
+    assert "bad" not in run(fresh, "ledger", "show").out
+    settings.write_text(before)
+    assert run(fresh, "update").code == 0
+    assert run(fresh, "count", "b", "--epsilon", "1").code == 0
+
+
+def test_a_table_that_went_bad_is_named_and_can_be_removed(fresh) -> None:
+    two_tables(fresh)
+    run(fresh, "count", "b", "--epsilon", "1")
+    (fresh / "b.csv").unlink()
+    assert run(fresh, "count", "a", "--epsilon", "1").code != 0
+    told = " ".join(run(fresh, "update").out.split())
+    assert "no question is answered: table b cannot be read" in told
+    assert "delete its section in lapwing.toml, then lapwing update" in told
+    settings = fresh / "lapwing.toml"
+    settings.write_text(settings.read_text().partition("[populations.clinic.tables.b]")[0])
+    assert run(fresh, "update").code == 0
+    assert run(fresh, "count", "a", "--epsilon", "1").code == 0
+    assert spent(fresh) == "2"
+
+
+def test_the_ledger_of_another_workspace_gives_no_new_account(fresh, tmp_path) -> None:
+    write_patients(tmp_path)
+    run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
+    run(fresh, "count", "patients", "--epsilon", "3")
+    run(tmp_path, "init", str(tmp_path / "hosp"), *KEY, "--epsilon", "3")
+    for file in fresh.glob("ledger.db*"):
+        file.unlink()
+    (fresh / "ledger.db").write_bytes((tmp_path / "hosp" / "ledger.db").read_bytes())
+    for words in (("count", "patients", "--epsilon", "1"), ("update",), ("budget",), ("ledger", "verify")):
+        told = run(fresh, *words)
+        assert told.code == 5, words
+        assert "and the workspace belongs to ledger" in told.err
+        assert "bring back the right one" in told.err
+
+
 def test_a_new_key_closes_open_streams_at_their_full_price(clinic) -> None:
     run(clinic, "stream", "open", "--at-least", "9", "--yeses", "2", "--epsilon", "8", "--name", "s")
     died = start(clinic, "stream", "ask", "s", "age < 90", LAPWING_FAULT="stream.intended:kill")
     assert died.code == -9
     (clinic / "stream.key").unlink()
     assert "stream.key: is not there" in run(clinic, "budget").err
-    assert run(clinic, "recover", "--new-key", "--json").json == {"settled": 1, "new_key": True}
+    assert run(clinic, "recover", "--new-key", stdin="n\n").code == 130
+    assert not (clinic / "stream.key").exists()
+    assert run(clinic, "recover", "--new-key", "--yes", "--json").json == {"settled": 1, "new_key": True}
     assert run(clinic, "stream", "show", "s", "--json").json["status"] == "closed"
     assert spent(clinic) == "8"

@@ -1,5 +1,6 @@
 """Whatever is refused: an exit code to tell it by, numbers and a remedy, one JSON object, and nothing charged."""
 
+import os
 import shutil
 
 import pytest
@@ -114,8 +115,9 @@ def test_data_that_changed_unannounced_is_refused(clinic) -> None:
     write_patients(clinic, people=1999)
     told = run(clinic, *COUNT, "--where", "age < 3", "--epsilon", "1", "--json")
     assert (told.code, told.json["error"]["code"]) == (2, "registration")
-    assert "advance the version" in told.json["error"]["remedy"]
-    assert run(clinic, "advance", "patients", "--json").json == {"table": "patients", "version": 2, "readable": True}
+    assert "lapwing advance patients" in told.json["error"]["remedy"]
+    told = run(clinic, "advance", "patients", "--json").json
+    assert (told["table"], told["version"], told["readable"], told["changed"]) == ("patients", 2, True, [])
     assert run(clinic, *COUNT, "--where", "age < 3", "--epsilon", "1").code == 0
     assert spent(clinic) == "2"
 
@@ -220,8 +222,102 @@ def test_of_two_populations_one_is_named(clinic) -> None:
     settings.write_text(settings.read_text() + '\n[populations.school]\nperson_key = "id"\nbudget = { epsilon = 1 }\n')
     assert run(clinic, "update").out == "population school  new: epsilon 1\n"
     told = run(clinic, *COUNT, "--epsilon", "1", "--json")
-    assert (told.code, told.json["error"]["remedy"]) == (2, "name one of clinic, school")
+    assert told.code == 2
+    assert "the populations clinic, school; name one, such as --population clinic" in told.json["error"]["message"]
     assert run(clinic, *COUNT, "--epsilon", "1", "--population", "clinic").code == 0
+
+
+def test_all_populations_are_shown_unless_one_is_named(clinic) -> None:
+    settings = clinic / "lapwing.toml"
+    settings.write_text(settings.read_text() + '\n[populations.school]\nperson_key = "id"\nbudget = { epsilon = 1 }\n')
+    run(clinic, "update")
+    for command in ("budget", "tables"):
+        both = run(clinic, command, "--json").json["populations"]
+        assert [one["population"] for one in both] == ["clinic", "school"]
+        assert run(clinic, command, "--population", "school", "--json").json == both[1]
+        told = run(clinic, command).out
+        assert "clinic" in told
+        assert "school" in told
+    assert run(clinic, "tables", "patients", "--json").json["population"] == "clinic"
+    assert run(clinic, "tables", "nobody").code == 2
+    plot = run(clinic, "budget", "--plot", str(clinic / "x.svg"))
+    assert "name one, such as --population clinic" in plot.err
+
+
+@pytest.mark.parametrize("damage", ["head", "hash", "letter", "last"])
+def test_a_tampered_export_is_told_in_words(clinic, damage) -> None:
+    export = clinic / "ledger.json"
+    run(clinic, "ledger", "export", str(export))
+    first, second, *rest = export.read_text().splitlines()
+    changed = {
+        "head": [first.replace('"head":"', '"head":"xy'), second],
+        "hash": [first, second.replace('"hash":"', '"hash":"xy')],
+        "letter": [first, second.replace("clinic", "clin\u00efc")],
+        "last": [first.replace('"last":', '"lost":'), second],
+    }[damage]
+    export.write_text("\n".join([*changed, *rest]) + "\n", encoding="utf-8")
+    told = run(clinic, "ledger", "verify", "--export", str(export))
+    assert told.code == 5
+    assert "restore a backup that every receipt agrees with" in told.err
+
+
+def test_a_ledger_that_is_gone_is_to_be_restored(clinic) -> None:
+    for file in clinic.glob("ledger.db*"):
+        file.unlink()
+    for words in (("budget",), ("update",), (*COUNT, "--epsilon", "1")):
+        told = run(clinic, *words)
+        assert told.code == 5
+        assert "restore the newest backup and check it with lapwing ledger verify --receipt RECEIPT" in told.err
+
+
+def test_an_account_that_was_never_made_is_no_lost_one(quick_path) -> None:
+    folder = quick_path / "clinic"
+    run(folder, "init", str(folder))
+    settings = folder / "lapwing.toml"
+    for line in ('person_key = "patient_id"', 'budget = { epsilon = "3" }'):
+        settings.write_text(settings.read_text().replace(f"# {line}", line))
+    told = run(folder, "budget")
+    assert told.code == 2
+    assert "has no account yet; make it with lapwing update" in told.err
+
+
+def test_a_ledger_that_may_only_be_read_says_what_permission_is_missing(clinic, monkeypatch) -> None:
+    monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)
+    told = run(clinic, "budget")
+    assert told.code == 5
+    assert "give this user write permission for both" in told.err
+
+
+def test_receipts_are_counted(clinic) -> None:
+    receipt = run(clinic, *COUNT, "--epsilon", "1", "--json").json["receipt"]
+    assert ", and the receipt agrees." in run(clinic, "ledger", "verify", "--receipt", receipt).out
+    again = run(clinic, "ledger", "verify", "--receipt", receipt, "--receipt", receipt)
+    assert ", and all 2 receipts agree." in again.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("count", "patients", "--where", "age >= and 3"), "at 'and' (column 8)"),
+        (("count", "patients", "--where", "sex = 'M' foo bar"), "at 'foo' (column 11)"),
+        (("sql", "select count(*)\nfrm patients where"), "at 'patients' (line 2, column 5)"),
+        (("sql", "select count(* from patients"), "at 'from' (column 16)"),
+        (("count", "patients", "--where", "sex = 'M"), "cannot be read as SQL; write one condition"),
+    ],
+    ids=["operand", "word", "second line", "bracket", "quote"],
+)
+def test_what_cannot_be_read_says_where(clinic, words, said) -> None:
+    told = run(clinic, *words, "--epsilon", "1")
+    assert told.code == 2
+    assert said in told.err
+
+
+def test_a_misspelt_key_is_named(clinic) -> None:
+    settings = clinic / "lapwing.toml"
+    settings.write_text(settings.read_text().replace("budget = ", "budgett = "))
+    told = run(clinic, "budget")
+    assert told.code == 2
+    assert "unknown key budgett in [populations.clinic]; did you mean budget?" in told.err
 
 
 def test_a_key_that_anyone_can_read_is_refused(clinic) -> None:

@@ -73,8 +73,8 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
     ):
         raise ParameterError(
             "budget",
-            budget,
-            reason=f"is not above {account.budget} in every number",
+            _spoken(budget),
+            reason=f"is not above {_spoken(account.budget)} in every number",
             remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards; "
             "suspend the population to stop all spending",
         )
@@ -165,3 +165,7 @@ def _fresh(budget: Budget, shares: DeltaShares) -> CellFilter:
             return ConcentratedSum(rho=rho)
         case ApproximateDP(epsilon=epsilon, delta=delta):
             return TwoArms.opened(epsilon, delta, shares)
+
+
+def _spoken(budget: Guarantee) -> str:
+    return ", ".join(f"{one.name} {float(getattr(budget, one.name)):.6g}" for one in fields(budget))

@@ -83,7 +83,7 @@ def from_record(record: Mapping[str, Any]) -> Any:
         return noun(**{name: readers[name](value) for name, value in record.items() if name != "kind"})
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as cause:
         raise ParameterError(
-            "record", record, reason=f"is no record of an account ({cause!r})", remedy="restore the book from a copy"
+            "record", record, reason="is no record of an account", remedy="restore the book from a copy"
         ) from cause
 
 

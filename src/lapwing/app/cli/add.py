@@ -12,11 +12,11 @@ from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, waiting
 from lapwing.app.settings import FILE, read_settings
 from lapwing.app.settings_text import table_text
-from lapwing.app.workspace import open_workspace
+from lapwing.app.workspace import Workspace, open_workspace
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.schemas import columns_in_postgres, columns_of_file
 from lapwing.queries.catalogue import Population
-from lapwing.vocabulary.errors import EngineError, LapwingError, ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 
 
 def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -36,6 +36,7 @@ def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., A
 @click.option("--max-rows", type=click.IntRange(1), metavar="N", help="How many rows of a person count, by default.")
 @_columns("integer", "COLUMN=LOW..HIGH", "Whole numbers. Without bounds they cannot be added up.")
 @_columns("real", "COLUMN=LOW..HIGH", "Numbers, clipped to the bounds.")
+@click.option("--number", multiple=True, hidden=True)
 @_columns("category", "COLUMN=A,B,C", "One of these values.")
 @_columns("date", "COLUMN[=FIRST..LAST]", "Days.")
 @_columns("boolean", "COLUMN", "True or false.")
@@ -73,7 +74,17 @@ def add(
     settings = read_settings(door.folder)
     population = settings.declared(door.population)
     if any(known.name == table for known in population.population.tables):
-        raise ParameterError("table", table, reason="is declared already", remedy=f"edit {FILE}, then lapwing update")
+        section = population.section
+        line = section.document.line((*section.path, "tables", table, "columns"))
+        raise ParameterError(
+            "table",
+            table,
+            reason="is declared already",
+            remedy=f"its columns are at line {line} of {FILE}: edit them, then lapwing update",
+        )
+    for text in columns.pop("number"):
+        remedy = f"write --integer {text} for whole numbers, or --real {text}"
+        raise click.UsageError(f"There is no option --number: {remedy}.", click.get_current_context())
     require_no_password("postgres", postgres or "")
     stored = _stored(table, source, postgres, inner, schema)
     key = person_key or population.population.unit.person_key
@@ -92,8 +103,8 @@ def add(
         columns=found.columns,
         left_out=remarks(found),
     )
-    _write(door.folder / FILE, text)
-    _tell(door, table, population.population.name, found)
+    others = _write(door.folder / FILE, text, population.population.name, table)
+    _tell(door, table, population.population.name, found, others)
 
 
 def _key_type(stored: str | None, population: Population) -> str | None:
@@ -103,25 +114,46 @@ def _key_type(stored: str | None, population: Population) -> str | None:
     return "text" if stored == "text" else None
 
 
-def _write(place: Path, text: str) -> None:
-    """Append to lapwing.toml and bring the ledger along; put the file back if that is refused."""
+def _write(place: Path, text: str, population: str, table: str) -> list[LapwingError]:
+    """Try the table, append it to lapwing.toml and bring the ledger along; a refusal leaves all as it was.
+
+    Return what is wrong with other tables.
+    """
     before = place.read_text(encoding="utf-8")
-    place.write_text(before.rstrip("\n") + "\n" + text, encoding="utf-8")
-    try:
-        with open_workspace(place.parent) as workspace:
-            workspace.update()
-    except LapwingError:
-        place.write_text(before, encoding="utf-8")
-        raise
-
-
-def _tell(door: Door, table: str, population: str, found: Declared) -> None:
-    readable = True
-    with door.workspace() as workspace, waiting("opening the data"):
+    after = before.rstrip("\n") + "\n" + text
+    with _opened(place.parent, after, table) as workspace:
+        with waiting("opening the data"):
+            found = workspace.unreadable(population)
+        for name in (table, population):
+            if name in found:
+                raise found[name]
+        place.write_text(after, encoding="utf-8")
         try:
-            workspace.check(population)
-        except EngineError:
-            readable = False
+            workspace.update()
+        except LapwingError:
+            place.write_text(before, encoding="utf-8")
+            raise
+        return list(found.values()) or _unannounced(workspace, population)
+
+
+def _opened(folder: Path, text: str, table: str) -> Workspace:
+    """Open the workspace as it would be; what is refused is no line of a file that nobody has written."""
+    try:
+        return open_workspace(folder, text)
+    except SettingsError as refused:
+        raise SettingsError(f"table {table}", 0, reason=refused.reason, remedy=refused.remedy) from None
+
+
+def _unannounced(workspace: Workspace, population: str) -> list[LapwingError]:
+    """Take down what the new table holds, and return what changed of the others."""
+    try:
+        workspace.check(population)
+    except LapwingError as failure:
+        return [failure]
+    return []
+
+
+def _tell(door: Door, table: str, population: str, found: Declared, others: list[LapwingError]) -> None:
     rest = ", ".join(f"{name} ({kind or 'unknown type'})" for name, kind in found.left_out.items())
     door.tell(
         {
@@ -129,14 +161,15 @@ def _tell(door: Door, table: str, population: str, found: Declared) -> None:
             "population": population,
             "columns": found.columns_record(),
             "left_out": dict(found.left_out),
-            "readable": readable,
+            "readable": True,
+            "others": [str(failure) for failure in others],
         },
         facts(
             ("added", f"{table}, to population {population}"),
             ("columns", ", ".join(found.columns) or "none: people can be counted, and nothing else"),
             ("left out", f"{rest}: comments in {FILE}; fill them in, then lapwing update" if rest else None),
-            ("next", f"lapwing preview count {table} --epsilon 0.1" if readable else None),
-            ("but", None if readable else "the data cannot be read as declared; why is in failures.log"),
+            ("next", None if others else f"lapwing preview count {table} --epsilon 0.1"),
+            *(("but", f"no question is answered: {failure}") for failure in others),
         ),
     )
 
@@ -145,9 +178,8 @@ def _stored(
     table: str, source: Path | None, postgres: str | None, inner: str | None, schema: str
 ) -> dict[str, str | None]:
     if (source is None) == (postgres is None):
-        raise ParameterError(
-            "source", source, reason="is not one place", remedy="write --source FILE, or --postgres ADDRESS"
-        )
+        said = "no place is" if source is None else "two places are"
+        raise BadQuestionError(f"{said} named for table {table}; write --source FILE, or --postgres ADDRESS")
     if source is None:
         return columns_in_postgres(table, postgres or "", schema=schema, name=inner or table)
     if source.suffix in {".csv", ".parquet"}:

@@ -15,6 +15,7 @@ from lapwing.app.cli.showing import facts, several, table
 from lapwing.app.cli.telling import amounts, budget_record, budget_words, left_record
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.population import Analyst
+from lapwing.session import Session
 
 
 @click.command()
@@ -33,12 +34,24 @@ def budget(door: Door, plot: Path | None) -> None:
 
     It costs nothing. --plot draws what was left after every act.
     """
-    if plot is not None:
+    if plot is None:
+        with door.sessions() as sessions:
+            shown = [_shown(session) for session in sessions]
+    else:
         checked_path(plot)
-    with door.session() as session:
-        name, left = session.population.name, session.standing()
-        decided, history = session.ledger.population(name), session.ledger.history(name)
-        own = {analyst: session.ledger.allowance(name, analyst) for analyst in sorted(decided.analysts)}
+        with door.session() as session:
+            shown = [_shown(session)]
+            draw_account(plot, session.ledger.history(session.population.name))
+    picture = None if plot is None else facts(("picture", str(plot)))
+    blocks = [block for _, *of_one in shown for block in of_one]
+    door.tell_each([record for record, *_ in shown], *blocks, picture or "")
+
+
+def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
+    """Return the account of a population as JSON values, as a table, and what to say about it."""
+    name, left = session.population.name, session.standing()
+    decided, history = session.ledger.population(name), session.ledger.history(name)
+    own = {analyst: session.ledger.allowance(name, analyst) for analyst in sorted(decided.analysts)}
     allowances = {analyst: account for analyst, account in own.items() if account is not None}
     asking = decided.analysts.get(session.analyst, Analyst())
     kinds = [entry["kind"] for entry in history]
@@ -50,22 +63,16 @@ def budget(door: Door, plot: Path | None) -> None:
         "streams": kinds.count("opening"),
         "suspended": decided.suspended or asking.suspended,
     }
-    if plot is not None:
-        draw_account(plot, history)
     whose = {name: left.account, **{f"  {analyst}": account for analyst, account in allowances.items()}}
     header = ["whose", "budget", "spent", "held", "left"]
     rows = [[one, budget_words(account.budget), *map(_spoken, amounts(account))] for one, account in whose.items()]
     fits = None if left.left is not None else str(left.remaining)
-    door.tell(
-        record,
-        table(header, rows, left=2),
-        facts(
-            ("answered", f"{several(record['answers'], 'question')} and {several(record['streams'], 'stream')}"),
-            ("stopped", "spending is suspended; see lapwing suspend --help" if record["suspended"] else None),
-            ("now", fits),
-            ("picture", None if plot is None else str(plot)),
-        ),
+    about = facts(
+        ("answered", f"{several(record['answers'], 'question')} and {several(record['streams'], 'stream')}"),
+        ("stopped", "spending is suspended; see lapwing suspend --help" if record["suspended"] else None),
+        ("now", fits),
     )
+    return record, table(header, rows, left=2), about
 
 
 def _record(account: Account) -> dict[str, Any]:

@@ -125,7 +125,8 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None) -> None
         with door.workspace() as opened, _progress("checking") as progress:
             found = verify_ledger(opened.ledger, shown, progress)
         head, entries = found.head, found.entries
-    more = f", and all {len(shown)} receipts agree" if shown else ""
+    agree = "the receipt agrees" if len(shown) == 1 else f"all {len(shown)} receipts agree"
+    more = f", and {agree}" if shown else ""
     door.tell(
         {"sound": True, "entries": entries, "receipts": len(shown), "head": str(head)},
         f"Sound: {entries:,} entries{more}.",

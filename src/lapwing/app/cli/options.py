@@ -36,6 +36,13 @@ class Door:
             yield session
 
     @contextmanager
+    def sessions(self) -> "Iterator[list[Session]]":
+        """Open the door to the population that is named, or to all of them."""
+        with self.workspace() as opened:
+            names = [self.population] if self.population is not None else list(opened.settings.populations)
+            yield [opened.session(name, analyst=self.analyst) for name in names]
+
+    @contextmanager
     def workspace(self) -> "Iterator[Workspace]":
         """Open the workspace for its custodian."""
         from lapwing.app.front import workspace
@@ -46,6 +53,10 @@ class Door:
     def tell(self, record: dict[str, Any], *blocks: str) -> None:
         """Print one JSON object, or the blocks for a person to read."""
         tell(record, *blocks, as_json=self.as_json)
+
+    def tell_each(self, records: list[dict[str, Any]], *blocks: str) -> None:
+        """Tell about populations: of one as itself, of several in a list."""
+        self.tell(records[0] if len(records) == 1 else {"populations": records}, *blocks)
 
 
 def _completed(complete: str, *kinds: str) -> Any:

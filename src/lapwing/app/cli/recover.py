@@ -5,14 +5,17 @@ import click
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, several, waiting
 from lapwing.app.workspace import renew_key
+from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.stream_records import Status
 
 
 @click.command()
 @click.option(
     "--new-key", is_flag=True, help="Make a new stream.key first: open streams are then closed, at full price."
 )
+@click.option("--yes", is_flag=True, help="Do not ask whether the open streams may be closed.")
 @for_the_custodian
-def recover(door: Door, *, new_key: bool) -> None:
+def recover(door: Door, *, new_key: bool, yes: bool) -> None:
     """Settle what a crash left behind, while nobody is asking.
 
     A process that died between the charge and the answer leaves a question without one. It is lost and stays charged:
@@ -24,8 +27,19 @@ def recover(door: Door, *, new_key: bool) -> None:
 
     It costs nothing beyond what was charged already.
     """
-    with door.workspace() as workspace, waiting("settling"):
+    with door.workspace() as workspace:
         if new_key:
+            still_open = _open_streams(workspace.ledger)
+            if still_open and not yes:
+                what = f"{several(len(still_open), 'open stream')} ({', '.join(still_open)})"
+                click.confirm(f"A new key closes {what} at full price. Make it?", abort=True, err=True)
             renew_key(door.folder)
-        settled = workspace.recover()
-    door.tell({"settled": settled, "new_key": new_key}, facts(("settled", several(settled, "question"))))
+        with waiting("settling"):
+            settled = workspace.recover()
+    end = "made; streams that the old one sealed are closed at full price when they are next used" if new_key else None
+    door.tell({"settled": settled, "new_key": new_key}, facts(("settled", several(settled, "question")), ("key", end)))
+
+
+def _open_streams(ledger: Ledger) -> list[str]:
+    streams = (one for name in ledger.populations() for one in ledger.streams.streams(name))
+    return [one.name for one in streams if one.status is Status.OPEN]

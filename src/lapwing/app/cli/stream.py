@@ -156,9 +156,15 @@ def close_stream(door: Door, name: str) -> None:
     It costs nothing.
     """
     with door.session() as session:
+        ended = next((one for one in _mine(session) if one.name == name and one.status is not Status.OPEN), None)
+        if ended is not None:
+            raise ParameterError(
+                "stream",
+                name,
+                reason=f"has ended already ({ended.status.value})",
+                remedy=f"there is nothing left to close; see lapwing stream show {name}",
+            )
         resumed = session.resume(name)
-        if resumed.record.status is not Status.OPEN:
-            raise ParameterError("stream", name, reason="has ended already", remedy="see lapwing stream list")
         resumed.close()
         spent, left = resumed.spent, session.standing()
         back = resumed.terms.epsilon - spent if isinstance(left.account.budget, PureDP) else None

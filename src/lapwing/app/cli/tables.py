@@ -1,5 +1,6 @@
 """`lapwing tables`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -8,8 +9,10 @@ from lapwing.answers.answer import brief, exactly
 from lapwing.app.cli.options import Door, at_the_door, complete_tables
 from lapwing.app.cli.showing import facts
 from lapwing.app.cli.showing import table as drawn
-from lapwing.queries.catalogue import Rows, Table
+from lapwing.queries.catalogue import Population, Rows, Table
 from lapwing.queries.column import Category, Column, Date, Integer, Real
+
+_EMPTY = "There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"
 
 
 @click.command()
@@ -27,22 +30,28 @@ def tables(door: Door, name: str | None) -> None:
 
     It costs nothing.
     """
-    with door.session() as session:
-        population = session.population
+    with door.sessions() as sessions:
+        every = [(one.population, one.ledger.population(one.population.name).tables) for one in sessions]
+    if name is not None:
+        every = [one for one in every if name in one[1]] or [every[0]]
+    records, blocks = [], []
+    for population, versions in every:
         shown = population.tables if name is None else (population.table(name),)
-        versions = session.ledger.population(population.name).tables
+        records.append(_population_record(population, shown, versions))
+        blocks += [facts(("population", population.name))] if len(every) > 1 else []
+        blocks += [_block(table, versions[table.name]) for table in shown] or [_EMPTY]
+    door.tell_each(records, *blocks)
+
+
+def _population_record(population: Population, shown: tuple[Table, ...], versions: Mapping[str, int]) -> dict[str, Any]:
     unit = population.unit
-    blocks = [_block(table, versions[table.name]) for table in shown]
-    door.tell(
-        {
-            "population": population.name,
-            "person_key": unit.person_key,
-            "adjacency": unit.adjacency.value,
-            "protects_groups_of": unit.protects_groups_of,
-            "tables": [_record(table, versions[table.name]) for table in shown],
-        },
-        *(blocks or ["There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"]),
-    )
+    return {
+        "population": population.name,
+        "person_key": unit.person_key,
+        "adjacency": unit.adjacency.value,
+        "protects_groups_of": unit.protects_groups_of,
+        "tables": [_record(table, versions[table.name]) for table in shown],
+    }
 
 
 def _block(table: Table, version: int) -> str:

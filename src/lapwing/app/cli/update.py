@@ -1,16 +1,20 @@
 """`lapwing update`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from lapwing.app.cli.options import folder_option, json_option
-from lapwing.app.cli.showing import facts, tell
+from lapwing.app.cli.showing import facts, tell, waiting
 from lapwing.app.cli.telling import budget_words
 from lapwing.app.settings import read_settings
 from lapwing.app.workspace import KEY_FILE, Workspace, create_workspace, open_workspace
 from lapwing.ledger.ledger import Ledger
+from lapwing.vocabulary.errors import LapwingError
+
+_REMOVAL = "delete its section in lapwing.toml, then lapwing update; the account goes on as it stands"
 
 
 @click.command()
@@ -21,7 +25,8 @@ def update(folder: Path, *, as_json: bool) -> None:
 
     Nothing changes by itself: until you say so, a lapwing.toml that differs from the ledger answers no questions. New
     populations and tables are added, budgets rise, allowances change. What was spent stays spent, and who is protected
-    never changes. The first time it makes the ledger and the key.
+    never changes. The first time it makes the ledger and the key. Every table is opened: a new one that cannot be read
+    is refused. A table whose section you delete can no longer be asked about, and what it cost stays spent.
 
     \b
     lapwing update
@@ -32,7 +37,10 @@ def update(folder: Path, *, as_json: bool) -> None:
     fresh = not (folder / KEY_FILE).exists() and not Path(settings.ledger).exists()
     before: dict[tuple[str, ...], str] = {}
     with _opened(folder, fresh=fresh) as workspace:
+        with waiting("opening the data"):
+            unreadable = {name: workspace.unreadable(name) for name in settings.populations}
         if not fresh:
+            _require_readable(workspace.ledger, unreadable)
             before = _standing(workspace.ledger)
             workspace.update()
         after = _standing(workspace.ledger)
@@ -42,15 +50,27 @@ def update(folder: Path, *, as_json: bool) -> None:
         if before.get(what) != after.get(what)
     ]
     lines = [(str(one["what"]), _spoken(one)) for one in changes]
+    failures = [str(failure) for found in unreadable.values() for failure in found.values()]
+    but = [("but", f"no question is answered: {failure}. To do without it: {_REMOVAL}") for failure in failures]
     tell(
-        {"created": fresh, "changes": changes},
+        {"created": fresh, "changes": changes, "unreadable": failures},
         facts(*lines) if lines else "Nothing to do: the ledger is as lapwing.toml says.",
+        facts(*but) if but else "",
         as_json=as_json,
     )
 
 
 def _opened(folder: Path, *, fresh: bool) -> Workspace:
     return create_workspace(folder) if fresh else open_workspace(folder)
+
+
+def _require_readable(ledger: Ledger, unreadable: Mapping[str, Mapping[str, LapwingError]]) -> None:
+    """Refuse a new table that cannot be read: it would stop the questions about all others."""
+    for population, found in unreadable.items():
+        known = ledger.population(population).tables if population in ledger.populations() else {}
+        for table, failure in found.items():
+            if table not in known:
+                raise failure
 
 
 def _standing(ledger: Ledger) -> dict[tuple[str, ...], str]:
