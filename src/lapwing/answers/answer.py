@@ -16,6 +16,7 @@ from lapwing.accounting.rounding import float_above
 from lapwing.answers.changes import Change
 from lapwing.answers.labels import Shown, in_order, key_names, shown
 from lapwing.answers.releases import Cell, Number, Numbers, Release
+from lapwing.answers.wishes import sure
 from lapwing.ledger.chain import Receipt
 from lapwing.queries.aggregate import Label
 from lapwing.queries.explain import explain
@@ -23,7 +24,7 @@ from lapwing.queries.plan import Quantiles, Top
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.event_record import to_record
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.exact import Exact
 
 CONFIDENCE = Fraction(95, 100)
 _LARGE = 1000
@@ -91,7 +92,7 @@ class Asked:
 
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
         """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
-        return {name: one.margin(confidence) for name, one in self.releases.items()}
+        return {name: one.margin(sure(confidence)) for name, one in self.releases.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +168,7 @@ class Answer:
         plan = next(self.asked.several()).plan
         table: dict[tuple[Label, ...], dict[str, Cell]] = {}
         for name, release in self.asked.releases.items():
-            for cell in release.cells(self.numbers[name], confidence):
+            for cell in release.cells(self.numbers[name], sure(confidence)):
                 table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
         return tuple(Row(key=shown(plan, key), cells=table[key]) for key in in_order(plan, list(table)))
 
@@ -187,7 +188,7 @@ class Answer:
         self, confidence: Exact = CONFIDENCE, *, column: str | None = None
     ) -> tuple[Number | None, Number | None]:
         """Return the bounds of the one value of a column; None where they are not known."""
-        rows = self.bounded(probability("confidence", confidence))
+        rows = self.bounded(confidence)
         if len(rows) != 1:
             raise BadQuestionError(f"this answer has {len(rows)} rows; read the bounds of each: bounded({confidence})")
         cell = rows[0].cells[self.columns[0] if column is None else column]
@@ -247,7 +248,7 @@ class Answer:
                 {"key": list(row.key), "values": {name: _cell_record(cell) for name, cell in row.cells.items()}}
                 for row in self.bounded(confidence)
             ],
-            "confidence": exactly(probability("confidence", confidence)),
+            "confidence": exactly(sure(confidence)),
             "margin": {name: exactly(self.margin(confidence, column=name)) for name in self.asked.releases},
             "price": {
                 "epsilon": exactly(self.price.epsilon),

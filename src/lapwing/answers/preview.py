@@ -11,7 +11,8 @@ from lapwing.accounting.filters.remaining import Remaining
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.answers.answer import Asked, Price, brief
 from lapwing.answers.releases import Number
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.answers.wishes import sure
+from lapwing.vocabulary.exact import Exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +84,8 @@ class Preview:
         return Preview(
             asked=asked,
             price=Price.of(asked.event),
-            confidence=probability("confidence", confidence),
-            margin=asked.margin(confidence),
+            confidence=sure(confidence),
+            margin=asked.margin(sure(confidence)),
             before=standing,
             after=standing.after(OneShot(event=asked.event)),
         )

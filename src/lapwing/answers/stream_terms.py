@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, Required, TypedDict
 
 from lapwing.accounting.filters.charge import Reservation
-from lapwing.answers.wishes import LARGEST_EPSILON, in_reason
+from lapwing.answers.wishes import LARGEST_EPSILON, in_reason, sure
 from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.sparse_vector.movement import Movement
@@ -17,7 +17,7 @@ from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.queries.catalogue import Population, Rows
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_written, positive, whole
 
 _MOST_YESES: Final = 10_000
 _MOST_QUESTIONS: Final = 10**6
@@ -81,6 +81,7 @@ class StreamTerms:
             is not said, are all answered right with this probability, if all counts are `within` or more away
         """
         way = one_way("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
+        confidence = sure(confidence)
         terms = StreamTerms(
             table=population.table(table or _only_table(population)).name,
             at_least=whole("at_least", at_least, most=_MOST_PEOPLE),
@@ -91,7 +92,7 @@ class StreamTerms:
         )
         many = None if questions is None else whole("questions", questions, most=_MOST_QUESTIONS)
         if way == ("within",):
-            return terms.for_margin(positive("within", within), many or 1, confidence)
+            return terms.for_margin(positive("within", as_written(within)), many or 1, confidence)
         return terms if many is None else terms.placed_for(many, confidence)
 
     @property

@@ -6,7 +6,7 @@ from typing import TypeAlias, TypedDict
 
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, positive, probability
+from lapwing.vocabulary.exact import Exact, as_written, positive, probability
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(20)
@@ -76,6 +76,8 @@ def wish(
     --------
     >>> wish(epsilon="0.1")
     AtEpsilon(epsilon=Fraction(1, 10), delta=None)
+    >>> wish(epsilon=0.1) == wish(epsilon="0.1")  # a float is read as it is written
+    True
     >>> wish(within=20)
     Within(margin=Fraction(20, 1), confidence=Fraction(19, 20))
     >>> wish(epsilon="0.1", within=20)
@@ -88,15 +90,20 @@ def wish(
         case ("rho",):
             return AtRho(rho=in_reason("rho", rho))
         case ("within",):
-            return Within(margin=positive("within", within), confidence=probability("confidence", confidence))
+            return Within(margin=positive("within", as_written(within)), confidence=sure(confidence))
         case _:
-            chance = None if delta is None else probability("delta", delta)
+            chance = None if delta is None else probability("delta", as_written(delta))
             return AtEpsilon(epsilon=in_reason("epsilon", epsilon), delta=chance)
+
+
+def sure(confidence: Exact) -> Fraction:
+    """Return a confidence as it was written."""
+    return probability("confidence", as_written(confidence))
 
 
 def in_reason(name: str, given: object) -> Fraction:
     """Return a price that somebody can have meant."""
-    number = positive(name, given)
+    number = positive(name, as_written(given))
     if not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:
         raise ParameterError(
             name,

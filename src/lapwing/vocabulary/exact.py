@@ -1,7 +1,8 @@
 """Parameters are exact: what a person writes is turned into one rational number, once, here.
 
 `"0.1"` is one tenth. The float `0.1` is taken for exactly what it is, 3602879701896397/36028797018963968, because
-rounding it would be a guess about what was meant. Every number that is refused is refused with a reason.
+rounding it would be a guess about what was meant; only the doors, where people write prices, make it (`as_written`).
+Every number that is refused is refused with a reason.
 """
 
 import math
@@ -61,6 +62,18 @@ def exact(name: str, given: object) -> Fraction:
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > _FEW_BITS:
         _check_size(name, given, number)
     return number
+
+
+def as_written(given: object) -> object:
+    """Return a float as the shortest decimal that means it, and anything else as it is.
+
+    For what people write at a door. A price is a name: the same question at the same price is answered as before, and
+    whoever writes 0.1 without quotes means what they mean with them. From then on all is exact.
+
+    >>> exact("epsilon", as_written(0.1)), as_written("1/3"), as_written(float("nan"))
+    (Fraction(1, 10), '1/3', nan)
+    """
+    return float.__repr__(given) if isinstance(given, float) and math.isfinite(given) else given
 
 
 def _check_size(name: str, given: object, number: Fraction) -> None:

@@ -62,4 +62,8 @@ def failure_record(failure: Failure) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
-    return str(value) if isinstance(value, Fraction) or not isinstance(value, float) else f"{value:.17g}"
+    if isinstance(value, Fraction):
+        from lapwing.answers.answer import exactly
+
+        return exactly(value)
+    return str(value) if not isinstance(value, float) else f"{value:.17g}"
