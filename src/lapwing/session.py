@@ -12,7 +12,7 @@ from typing import Final, Protocol, Self, TypeAlias, Unpack
 from lapwing import streams
 from lapwing.accounting.filters.charge import OneShot
 from lapwing.answers.answer import CONFIDENCE, Answer, Asked
-from lapwing.answers.choosing import release_of
+from lapwing.answers.choosing import accuracy_at, release_of
 from lapwing.answers.preview import Preview, Standing
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
@@ -28,7 +28,7 @@ from lapwing.queries.planning import plan
 from lapwing.queries.questions import Question
 from lapwing.queries.sql import read_sql
 from lapwing.streams import QuestionStream, fresh_name, name_of_key
-from lapwing.vocabulary.errors import BadQuestionError, EngineError
+from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
 
 Put: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
@@ -207,7 +207,11 @@ class Session:
             tables=asked.tables,
             charge=OneShot(event=asked.event, cells=self.population.touched),
         )
-        charged = self.ledger.questions.charge(request)
+        try:
+            charged = self.ledger.questions.charge(request)
+        except BudgetExceededError as refused:
+            budget = self.ledger.account(self.population.name).budget
+            raise refused.about(accuracy=accuracy_at(asked.releases, refused.fits, budget)) from None
         reach("ask.charged")
         if isinstance(charged, Charged):
             told, free = self._released(asked, charged), False

@@ -5,10 +5,11 @@ from fractions import Fraction
 
 from lapwing.accounting.filters.charge import Closing
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.answers.answer import CONFIDENCE, brief
+from lapwing.answers.answer import CONFIDENCE
 from lapwing.answers.preview import Standing
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.wishes import sure
+from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.exact import Exact
 
 _PREVIEWED = "a stream that is being previewed"

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, Required, TypedDict
 
 from lapwing.accounting.filters.charge import Reservation
-from lapwing.answers.wishes import LARGEST_EPSILON, in_reason, sure
+from lapwing.answers.wishes import LARGEST_EPSILON, in_reason, require_price, sure
 from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.sparse_vector.movement import Movement
@@ -80,6 +80,7 @@ class StreamTerms:
         within, confidence, questions : for the smallest epsilon (of three digits) at which so many questions, one if it
             is not said, are all answered right with this probability, if all counts are `within` or more away
         """
+        require_price({"epsilon": epsilon, "within": within})
         way = one_way("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
         confidence = sure(confidence)
         terms = StreamTerms(

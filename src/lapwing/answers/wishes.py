@@ -1,11 +1,12 @@
 """What an analyst is willing to pay, or wants to know how accurately: one wish, said in one way."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypedDict
 
 from lapwing.mechanisms.mechanism import one_way
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_written, positive, probability
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
@@ -86,6 +87,7 @@ def wish(
     lapwing.vocabulary.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...
     """
     given = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
+    require_price(given)
     match one_way("price", given, ("epsilon",), ("epsilon", "delta"), ("rho",), ("within",)):
         case ("rho",):
             return AtRho(rho=in_reason("rho", rho))
@@ -94,6 +96,14 @@ def wish(
         case _:
             chance = None if delta is None else probability("delta", as_written(delta))
             return AtEpsilon(epsilon=in_reason("epsilon", epsilon), delta=chance)
+
+
+def require_price(given: Mapping[str, object]) -> None:
+    """Refuse a question for which nothing is offered."""
+    if all(value is None for value in given.values()):
+        raise BadQuestionError(
+            'say what to pay, epsilon="0.1", or how exact it must be, within=20; a preview of either is free'
+        )
 
 
 def sure(confidence: Exact) -> Fraction:

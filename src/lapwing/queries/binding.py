@@ -231,7 +231,7 @@ def _constant(column: Column, value: Value) -> Literal:
     if not isinstance(value, Literal):
         raise BadQuestionError(f"{column.name!r} can be compared with constants only; write numbers or text")
     if value.value is None:
-        raise BadQuestionError(f"nothing equals NULL; write {column.name} is null")
+        raise BadQuestionError(f"nothing equals NULL; write {column.written} is null")
     return value
 
 
@@ -250,7 +250,7 @@ def _text(column: Column, literal: Literal) -> str:
 
 def _truth(column: Column, literal: Literal) -> Span:
     if not isinstance(literal.value, bool):
-        raise BadQuestionError(f"{column.name!r} is true or false; write {column.name} or not {column.name}")
+        raise BadQuestionError(f"{column.name!r} is true or false; write {column.written} or not {column.written}")
     return (int(literal.value), int(literal.value))
 
 

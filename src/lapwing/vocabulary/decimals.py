@@ -5,6 +5,7 @@ from fractions import Fraction
 
 _DIGITS = 4
 _SHORTEST_EXPONENT = -4
+_LARGE = 1000
 
 
 def decimal_below(number: Fraction) -> str:
@@ -23,6 +24,17 @@ def decimal_above(number: Fraction) -> str:
     ('0.01516', '15', '1.235e-7')
     """
     return _written(number, ROUND_CEILING)
+
+
+def brief(number: Fraction | float) -> str:
+    """Return a number for people to read.
+
+    >>> brief(1234567), brief(Fraction(1, 10)), brief(Fraction(1, 3)), brief(Fraction(4)), brief(Fraction(12345, 2))
+    ('1,234,567', '0.1', '0.3333', '4', '6,172.5')
+    """
+    if isinstance(number, int) or (isinstance(number, Fraction) and number.denominator == 1):
+        return f"{int(number):,}"
+    return f"{float(number):,.1f}" if abs(float(number)) >= _LARGE else f"{float(number):.4g}"
 
 
 def _written(number: Fraction, rounding: str) -> str:

@@ -105,7 +105,8 @@ def positive(name: str, given: object) -> Fraction:
     number = exact(name, given)
     if number <= 0:
         reason = "is negative" if number else "is zero"
-        raise ParameterError(name, given, reason=reason, remedy='write a number above zero, such as "0.1"')
+        example = "20" if name == "within" else "0.1"
+        raise ParameterError(name, given, reason=reason, remedy=f'write a number above zero, such as "{example}"')
     return number
 
 
@@ -119,11 +120,13 @@ def probability(name: str, given: object) -> Fraction:
     >>> probability("confidence", 95)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: confidence = 95 is not strictly between 0 and 1; write for example "0.95"
+    lapwing.vocabulary.errors.ParameterError: confidence = 95 is not strictly between 0 and 1; write "0.95" for 95 %
     """
     number = exact(name, given)
     if not 0 < number < 1:
-        remedy = 'write for example "0.95"' if name == "confidence" else 'write for example "1e-6"'
+        example = {"confidence": "0.95", "at": "0.5", "prior": "0.5"}.get(name, "1e-6")
+        meant = number / 100 if name in {"confidence", "at", "prior"} and 1 < number < 100 else None  # noqa: PLR2004 - %
+        remedy = f'write for example "{example}"' if meant is None else f'write "{float(meant):.6g}" for {given} %'
         raise ParameterError(name, given, reason="is not strictly between 0 and 1", remedy=remedy)
     return number
 

@@ -19,7 +19,7 @@ from lapwing.queries import asking
 from lapwing.queries.asking import Grouping
 from lapwing.queries.questions import Question, TopCategories
 from lapwing.queries.sql import read_sql
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import probability, whole
 
 Asked: TypeAlias = Mapping[str, Question]
@@ -89,7 +89,8 @@ def question_of(words: Sequence[str], **options: Any) -> Asked:
     _only(given, statistic.options, name, f"it takes {_spelt(statistic.options)}")
     if len(words) != 2 + statistic.columns:
         shape = " ".join([name, "TABLE", *["COLUMN"] * statistic.columns])
-        raise ParameterError("question", " ".join(words), reason="has another shape", remedy=f"write: {shape}")
+        quotes = ', and put the condition in quotes: --where "age > 3"' if {"where", "steps"} & set(given) else ""
+        raise ParameterError("question", " ".join(words), reason="has another shape", remedy=f"write: {shape}{quotes}")
     for number in given.keys() & {"max_rows", "max_groups", "k"}:
         given[number] = whole(number, given[number])
     if "at" in given:
@@ -98,7 +99,7 @@ def question_of(words: Sequence[str], **options: Any) -> Asked:
         given["by"] = [_grouping(text) for text in given["by"]]
     for needed, example in _NEEDED.items():
         if needed in statistic.options and needed not in given:
-            raise ParameterError(_option(needed), None, reason=f"is what {name} needs", remedy=f"add {example}")
+            raise BadQuestionError(f"{name} needs {example}")
     return {statistic.tells: statistic.ask(*words[1:], **given)}
 
 

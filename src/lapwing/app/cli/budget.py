@@ -15,6 +15,7 @@ from lapwing.app.cli.showing import facts, several, table
 from lapwing.app.cli.telling import amounts, budget_record, budget_words, left_record
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.population import Analyst
+from lapwing.vocabulary.decimals import decimal_below
 
 
 @click.command()
@@ -54,8 +55,9 @@ def budget(door: Door, plot: Path | None) -> None:
         draw_account(plot, history)
     whose = {name: left.account, **{f"  {analyst}": account for analyst, account in allowances.items()}}
     header = ["whose", "budget", "spent", "held", "left"]
-    rows = [[one, budget_words(account.budget), *map(_spoken, amounts(account))] for one, account in whose.items()]
-    fits = None if left.left is not None else str(left.remaining)
+    rows = [[one, budget_words(account.budget), *_columns(account)] for one, account in whose.items()]
+    fits = None if left.left is not None else f"{left.remaining} fits; see docs/ledger.md"
+    share = left.for_open_groups
     door.tell(
         record,
         table(header, rows, left=2),
@@ -63,6 +65,7 @@ def budget(door: Door, plot: Path | None) -> None:
             ("answered", f"{several(record['answers'], 'question')} and {several(record['streams'], 'stream')}"),
             ("stopped", "spending is suspended; see lapwing suspend --help" if record["suspended"] else None),
             ("now", fits),
+            ("delta", None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"),
             ("picture", None if plot is None else str(plot)),
         ),
     )
@@ -72,6 +75,14 @@ def _record(account: Account) -> dict[str, Any]:
     spent, held, _ = amounts(account)
     left = left_record(Standing(account=account))
     return {"budget": budget_record(account.budget), "spent": exactly(spent), "held": exactly(held), "left": left}
+
+
+def _columns(account: Account) -> list[str]:
+    """Return what is spent, held and left; of an (epsilon, delta) budget, the largest epsilon of one question."""
+    spent, held, left = amounts(account)
+    if left is None:
+        return ["", "", f"epsilon {decimal_below(account.remaining().pure)} in one"]
+    return [_spoken(spent), _spoken(held), decimal_below(left)]
 
 
 def _spoken(amount: Fraction | None) -> str:

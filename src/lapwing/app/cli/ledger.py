@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from lapwing.answers.answer import brief
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, table
 from lapwing.ledger.chain import Receipt
 from lapwing.ledger.export import check_export, export_json, export_parquet
 from lapwing.ledger.verify import verify as verify_ledger
+from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.errors import ParameterError
 
 _FORMATS = {".json": export_json, ".jsonl": export_json, ".parquet": export_parquet}

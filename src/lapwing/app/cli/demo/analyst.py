@@ -5,7 +5,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Final
 
-from lapwing.answers.answer import Row, brief
+from lapwing.answers.answer import Row
 from lapwing.answers.releases import Cell
 from lapwing.app.cli.demo.cast import SURE, Cast, shortened
 from lapwing.app.cli.demo.stage import good
@@ -13,6 +13,7 @@ from lapwing.app.cli.pictures import draw_answer, draw_prices, draw_stream
 from lapwing.app.clinic.concepts import CONDITIONS, SITES
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.queries.asking import correlation, count, quantiles, top
+from lapwing.vocabulary.decimals import brief
 
 COHORT: Final = ("sex = 'M'", "age between 20 and 30", "cancer_survivor", "admitted_for_surgery")
 """The question of the lecture, step by step."""
