@@ -11,7 +11,7 @@ from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing import streams
 from lapwing.accounting.filters.charge import OneShot
-from lapwing.answers.answer import CONFIDENCE, Answer, Asked
+from lapwing.answers.answer import CONFIDENCE, Answer, Asked, Price
 from lapwing.answers.choosing import accuracy_at, release_of
 from lapwing.answers.preview import Preview, Standing
 from lapwing.answers.stream_preview import StreamPreview
@@ -211,7 +211,8 @@ class Session:
             charged = self.ledger.questions.charge(request)
         except BudgetExceededError as refused:
             budget = self.ledger.account(self.population.name).budget
-            raise refused.about(accuracy=accuracy_at(asked.releases, refused.fits, budget)) from None
+            accuracy = accuracy_at(asked.releases, refused.fits, budget)
+            raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
         reach("ask.charged")
         if isinstance(charged, Charged):
             told, free = self._released(asked, charged), False

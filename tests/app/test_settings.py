@@ -68,6 +68,8 @@ def test_all_that_can_be_declared_is_read(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("written", "budget"),
     [
+        ("{ epsilon = 0.1 }", PureDP(epsilon=Fraction(1, 10))),
+        ("{ epsilon = 0.3, delta = 1e-7 }", ApproximateDP(epsilon=Fraction(3, 10), delta=Fraction(1, 10**7))),
         ('{ rho = "1/2" }', ConcentratedDP(rho=Fraction(1, 2))),
         ('{ epsilon = "1", delta = "1e-6" }', ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6))),
     ],

@@ -140,7 +140,7 @@ def test_the_canonical_form_never_changes() -> None:
 
 
 REFUSED = [
-    (lambda: ask.total("visits", "note"), "holds no numbers to add up"),
+    (lambda: ask.total("visits", "note"), "holds no numbers; count people"),
     (lambda: ask.total("codes", "code", max_rows=1), "no declared bounds"),
     (lambda: ask.total("codes", "clip(code, 0, 10)"), "max_rows=3"),
     (lambda: ask.count("visits", by="kind"), "max_groups=2"),
@@ -242,10 +242,11 @@ EXPLAINED = """\
 Asked: the mean of cost, and with it the number of rows, in visits where day is at least 2020-01-01 and the person has \
 no row in codes where (code is 7), grouped by the 3 declared values of kind.
 Bounded: at most 3 rows of a person count in each of at most 2 groups; a public rule picks which.
-One person moves it by at most 6300 in all (L1), 3150 in one number, and 19845000 in the sum of squares (L2 squared): \
-at most 3 rows count for a person in each of at most 2 cells, and a row adds at most 1050 grid steps; one person is \
-added or removed.
-It is released with whole-number noise on every number: discrete Laplace or Gaussian."""
+Hidden: noise hides whatever one person within these bounds can add; tighter bounds mean a more exact answer.
+It is released with whole-number noise on every number: discrete Laplace or Gaussian.
+Exactly: one person moves what is released by at most 6300 in all (L1), 3150 in one number (Linf) and 19845000 in \
+squares (L2 squared), in whole steps; at most 3 rows count for a person in each of at most 2 cells, and a row adds at \
+most 1050 grid steps; one person is added or removed."""
 
 
 @pytest.mark.parametrize(
@@ -269,4 +270,4 @@ def test_an_explanation_names_what_is_measured(question, asked) -> None:
 @given(QUESTIONS)
 def test_every_plan_can_be_explained(question) -> None:
     for population in (CLINIC, REPLACED, HOUSEHOLDS):
-        assert len(explain(plan(question, population)).splitlines()) == 4
+        assert len(explain(plan(question, population)).splitlines()) == 5

@@ -206,8 +206,8 @@ def test_an_answer_is_shown_with_its_margin(answers) -> None:
 
 def test_a_choice_says_in_what_its_error_is_counted(answers) -> None:
     """A median is not "within 7": it is at most 7 rows away."""
-    assert "at most 6.9 rows away in the order with 95 % confidence" in str(answers(median("patients", "age")))
-    assert "people short of what was left out" in answers(top("visits", "kind", 1)).sentence
+    assert "its place in the order within 6.868 rows with 95 % confidence" in str(answers(median("patients", "age")))
+    assert "no category that is left out has over" in answers(top("visits", "kind", 1)).sentence
 
 
 def test_an_answer_becomes_rows_and_data_frames(answers) -> None:

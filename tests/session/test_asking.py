@@ -76,7 +76,7 @@ def test_what_would_be_refused_is_previewed_with_the_reason(ledger) -> None:
     ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 5)))
     preview = door(ledger, Tables()).preview(MEN, epsilon="0.5")
     assert not preview.affordable
-    assert "asked for epsilon 1/2, but 1/5 is left" in str(preview)
+    assert "epsilon 0.5 is asked and 0.2 is left: ask at epsilon 0.2 or less (within 15 with" in str(preview)
     assert preview.before.left == Fraction(1, 5)
 
 
@@ -202,7 +202,9 @@ def test_two_analysts_together_stay_under_the_cap(quick_path) -> None:
         for age in range(5):
             doors[age % 2].ask(count("patients", f"age = {age}"), epsilon="0.2")
         for one in doors:
-            with pytest.raises(BudgetExceededError, match="asked for epsilon 1/5, but 0 is left"):
+            with pytest.raises(
+                BudgetExceededError, match="epsilon 0.2 is asked and nothing is left: ask the custodian"
+            ):
                 one.ask(count("patients", "age = 99"), epsilon="0.2")
         assert spent(ledger) == 1
 

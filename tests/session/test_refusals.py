@@ -216,9 +216,9 @@ def test_more_than_is_left_is_refused_free_of_charge(quick_path) -> None:
 
 
 def refuse_two(clinic) -> None:
-    with pytest.raises(BudgetError, match="asked for epsilon 2, but 1 is left"):
+    with pytest.raises(BudgetError, match="epsilon 2 is asked and 1 is left"):
         clinic.ask(count("patients"), epsilon=2)
-    with pytest.raises(BudgetError, match="asked for epsilon 2, but 1 is left"):
+    with pytest.raises(BudgetError, match="epsilon 2 is asked and 1 is left"):
         clinic.stream(at_least=200, yeses=5, epsilon=2)
 
 

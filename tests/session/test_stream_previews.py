@@ -81,8 +81,8 @@ def test_what_would_be_refused_is_previewed_with_the_reason(ledger) -> None:
     preview = clinic.preview_stream(**{**TERMS, "epsilon": 11})
     assert not preview.affordable
     assert not preview.pays_per_yes
-    assert "refused now: asked for epsilon 11, but 10 is left" in str(preview)
-    with pytest.raises(BudgetExceededError, match="asked for epsilon 11, but 10 is left"):
+    assert "refused now: epsilon 11 is asked and 10 is left" in str(preview)
+    with pytest.raises(BudgetExceededError, match="epsilon 11 is asked and 10 is left"):
         door(ledger, FixedNumber(0)).stream(**{**TERMS, "epsilon": 11})
 
 

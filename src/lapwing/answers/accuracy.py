@@ -13,7 +13,7 @@ def accuracy(plan: Plan, margin: Number) -> str:
         case Quantiles():
             return f"its place in the order within {brief(margin)} rows"
         case Top():
-            return f"no category that is left out with over {brief(margin)} people more"
+            return f"no category that is left out has over {brief(margin)} people more"
         case _:
             return f"within {brief(margin)}"
 

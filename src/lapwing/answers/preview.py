@@ -131,7 +131,8 @@ class Preview:
         if not isinstance(self.after, Refusal):
             return None
         refused = self.after.error()
-        return refused.about(accuracy=accuracy_at(self.asked.releases, refused.fits, self.before.account.budget))
+        accurate = accuracy_at(self.asked.releases, refused.fits, self.before.account.budget)
+        return refused.about(accuracy=accurate, price=str(self.price))
 
     @property
     def times(self) -> int:

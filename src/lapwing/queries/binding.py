@@ -237,7 +237,12 @@ def _constant(column: Column, value: Value) -> Literal:
 
 def _number(column: Column, literal: Literal) -> Fraction:
     value = _constant(column, literal).value
-    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+    if isinstance(value, bool):
+        raise BadQuestionError(
+            f"{column.name!r} holds numbers and is neither true nor false; compare it, all of it in quotes: "
+            f'"{column.name} > 3"'
+        )
+    if not isinstance(value, int | Fraction):
         raise BadQuestionError(f"{column.name!r} holds numbers, and {value!r} is none; write a number")
     return Fraction(value)
 

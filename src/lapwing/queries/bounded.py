@@ -60,9 +60,9 @@ def _at_most(number: int, what: str) -> str:
 
 
 def _span(low: Fraction, high: Fraction) -> str:
-    return f"{_plain(low)}..{_plain(high)}"
+    return f"{plain(low)}..{plain(high)}"
 
 
-def _plain(number: Fraction) -> str:
+def plain(number: Fraction) -> str:
     """Return a number as it is declared: on a grid of powers of two every one is a decimal."""
     return str(number.numerator) if number.denominator == 1 else f"{float(number):.12g}"

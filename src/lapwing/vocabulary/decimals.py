@@ -1,6 +1,6 @@
 """Numbers for people: short decimals that are safe to type back in, because it is said which way they are rounded."""
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
 _DIGITS = 4
@@ -24,6 +24,15 @@ def decimal_above(number: Fraction) -> str:
     ('0.01516', '15', '1.235e-7')
     """
     return _written(number, ROUND_CEILING)
+
+
+def decimal_near(number: Fraction) -> str:
+    """Return the decimal of four digits that is nearest to `number`.
+
+    >>> decimal_near(Fraction(1, 66)), decimal_near(Fraction(5000001, 10**13))
+    ('0.01515', '5e-7')
+    """
+    return _written(number, ROUND_HALF_EVEN)
 
 
 def brief(number: Fraction | float) -> str:

@@ -143,8 +143,11 @@ def whole(name: str, given: object, *, least: int = 1, most: int | None = None) 
     ...
     lapwing.vocabulary.errors.ParameterError: yeses = '2.5' is not a whole number; write one, at least 1
     """
-    number = exact(name, given)
     bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+    try:
+        number = exact(name, given)
+    except ParameterError as refused:
+        raise ParameterError(name, given, reason=refused.reason, remedy=f"write a whole number, {bounds}") from None
     if number.denominator != 1:
         raise ParameterError(name, given, reason="is not a whole number", remedy=f"write one, {bounds}")
     if number < least or (most is not None and number > most):

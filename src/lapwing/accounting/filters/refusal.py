@@ -47,7 +47,7 @@ class Refusal:
         if currency == "delta":
             instead = (f"delta {decimal_below(left)}",) if left else ()
         elif currency == "mu squared":  # nobody pays in it: half of it is a rho
-            currency, asked, left = "rho", asked and asked / 2, left / 2
+            currency, asked, left = "rho", None, left / 2  # what it asks for is a bound, no price
         elif isinstance(self.filter_, TwoArms):
             left = fits.pure  # which the residue may admit when the sum does not
         return BudgetExceededError(

@@ -39,11 +39,14 @@ def as_typed(text: str) -> str:
 
 def message_of(failure: LapwingError) -> str:
     """Return what is wrong and what to do, as one would type it."""
-    if not isinstance(failure, ParameterError) or failure.name.lstrip("-") not in {*_OPTIONS, "max-rows", "max-groups"}:
+    if not isinstance(failure, ParameterError):
         return as_typed(str(failure))
-    given = "" if failure.given is None else f" {failure.given}"
-    name = _OPTIONS.get(failure.name, failure.name)
-    return f"{name}{_short(given)} {failure.reason}; {as_typed(failure.remedy)}"
+    names = failure.name.split(", ")
+    if not all(name in _OPTIONS or name.startswith("-") for name in names):
+        return as_typed(str(failure))
+    given = "" if failure.given is None or len(names) > 1 else f" {str(failure.given).strip() or repr(failure.given)}"
+    typed = ", ".join(_OPTIONS.get(name, name) for name in names)
+    return f"{typed}{_short(given)} {failure.reason}; {as_typed(failure.remedy)}"
 
 
 def _short(text: str) -> str:

@@ -153,4 +153,4 @@ def _ask_again(cast: Cast, price: Fraction) -> None:
     try:
         cast.mallory.ask(count("patient"), epsilon=price)
     except BudgetExceededError as refusal:
-        stage.result(f"Refused: asked for {refusal.currency} {refusal.asked}, but {refusal.left} is left.")
+        stage.result(f"Refused: {str(refusal).partition(':')[0]}.")
