@@ -203,7 +203,7 @@ def test_two_analysts_together_stay_under_the_cap(quick_path) -> None:
             doors[age % 2].ask(count("patients", f"age = {age}"), epsilon="0.2")
         for one in doors:
             with pytest.raises(
-                BudgetExceededError, match="epsilon 0.2 is asked and nothing is left: ask the custodian"
+                BudgetExceededError, match=r"epsilon 0\.2 is asked and nothing is left: ask the custodian"
             ):
                 one.ask(count("patients", "age = 99"), epsilon="0.2")
         assert spent(ledger) == 1

@@ -40,7 +40,7 @@ def test_a_float_delta_and_a_float_rho_are_what_is_written(quick_path) -> None:
 
 
 def test_a_preview_warns_of_what_an_approximate_budget_loses(quick_path) -> None:
-    """One release by rho leaves little for one by epsilon, and a group-by of open keys takes all of its share of delta."""
+    """One release by rho leaves little for one by epsilon, and a group-by of open keys takes all of its delta."""
     with new_ledger(quick_path, ApproximateDP(epsilon=Fraction(3), delta=Fraction(1, 10**6))) as ledger:
         clinic = door(ledger, FixedNumber(1000))
         preview = clinic.preview(MEN, rho="0.1")

@@ -263,7 +263,7 @@ class Answer:
         return json.dumps(self.record(confidence), ensure_ascii=False)
 
     def record(self, confidence: Exact = CONFIDENCE) -> dict[str, Any]:
-        """Return the answer as JSON values: whole numbers as such, other exact numbers as text, never rounded."""
+        """Return the answer as JSON values: exact numbers as they are or as text, and `rounded` ones beside them."""
         return {
             "asked": self.asked.words,
             "bounding": self.asked.bounding,
@@ -275,6 +275,7 @@ class Answer:
             ],
             "confidence": exactly(sure(confidence)),
             "margin": {name: exactly(self.margin(confidence, column=name)) for name in self.asked.releases},
+            "margin_rounded": {name: rounded(self.margin(confidence, column=name)) for name in self.asked.releases},
             "unit": dict(self.asked.units),
             "price": {
                 "epsilon": exactly(self.price.epsilon),
@@ -333,7 +334,20 @@ def tables_of(noun: object) -> set[str]:
 
 
 def _cell_record(cell: Cell) -> dict[str, Any]:
-    return {"value": exactly(cell.value), "low": exactly(cell.low), "high": exactly(cell.high)}
+    parts = {"value": cell.value, "low": cell.low, "high": cell.high}
+    return {
+        **{name: exactly(part) for name, part in parts.items()},
+        "rounded": {name: rounded(part) for name, part in parts.items()},
+    }
+
+
+def rounded(value: Any) -> int | float | None:
+    """Return a number as programs compare it, the nearest double of a fraction; None for what is no number.
+
+    >>> rounded(Fraction(1, 3)), rounded(7), rounded("ER"), rounded(None)
+    (0.3333333333333333, 7, None, None)
+    """
+    return value if isinstance(value, int | float) else float(value) if isinstance(value, Fraction) else None
 
 
 def exactly(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Refusals at the command line speak of what one types there: options, not keyword arguments, and no number like inf."""
+"""Refusals at the command line speak of what one types there: options, no keyword arguments, and no inf."""
 
 import re
 import shlex
@@ -35,7 +35,7 @@ MISTAKES = {
     "no text": "count patients --where 'sex = M' --epsilon 1",
     "no condition": "count patients --where age --epsilon 1",
     "a median of days": "ask median patients born --epsilon 1",
-    "counts and a limit": "ask 'select sex, count(*) from patients group by sex order by count(*) desc limit 1' --epsilon 1",
+    "counts and a limit": "ask 'select sex, count(*) from staff group by sex order by count(*) desc limit 1'",
     "a stream without a price": "stream open --at-least 20 --yeses 2",
     "a stream about no table": "stream open --at-least 20 --yeses 2 --epsilon 1",
     "a stream of no yeses": "stream open --at-least 20 --yeses 0 --epsilon 1 --table patients",
@@ -82,7 +82,7 @@ def test_a_refusal_is_spelt_as_it_is_typed(hospital, words) -> None:
 
 
 SAID = {
-    "too much": "epsilon 15 is asked and 10.1 is left: ask at epsilon 10.1 or less (within 0 with 95 % confidence), or ask",
+    "too much": "epsilon 15 is asked and 10.1 is left: ask at epsilon 10.1 or less (within 0 with 95 % confidence), or ",
     "two prices": "--epsilon, --within says the price more than once",
     "rows without a bound": "say how many count: --max-rows 3",
     "groups without a bound": "say in how many they count: --max-groups 2",

@@ -8,7 +8,7 @@ from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.rounding import float_above
 from lapwing.answers.accuracy import accuracy
-from lapwing.answers.answer import Answer, Asked, Price, Row, exactly
+from lapwing.answers.answer import Answer, Asked, Price, Row, exactly, rounded
 from lapwing.answers.preview import Preview, Standing
 from lapwing.app.cli.failures import failure_record
 from lapwing.app.cli.showing import facts, spoken, table
@@ -97,6 +97,7 @@ def preview_record(preview: Preview) -> dict[str, Any]:
         "price": price_record(preview.price),
         "confidence": exactly(preview.confidence),
         "margin": {name: exactly(margin) for name, margin in preview.margin.items()},
+        "margin_rounded": {name: rounded(margin) for name, margin in preview.margin.items()},
         "unit": dict(preview.asked.units),
         "affordable": preview.affordable,
         "times": preview.times,
@@ -144,6 +145,7 @@ def left_record(standing: Standing) -> dict[str, Any]:
     fits = standing.remaining
     return {
         "amount": exactly(standing.left),
+        "rounded": rounded(standing.left),
         "currency": "rho" if isinstance(standing.account.budget, ConcentratedDP) else "epsilon",
         "fits": {"pure_epsilon": float(fits.pure), "gaussian_mu_squared": float(fits.gaussian)},
         "delta_for_open_groups": exactly(standing.for_open_groups),
