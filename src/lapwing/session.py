@@ -120,7 +120,7 @@ class Session:
 
     def funnel(self, table: str, steps: Sequence[Where], *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
-        return self.ask(asking.funnel(table, steps), key=key, **offer)
+        return self.ask({"people": asking.funnel(table, steps)}, key=key, **offer)
 
     def rehearse(self, question: Put, **offer: Unpack[Offer]) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""

@@ -37,6 +37,7 @@ def test_the_fields_of_an_answer_are_those_that_are_documented(clinic) -> None:
             "rows",
             "confidence",
             "margin",
+            "margin_rounded",
             "unit",
             "price",
             "receipt",

@@ -82,7 +82,7 @@ def test_a_refusal_is_spelt_as_it_is_typed(hospital, words) -> None:
 
 
 SAID = {
-    "too much": "epsilon 15 is asked and 10.1 is left: ask at epsilon 10.1 or less (within 0 with 95 % confidence), or ",
+    "too much": "epsilon 15 is asked and 10.1 is left: ask at epsilon 10.1 or less (within 0 with 95 % confidence), ",
     "two prices": "--epsilon, --within says the price more than once",
     "rows without a bound": "say how many count: --max-rows 3",
     "groups without a bound": "say in how many they count: --max-groups 2",

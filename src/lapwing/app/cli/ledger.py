@@ -103,7 +103,7 @@ def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:
 )
 @for_the_custodian
 def verify(door: Door, receipts: tuple[str, ...], exported: Path | None) -> None:
-    """Check every hash, every rule and every sum, from the first entry on.
+    """Check every hash, every rule and every sum.
 
     The ledger's word is not taken for anything: what was charged is added up again, and must fit under the cap after
     every entry. With --receipt it must also contain what the receipt proves. An export can be checked by anyone, with

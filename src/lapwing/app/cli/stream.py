@@ -179,7 +179,7 @@ def close_stream(door: Door, name: str) -> None:
 @plot_option
 @at_the_door
 def show_stream(door: Door, name: str, plot: Path | None) -> None:
-    """Show how a stream stands: questions asked, yeses left, epsilon spent.
+    """Show how a stream stands, and what it has cost.
 
     \b
     lapwing stream show cohorts --plot yes.svg

@@ -116,10 +116,13 @@ def funnel(cast: Cast) -> None:
     answer = cast.ana.funnel("patient", COHORT, epsilon=epsilon)
     stage.table(
         ["step", "people", "95 % sure"],
-        [[str(row.key[0]), brief(_number(row.cells["answer"])), _margin(row.cells["answer"])] for row in answer.rows],
+        [[str(row.key[0]), brief(_number(row.cells["people"])), _margin(row.cells["people"])] for row in answer.rows],
     )
     each = GeometricMechanism(l1_sensitivity=1, epsilon=epsilon / len(COHORT)).margin(SURE)
     stage.remark(f"As {len(COHORT)} counts for the same {answer.price}, each would have been +-{each}.")
+    stage.remark(
+        "Noise goes both ways: a small count may come out below zero. Cut off, small counts would be too high."
+    )
     cast.draw("funnel", lambda file: draw_answer(file, answer, SURE))
 
 
