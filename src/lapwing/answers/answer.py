@@ -91,7 +91,7 @@ class Asked:
     @property
     def bounding(self) -> str:
         """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
-        return "; ".join(dict.fromkeys(words for one in self.several() if (words := bounded(one.plan))))
+        return ", ".join(dict.fromkeys(phrase for one in self.several() for phrase in bounded(one.plan)))
 
     @property
     def bounded_words(self) -> str:

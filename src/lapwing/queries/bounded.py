@@ -10,9 +10,9 @@ from lapwing.queries.plan import Moments, Plan, Quantiles, RowCount, Total
 from lapwing.queries.term import bounds
 
 
-def bounded(plan: Plan) -> str:
-    """Return what is bounded away, or nothing where a person counts once and whole."""
-    return ", ".join(part for part in (_rows(plan), _groups(plan), _values(plan)) if part)
+def bounded(plan: Plan) -> tuple[str, ...]:
+    """Return what is bounded away, phrase by phrase: none where a person counts once and whole."""
+    return tuple(part for part in (_rows(plan), _groups(plan), _values(plan)) if part)
 
 
 def _rows(plan: Plan) -> str:
