@@ -254,7 +254,7 @@ def test_what_is_asked_together_has_the_same_groups(clinic) -> None:
 
 
 def test_a_number_of_values_is_within_what_there_can_be() -> None:
-    """Two kinds are declared: never three, never fewer than none, nor bounds that say so; and the bounds hold as before."""
+    """Two kinds are declared: never three, never fewer than none, nor bounds that say so."""
     release = release_of(plan(count_distinct("visits", "kind", max_groups=2), population()), wish(epsilon="0.2"), PURE)
     for noisy, told in {3: (2, 0, 2), -7: (0, 0, 2), 1: (1, 0, 2)}.items():
         (cell,) = release.cells([noisy], "0.95")
