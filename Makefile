@@ -19,7 +19,7 @@ test: .venv/dev      ## run every test, doctests of the README and docstrings in
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 audit: .venv/dev      ## the subtle lies, the whole blind trial, long looks at whole sessions: minutes
-	$(BIN)/python -m pytest -n auto --dist worksteal -rP tests/audit/subtle.py
+	$(BIN)/python -m pytest -n auto --dist worksteal -v --durations=0 tests/audit/subtle.py
 
 check: lint types layers test      ## what must be green before a commit
 

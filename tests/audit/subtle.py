@@ -21,9 +21,7 @@ ONE = PureDP(epsilon=1)
 def test_noise_five_percent_too_small_is_told_from_the_right_noise_twenty_times_out_of_twenty() -> None:
     verdicts = trial()
     assert len(verdicts) == 2 * len(FAMILIES) == 20
-    for _verdict in verdicts:
-        pass
-    assert sum(verdict.right for verdict in verdicts) == 20
+    assert [verdict for verdict in verdicts if not verdict.right] == []
 
 
 def compared_value(values, n):

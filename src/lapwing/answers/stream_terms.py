@@ -6,6 +6,7 @@ All of it is public: prices, the chance of a yes and margins follow from the ter
 import json
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Required, TypedDict
 
 from lapwing.accounting.filters.charge import Reservation
@@ -99,13 +100,7 @@ class StreamTerms:
     @property
     def mechanism(self) -> SparseVector:
         """The sparse vector that decides."""
-        return SparseVector(
-            epsilon=self.epsilon,
-            yeses=self.yeses,
-            threshold=self.at_least,
-            moves=Movement.of_counts(self.adjacency, people=self.people),
-            shift=self.shift,
-        )
+        return _mechanism_of(self)
 
     def reservation(self, name: str) -> Reservation:
         """Return what the account must hold for a stream of this name."""
@@ -183,3 +178,14 @@ def _only_table(population: Population) -> str:
             f"{', '.join(table.name for table in population.tables)}"
         )
     return tables[0]
+
+
+@lru_cache(maxsize=64)  # every question of a stream, and every look at its account, wants it
+def _mechanism_of(terms: StreamTerms) -> SparseVector:
+    return SparseVector(
+        epsilon=terms.epsilon,
+        yeses=terms.yeses,
+        threshold=terms.at_least,
+        moves=Movement.of_counts(terms.adjacency, people=terms.people),
+        shift=terms.shift,
+    )

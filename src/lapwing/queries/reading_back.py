@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from lapwing.queries.aggregate import Aggregate
@@ -26,7 +27,7 @@ def read_back(canonical: str) -> tuple[Meaning, Aggregate]:
     """
     try:
         _, _, meaning, aggregate = json.loads(canonical)
-        hints = get_type_hints(Plan)
+        hints = _types_of(Plan)
         return _read(hints["meaning"], meaning), _read(Aggregate, aggregate)
     except (ValueError, TypeError, KeyError, IndexError, StopIteration):
         raise LedgerDamagedError("holds a question that cannot be read back") from None
@@ -43,9 +44,14 @@ def _read(kind: Any, spelled: Any) -> Any:
         return Fraction(spelled)
     if issubclass(kind, Enum):
         return kind(spelled)
-    hints = get_type_hints(kind)
+    hints = _types_of(kind)
     _, *parts = spelled
     return kind(**{field.name: _read(hints[field.name], part) for field, part in zip(fields(kind), parts, strict=True)})
+
+
+@cache  # looking them up takes longer than reading all the rest, and a stream reads every question back
+def _types_of(noun: type) -> dict[str, Any]:
+    return get_type_hints(noun)
 
 
 def _read_tuple(kinds: Sequence[Any], spelled: Sequence[Any]) -> tuple[Any, ...]:
