@@ -271,3 +271,27 @@ def test_an_explanation_names_what_is_measured(question, asked) -> None:
 def test_every_plan_can_be_explained(question) -> None:
     for population in (CLINIC, REPLACED, HOUSEHOLDS):
         assert len(explain(plan(question, population)).splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("cost > 3", "cost is over 3."),
+        ("cost < 7", "cost is below 7."),
+        ("cost >= 3.5", "cost is at least 3.5."),
+        ("cost > 3 and cost < 7", "cost is over 3 and below 7."),
+        ("cost between 3 and 7", "cost is from 3 to 7."),
+        ("cost > 3 and cost <= 7", "cost is over 3 and at most 7."),
+    ],
+    ids=lambda text: text,
+)
+def test_bounds_of_a_condition_are_said_as_they_were_written(written, said) -> None:
+    """Inside, "over 3" is "at least the next double"; nobody writes that, so nobody reads it."""
+    assert f"where {said}" in explain(plan(ask.count("visits", written), CLINIC))
+
+
+def test_an_explanation_speaks_of_the_answer_first_and_of_steps_last() -> None:
+    told = explain(plan(ask.total("patients", "bmi"), CLINIC)).splitlines()
+    assert "one person changes the total by at most 60, and noise hides that much" in told[2]
+    assert not any("step" in line or "L2" in line for line in told[1:4])
+    assert "(L2 squared)" in told[4]

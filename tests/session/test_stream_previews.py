@@ -168,7 +168,7 @@ def test_terms_that_were_written_before_there_was_a_shift_are_read() -> None:
         ({"within": 20, "questions": 0}, "questions = 0"),
         ({"within": 20, "questions": 10**9}, "questions"),
         ({"within": 20, "epsilon": 1}, "more than once"),
-        ({}, "price"),
+        ({}, "say what to pay"),
     ],
     ids=str,
 )

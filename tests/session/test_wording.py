@@ -76,6 +76,11 @@ def test_what_is_bounded_away_is_said(ledger, question, bounding) -> None:
         assert ("about noise only" in said) is bool(bounding)
 
 
+def test_a_funnel_counts_people_here_and_at_the_command_line(ledger) -> None:
+    answer = door(ledger, Tables()).funnel("patients", ["sex = 'M'", "age < 50"], epsilon=1)
+    assert answer.columns == ("people",)
+
+
 def test_the_margin_of_a_median_is_in_rows(ledger) -> None:
     preview = door(ledger, Tables()).preview(median("patients", "age"), epsilon="0.1")
     assert re.search(r"its place in the order within [\d.]+ rows with 0.95 confidence", str(preview))

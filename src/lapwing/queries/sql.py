@@ -167,7 +167,7 @@ class _Select:
         if questions:
             raise BadQuestionError(
                 "what is told is either counts of all groups, without ORDER BY and LIMIT, or which groups are on top, "
-                "without their counts: select kind from visits group by kind order by count(*) desc limit 5"
+                "without their counts; write select kind from visits group by kind order by count(*) desc limit 5"
             )
         column = self.group[0] if len(self.group) == 1 else None
         ordered = order.expressions[0] if order is not None and len(order.expressions) == 1 else None
