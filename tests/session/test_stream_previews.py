@@ -9,7 +9,7 @@ from lapwing.answers.stream_terms import StreamTerms
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from session.clinic import FixedNumber, Unreachable, door, new_ledger, population, spent
 from session.real_tables import Tables
@@ -175,7 +175,7 @@ def test_terms_that_were_written_before_there_was_a_shift_are_read() -> None:
 def test_a_bad_wish_is_refused_with_a_remedy(ledger, wish, said) -> None:
     clinic, before = door(ledger, FixedNumber(0)), ledger.head()
     for act in (clinic.stream, clinic.preview_stream):
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(BadQuestionError, match=said):
             act(at_least=200, yeses=5, **wish)
     assert ledger.head() == before
 

@@ -96,7 +96,7 @@ SAID = {
     "no text": "to mean the text, write 'M' in single quotes",
     "no condition": 'in quotes: "age > 3"',
     "a median of days": "ask about the time between two days, such as age(born, date '2025-01-01')",
-    "counts and a limit": "without their counts; write select kind from visits group by kind order by count(*) desc limit 5",
+    "counts and a limit": "without their counts; write select kind from visits group by kind order by",
     "a stream about no table": "say --table, one of patients, staff, visits",
 }
 
