@@ -54,7 +54,7 @@ def test_the_story_is_told_in_words_and_a_table() -> None:
     assert run.exit_code == 0
     assert run.output.startswith("DIFFERENCING\nAsk about everybody, and about everybody but her.")
     assert "attack         answers       stopped by" in run.output
-    assert "no belief about a patient moves from 50 % to more than 98.2 %" in " ".join(run.output.split())
+    assert "record says to more than 98.2 % (one record for another: twice epsilon)" in " ".join(run.output.split())
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png"])

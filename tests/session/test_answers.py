@@ -85,7 +85,7 @@ NOISY: dict[str, tuple[Any, Guarantee]] = {
     "covariance": (covariance("patients", "bmi", "age"), RHO),
     "correlation": (correlation("patients", "bmi", "age"), PURE),
     "funnel": (funnel("patients", ["sex = 'M'", "age < 50", "survivor"]), PURE),
-    "distinct": (count_distinct("visits", "kind", max_groups=2), PURE),
+    "distinct": (count_distinct("patients", "city"), PURE),
 }
 
 
@@ -249,8 +249,8 @@ def test_an_answer_is_shown_with_its_margin(answers) -> None:
 
 def test_a_choice_says_in_what_its_error_is_counted(answers) -> None:
     """A median is not "within 7": it is at most 7 rows away."""
-    assert "at most 6.9 rows away in the order with 95 % confidence" in str(answers(median("patients", "age")))
-    assert "people short of what was left out" in answers(top("visits", "kind", 1)).sentence
+    assert "its place in the order within 6.864 rows with 95 % confidence" in str(answers(median("patients", "age")))
+    assert "no category that is left out has over" in answers(top("visits", "kind", 1)).sentence
 
 
 def test_an_answer_becomes_rows_and_data_frames(answers) -> None:
@@ -294,3 +294,26 @@ def test_what_is_asked_together_has_the_same_groups(clinic) -> None:
     with pytest.raises(BadQuestionError, match="nothing is asked; "):
         clinic.ask({}, epsilon=1)
     assert clinic.standing().left == 100
+
+
+def test_a_number_of_values_is_within_what_there_can_be() -> None:
+    """Two kinds are declared: never three, never fewer than none, nor bounds that say so."""
+    release = release_of(plan(count_distinct("visits", "kind", max_groups=2), population()), wish(epsilon="0.2"), PURE)
+    for noisy, told in {3: (2, 0, 2), -7: (0, 0, 2), 1: (1, 0, 2)}.items():
+        (cell,) = release.cells([noisy], "0.95")
+        assert (cell.value, cell.low, cell.high) == told
+    (cell,) = release.cells([1000], "0.95")
+    assert cell.low == 2
+
+
+def test_quantiles_come_in_their_order_whichever_way_they_were_chosen() -> None:
+    release = release_of(plan(quantiles("patients", "age", ["0.1", "0.5", "0.9"]), population()), wish(epsilon=1), PURE)
+    assert [cell.value for cell in release.cells([58, 10, 40], "0.95")] == [10, 40, 58]
+
+
+def test_exact_ratios_have_rounded_numbers_beside_them(answers) -> None:
+    record = answers(mean("patients", "age")).record()
+    cell = record["rows"][0]["values"]["answer"]
+    assert all(float(Fraction(cell[end])) == cell["rounded"][end] for end in ("value", "low", "high"))
+    assert record["margin_rounded"]["answer"] == float(Fraction(record["margin"]["answer"]))
+    assert answers(top("visits", "kind", 1)).record()["rows"][0]["values"]["answer"]["rounded"]["value"] is None

@@ -5,7 +5,7 @@ computed before (event, price, margin) depends on the plan and the mechanism alo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
@@ -19,7 +19,7 @@ from lapwing.mechanisms.sums_of_noise import margin_of_sum
 from lapwing.queries.aggregate import Label
 from lapwing.queries.estimates import estimates
 from lapwing.queries.moment_bounds import moment_bounds
-from lapwing.queries.plan import Moments, Plan, Quantiles, Steps, Total
+from lapwing.queries.plan import Distinct, Moments, Plan, Quantiles, Steps, Total
 from lapwing.vocabulary.event import DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, probability
 
@@ -111,11 +111,23 @@ class NoisyNumbers:
             case Steps(names=names):
                 steps = len(names)
                 margins: Sequence[Number] = [self._of_step(steps - i, steps, confidence) for i in range(steps)]
+            case Distinct():
+                around = [_around(key, _plain(value), self._of_each(confidence)) for key, value in values.items()]
+                return [self._possible(cell) for cell in around]
             case _:
                 margins = [self.margin(confidence) or 0] * len(values)
         return [
             _around(key, _plain(value), margin) for (key, value), margin in zip(values.items(), margins, strict=True)
         ]
+
+    def _possible(self, cell: Cell) -> Cell:
+        """Return a number of different values within what can be: it costs nothing, and brings it nearer the truth."""
+        most = self.plan.aggregate.cell_count
+
+        def clamped(number: Any) -> Any:
+            return max(0, number) if most is None else min(most, max(0, number))
+
+        return replace(cell, value=clamped(cell.value), low=clamped(cell.low), high=clamped(cell.high))
 
     def _of_each(self, confidence: Exact) -> int:
         return _margin(self.mechanism, probability("confidence", confidence), self.numbers)
@@ -179,7 +191,9 @@ class ChosenOnes:
         del confidence
         match self.plan.meaning:
             case Quantiles(at=at, scale=scale):
-                places = [_plain(scale.low + cell * scale.step) for cell in numbers]
+                # Each was chosen for itself, so they may cross. Sorting them costs nothing, and none gets worse: of
+                # places that are all within a margin of theirs, so are the sorted ones.
+                places = [_plain(scale.low + cell * scale.step) for cell in sorted(numbers)]
                 return [
                     Cell(key=(str(q),), value=place, low=None, high=None) for q, place in zip(at, places, strict=True)
                 ]

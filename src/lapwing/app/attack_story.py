@@ -114,3 +114,8 @@ def surest(budget: Fraction) -> float:
     People are added and removed here, so two records that she may have are two steps apart.
     """
     return belief_range("1/2", 2 * budget)[1]
+
+
+def surest_of_membership(budget: Fraction) -> float:
+    """Return what a belief of one half that somebody is in the tables can become at most: one step, one epsilon."""
+    return belief_range("1/2", budget)[1]

@@ -167,16 +167,14 @@ class _Select:
     def top(self, keys: list[str], questions: dict[str, Question]) -> Selection:
         """Read select column ... group by column order by count(*) desc limit k."""
         order, limit = self.tree.args.get("order"), self.tree.args.get("limit")
+        if questions:
+            raise BadQuestionError(
+                "what is told is either counts of all groups, without ORDER BY and LIMIT, or which groups are on top, "
+                "without their counts; write select kind from visits group by kind order by count(*) desc limit 5"
+            )
         column = self.group[0] if len(self.group) == 1 else None
         ordered = order.expressions[0] if order is not None and len(order.expressions) == 1 else None
-        if (
-            order is None
-            or limit is None
-            or ordered is None
-            or not isinstance(column, exp.Column)
-            or questions
-            or not keys
-        ):
+        if order is None or limit is None or ordered is None or not isinstance(column, exp.Column) or not keys:
             raise refusal(order or limit)
         only(order, "expressions")
         only(ordered, "this", "desc", "nulls_first")

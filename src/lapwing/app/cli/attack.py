@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from lapwing.app.attack_story import SCENES, Told, door_questions, play, surest
+from lapwing.app.attack_story import SCENES, Told, door_questions, play, surest, surest_of_membership
 from lapwing.app.cli.options import json_option
 from lapwing.app.cli.showing import paragraph, table, tell
 from lapwing.app.plots.canvas import checked_path
@@ -79,8 +79,10 @@ def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
     end = "each time he left an empty account" if emptied else "NOTHING STOPPED HIM: this account is no account"
     return paragraph(
         f"At lapwing's door the attacker {how}, and {end}. What he can do is bounded, "
-        f"whatever he asks: with a budget of epsilon {budget} no belief about a patient moves from 50 % to more than "
-        f"{100 * surest(budget):.1f} %. See docs/attacks.md and docs/interpretation.md."
+        f"whatever he asks: with a budget of epsilon {budget} no belief that somebody is a patient here moves "
+        f"from 50 % to more than {100 * surest_of_membership(budget):.1f} % (a person more or less: epsilon), and none "
+        f"about what a patient's record says to more than {100 * surest(budget):.1f} % (one record for another: twice "
+        "epsilon). See docs/attacks.md and docs/interpretation.md."
     )
 
 
@@ -94,6 +96,7 @@ def _record(told: Mapping[str, Told], budget: Fraction, seed: int, pictures: lis
             for outcome in one.outcomes
         ],
         "surest_belief": surest(budget),
+        "surest_belief_in_membership": surest_of_membership(budget),
         "pictures": [str(picture) for picture in pictures],
     }
 
