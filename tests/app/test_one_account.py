@@ -7,6 +7,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.app.workspace import renew_key
+from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import BudgetExceededError, LedgerRolledBackError, SettingsError
 
 HOSPITALS = """
@@ -103,6 +104,22 @@ def test_a_population_that_was_left_out_and_comes_back_has_spent_what_it_had(fol
             workspace.update()
             assert workspace.session(analyst="ana").standing().left == 0
         settings.write_text(HOSPITALS)
+
+
+@pytest.mark.catalogue("L21")
+@pytest.mark.parametrize("change", ['person_key = "other"', 'key_type = "text"'], ids=["person_key", "key_type"])
+def test_whose_row_it_is_never_changes(folder, change) -> None:
+    only_north = HOSPITALS.partition("[populations.patients.tables.south]")[0]
+    lw.create(folder, only_north).close()
+    (folder / "lapwing.toml").write_text(only_north.replace('source = "north.csv"', f'source = "north.csv"\n{change}'))
+    with lw.workspace(folder) as workspace:
+        for use in (workspace.update, workspace.session):
+            with pytest.raises(SettingsError, match=r"was added with the person key 'id' \(integer\), and this is"):
+                use()
+        assert verify(workspace.ledger).entries == 2
+    (folder / "lapwing.toml").write_text(only_north)
+    with lw.workspace(folder) as workspace:
+        assert workspace.session(analyst="ana").standing().left == 1
 
 
 @pytest.mark.catalogue("L21")

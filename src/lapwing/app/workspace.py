@@ -91,7 +91,8 @@ class Workspace:
             known = self.ledger.population(name)
             for table in declared.population.tables:
                 if table.name not in known.tables:
-                    custody.add_table(name, table.name)
+                    key = (declared.population.person_key(table), table.key_type.value)
+                    custody.add_table(name, table.name, key=key)
             for analyst, allowance in declared.analysts.items():
                 if _allowance(self.ledger, name, analyst) != allowance:
                     custody.set_allowance(name, analyst, allowance)
@@ -209,6 +210,16 @@ class Workspace:
                     (what,),
                     f"{what} is not what this population was opened with",
                     "take the change back: who is protected never changes; a new population starts a new account",
+                )
+        keys = self.ledger.population(declared.population.name).keys
+        for table in declared.population.tables:
+            found = (declared.population.person_key(table), table.key_type.value)
+            if (key := keys.get(table.name, found)) != found:
+                raise declared.section.error(
+                    ("tables", table.name),
+                    f"table {table.name!r} was added with the person key {key[0]!r} ({key[1]}), and this is "
+                    f"{found[0]!r} ({found[1]})",
+                    "take the change back: whose row it is never changes",
                 )
         titles = declared.population.cell_titles or (EVERYONE,)
         if set(self.ledger.account(declared.population.name).filters) != set(titles):

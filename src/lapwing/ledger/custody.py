@@ -71,8 +71,13 @@ class Custody:
             )
             return book.receipt
 
-    def add_table(self, population: str, table: str, *, by: str = "custodian") -> Receipt:
-        """Declare that a table holds people of a population; its data version is 1."""
+    def add_table(
+        self, population: str, table: str, *, key: tuple[str, str] | None = None, by: str = "custodian"
+    ) -> Receipt:
+        """Declare that a table holds people of a population; its data version is 1.
+
+        With a `key`, the column that says whose row it is and its type are kept with it, for ever.
+        """
         with self._chronicle.writing("policy") as book:
             known = book.population(population)
             if table in known.tables:
@@ -82,7 +87,10 @@ class Custody:
                     reason=f"belongs to population {population!r} already, at version {known.tables[table]}",
                     remedy="advance its version if its data changed",
                 )
-            return self._decide(book, known.with_table(named("table", table), 1), by, "table", table=table)
+            decided = known.with_table(named("table", table), 1)
+            if key is not None:
+                decided = decided.with_key(table, (text("person_key", key[0]), text("key_type", key[1])))
+            return self._decide(book, decided, by, "table", table=table)
 
     def advance_version(self, population: str, table: str, *, by: str = "custodian") -> int:
         """Say publicly that the data of a table changed: stored answers no longer serve, and nothing is given back."""

@@ -33,6 +33,7 @@ class Population:
     unit : who is protected; the same person in two tables is one person
     tables : the version of each table that holds these people: a counter the custodian advances, never a fingerprint
         of the content, which would tell whether one record had changed
+    keys : the column of each table that says whose row it is, and its type; none for tables added before it was kept
     analysts : those about whom something was decided; the others are limited by the population's budget alone
     suspended : whether all spending is stopped
     """
@@ -40,6 +41,7 @@ class Population:
     name: str
     unit: PrivacyUnit
     tables: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    keys: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     analysts: Mapping[str, Analyst] = field(default_factory=lambda: MappingProxyType({}))
     suspended: bool = False
 
@@ -67,6 +69,10 @@ class Population:
         """Return the population with `table` at `version`."""
         return replace(self, tables=MappingProxyType({**self.tables, table: version}))
 
+    def with_key(self, table: str, key: tuple[str, str]) -> "Population":
+        """Return the population with the person key of `table`."""
+        return replace(self, keys=MappingProxyType({**self.keys, table: key}))
+
     def with_analyst(self, analyst: str, decided: Analyst) -> "Population":
         """Return the population with a new decision about `analyst`."""
         return replace(self, analysts=MappingProxyType({**self.analysts, analyst: decided}))
@@ -78,6 +84,7 @@ class Population:
             "adjacency": self.unit.adjacency.value,
             "protects_groups_of": self.unit.protects_groups_of,
             "tables": dict(self.tables),
+            **({"keys": {table: list(key) for table, key in self.keys.items()}} if self.keys else {}),
             "analysts": {
                 analyst: {
                     "allowance": decided.allowance and to_record(decided.allowance),
@@ -99,6 +106,7 @@ class Population:
                 protects_groups_of=record["protects_groups_of"],
             ),
             tables=MappingProxyType(dict(record["tables"])),
+            keys=MappingProxyType({table: (key, kind) for table, (key, kind) in record.get("keys", {}).items()}),
             analysts=MappingProxyType(
                 {
                     analyst: Analyst(

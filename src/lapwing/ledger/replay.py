@@ -121,6 +121,8 @@ class Replay:
         match record["change"]:
             case "table":
                 due = before.with_table(record["table"], 1)
+                if record["table"] in after.keys:
+                    due = due.with_key(record["table"], after.keys[record["table"]])
                 must(record["table"] not in before.tables, "adds a table for the second time")
             case "version":
                 due = before.with_table(record["table"], before.tables[record["table"]] + 1)

@@ -443,7 +443,7 @@ def test_a_table_that_went_bad_is_named_and_can_be_removed(fresh) -> None:
     (fresh / "b.csv").unlink()
     assert run(fresh, "count", "a", "--epsilon", "1").code != 0
     told = " ".join(run(fresh, "update").out.split())
-    assert "no question is answered: table b cannot be read" in told
+    assert "no question is answered: table b has no columns to be found" in told
     assert "delete its section in lapwing.toml, then lapwing update" in told
     settings = fresh / "lapwing.toml"
     settings.write_text(settings.read_text().partition("[populations.clinic.tables.b]")[0])
