@@ -106,7 +106,7 @@ class Reader:
         if not isinstance(outputs, Sequence) or isinstance(outputs, str | bytes):
             raise ParameterError(
                 "many",
-                f"an output of type {type(outputs).__name__}",
+                f"a value of type {type(outputs).__name__}",
                 reason="is no row of outputs",
                 remedy="return a list, or an array with a row an output",
             )
@@ -180,7 +180,7 @@ class Reader:
 
 def _are_doubles(outputs: NDArray[Any]) -> bool:
     """Return whether this is one or two dimensions of cells that are all doubles, exactly."""
-    if outputs.ndim > 2 or isinstance(outputs, np.ma.MaskedArray):
+    if outputs.ndim not in (1, 2) or isinstance(outputs, np.ma.MaskedArray):
         return False
     if outputs.dtype.kind in "iu":
         return not _has_long(outputs)
