@@ -19,11 +19,15 @@ from lapwing.vocabulary.exact import Exact, positive, probability
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """Something that can be computed: its name, where it comes from, and how much it loses."""
+    """Something that can be computed: its name, where it comes from, and how much it loses.
+
+    `loses` is the most that it loses on any neighbours, as far as is known; None if what is computed is all there is.
+    """
 
     name: str
     source: str
     compute: Callable[[], Achieved]
+    loses: float | None = None
 
 
 def suspects(*, epsilon: Exact = 1, delta: Exact = "1e-6") -> dict[str, Suspect]:
@@ -74,6 +78,7 @@ def liars() -> list[Audited]:
             compute=lambda liar=liar: achieved_by(  # type: ignore[misc]  # a lambda with a default has no annotation
                 witness_of(liar.variant, liar.pair, liar.transcript), liar.variant, liar.claim
             ),
+            loses=liar.loses,
         )
         for liar in KNOWN_LIARS
     ]
