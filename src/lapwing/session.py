@@ -181,9 +181,7 @@ class Session:
     def _asked(self, question: Put, wanted: Wish) -> Asked:
         if isinstance(question, str):
             question = read_sql(question).questions
-        if isinstance(question, Mapping):
-            return self._priced(question, wanted)
-        return self._priced({"answer": question}, wanted)
+        return self._priced(question if isinstance(question, Mapping) else {"answer": question}, wanted)
 
     def _priced(self, questions: Mapping[str, Question], wanted: Wish) -> Asked:
         """Plan each question and choose its release; the price is shared equally."""
@@ -214,10 +212,8 @@ class Session:
             accuracy = accuracy_at(asked.releases, refused.fits, budget)
             raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
         reach("ask.charged")
-        if isinstance(charged, Charged):
-            told, free = self._released(asked, charged), False
-        else:
-            told, free = charged, True
+        free = isinstance(charged, Released)
+        told = charged if isinstance(charged, Released) else self._released(asked, charged)
         stored = json.loads(told.answer)
         numbers = dict(zip(asked.releases, stored["released"], strict=True))  # columns may have other names than before
         return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
@@ -244,10 +240,8 @@ class Session:
 
     def _standing(self, cells: frozenset[str] | None) -> Standing:
         """Return what some cells have left; streams are paid by all of them."""
-        account, own = (
-            self.ledger.account(self.population.name),
-            self.ledger.allowance(self.population.name, self.analyst),
-        )
+        name = self.population.name
+        account, own = self.ledger.account(name), self.ledger.allowance(name, self.analyst)
         return Standing(account=account.within(cells), allowance=own and own.within(cells))
 
     def _stream(self, name: str) -> QuestionStream:
