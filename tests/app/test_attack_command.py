@@ -74,8 +74,7 @@ def outcome(answers, recovered):
 
 def test_titles_tell_what_came_of_it() -> None:
     blurred, kept, lost = (
-        outcome(kind, share)
-        for kind, share in ((Answers.AD_HOC, 1.0), (Answers.LAPWING, 0.61), (Answers.LAPWING, 1.0))
+        outcome(kind, share) for kind, share in ((Answers.AD_HOC, 1.0), (Answers.LAPWING, 0.61), (Answers.LAPWING, 1.0))
     )
     title, tracing = attack_pictures.recovered_title, attack_pictures.tracing_title
     assert title([blurred, kept], Fraction(1)) == "Blur is undone; a budget of epsilon 1 is not"

@@ -66,8 +66,10 @@ def draw_all(folder: Path, suffix: str, told: Mapping[str, Told], *, budget: Fra
 def recovered_title(outcomes: Sequence[Outcome], budget: Fraction) -> str:
     """Return what came of the attacks on blurred answers and on lapwing's, in a sentence."""
     blur, lapwing = (are_undone(outcomes, answers) for answers in (Answers.AD_HOC, Answers.LAPWING))
+    if blur and lapwing:
+        return f"Blur is undone, and so is a budget of epsilon {budget}"
     if blur:
-        return f"Blur is undone{', and so is' if lapwing else ';'} a budget of epsilon {budget}{'' if lapwing else ' is not'}"
+        return f"Blur is undone; a budget of epsilon {budget} is not"
     return f"A budget of epsilon {budget} is {'undone' if lapwing else 'not undone'}; blur was not, here"
 
 

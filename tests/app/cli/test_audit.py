@@ -1,5 +1,6 @@
 """`lapwing audit` tells the truth in a table, in JSON, in a picture and in its exit code."""
 
+import itertools
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_the_page_tells_of_every_liar_what_the_command_does() -> None:
     wide = CliRunner().invoke(main, ["audit", "--liars"], env={"COLUMNS": "300"})
     header, *rows = wide.stdout.split("\n\n")[0].splitlines()
     starts = [header.index(title) for title in ("liar", "claim", "achieved", "in all", "verdict")]
-    cells = [[row[a:b].strip() for a, b in zip(starts, starts[1:], strict=False)] for row in rows]
+    cells = [[row[a:b].strip() for a, b in itertools.pairwise(starts)] for row in rows]
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     table = lines[lines.index("| liar | claim | achieved | in all |") + 2 :]
     assert table[: len(cells)] == [f"| {' | '.join(row)} |" for row in cells]

@@ -35,7 +35,9 @@ _LOST = 1
 )
 @json_option
 @click.pass_context
-def attack(ctx: click.Context, *, which: str, epsilon: str, seed: int, plot: Path | None, plot_format: str, as_json: bool) -> None:
+def attack(
+    ctx: click.Context, *, which: str, epsilon: str, seed: int, plot: Path | None, plot_format: str, as_json: bool
+) -> None:
     """Attack exact answers, blurred answers and lapwing, and compare.
 
     The patients are made up. The attacker knows when each of them was born, as neighbours do, so he can ask about any
@@ -49,8 +51,8 @@ def attack(ctx: click.Context, *, which: str, epsilon: str, seed: int, plot: Pat
 
     WHICH is reconstruction, hadamard, averaging, differencing, tracing, or all of them.
 
-    It costs nothing: the clinic and its accounts are made up, and gone afterwards. It ends with 0 if lapwing stopped the
-    attacker, and with 1 if nothing did or if he got more than luck explains.
+    It costs nothing: the clinic and its accounts are made up, and gone afterwards. It ends with 0 if lapwing stopped
+    the attacker, and with 1 if nothing did or if he got more than luck explains.
     """
     budget = positive("epsilon", epsilon)
     if plot is not None:
