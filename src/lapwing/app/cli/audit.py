@@ -54,6 +54,7 @@ _REFUTED = 1
 @click.pass_context
 def audit(
     ctx: click.Context,
+    /,
     *,
     mechanism: str | None,
     epsilon: str,
