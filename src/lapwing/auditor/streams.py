@@ -211,7 +211,9 @@ def _witnessed(variant: SparseVectorVariant, witness: Witness) -> PairOfLaws:
     said = witness.log_probability, witness.log_probability - witness.loss
     here, there = (np.array([log, math.log1p(-math.exp(log))]) for log in said)
     inputs = _values(pair.here), _values(pair.there)
-    return PairOfLaws(inputs=inputs, here=here, there=there, outcomes=[transcript_in_words(transcript), "anything else"])
+    return PairOfLaws(
+        inputs=inputs, here=here, there=there, outcomes=[transcript_in_words(transcript), "anything else"]
+    )
 
 
 def _above(variant: SparseVectorVariant) -> Sequence[Outcome] | None:

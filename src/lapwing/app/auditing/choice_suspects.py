@@ -36,7 +36,9 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
     exponential = ExponentialMechanism(sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon)
     flip = PermuteAndFlip(sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon)
-    counts = PermuteAndFlip(sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
+    counts = PermuteAndFlip(
+        sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE
+    )
     winner = NoisyMaxWithGap(sensitivity=_FAR, candidates=2, epsilon=epsilon)
 
     def told(scores: list[int]) -> tuple[int, float]:
@@ -47,21 +49,27 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
         Suspect(
             name="exponential",
             claim=claim,
-            box=lambda noise: Choice(rule=Rule.EXPONENTIAL, scale=float(score_scale(exponential) * noise), sensitivity=_FAR),
+            box=lambda noise: Choice(
+                rule=Rule.EXPONENTIAL, scale=float(score_scale(exponential) * noise), sensitivity=_FAR
+            ),
             release=exponential.release,
             neighbours=_BEHIND,
         ),
         Suspect(
             name="exponential-rho",
             claim=ConcentratedDP(rho=epsilon**2 / 8),
-            box=lambda noise: Choice(rule=Rule.EXPONENTIAL, scale=float(score_scale(exponential) * noise), sensitivity=_FAR, candidates=2),
+            box=lambda noise: Choice(
+                rule=Rule.EXPONENTIAL, scale=float(score_scale(exponential) * noise), sensitivity=_FAR, candidates=2
+            ),
             release=exponential.release,
             neighbours=_BEHIND,
         ),
         Suspect(
             name="permute-and-flip",
             claim=claim,
-            box=lambda noise: Choice(rule=Rule.PERMUTE_AND_FLIP, scale=float(score_scale(flip) * noise), sensitivity=_FAR),
+            box=lambda noise: Choice(
+                rule=Rule.PERMUTE_AND_FLIP, scale=float(score_scale(flip) * noise), sensitivity=_FAR
+            ),
             release=flip.release,
             neighbours=_BEHIND,
         ),
@@ -95,14 +103,20 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
 
 def _ranked(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
-    median = QuantileChoice(at=[Fraction(1, 2)], cells=_CELLS, rows=_FAR, adjacency=Adjacency.ADD_REMOVE, epsilon=epsilon)
+    median = QuantileChoice(
+        at=[Fraction(1, 2)], cells=_CELLS, rows=_FAR, adjacency=Adjacency.ADD_REMOVE, epsilon=epsilon
+    )
     top = TopChoice(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
     return [
         Suspect(
             name="median",
             claim=claim,
             box=lambda noise: HistogramChoice(
-                rule=Rule.PERMUTE_AND_FLIP, scale=float(score_scale(median) * noise), cells=_CELLS, at=median.at, rows=_FAR
+                rule=Rule.PERMUTE_AND_FLIP,
+                scale=float(score_scale(median) * noise),
+                cells=_CELLS,
+                at=median.at,
+                rows=_FAR,
             ),
             release=median.release,
             neighbours=([0, 9, 0, 0, 0, 9], [_FAR, 9, 0, 0, 0, 9]),
@@ -123,13 +137,13 @@ def _answers_and_keys(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     keys = StableKeys(l1_sensitivity=_KEYS, epsilon=epsilon, delta=delta)
     return [
         _responding("randomized-response", epsilon, RandomizedResponse(epsilon=epsilon)),
-        _responding("randomized-response-of-five", epsilon, RandomizedResponse(epsilon=epsilon, categories=_CATEGORIES)),
+        _responding(
+            "randomized-response-of-five", epsilon, RandomizedResponse(epsilon=epsilon, categories=_CATEGORIES)
+        ),
         Suspect(
             name="stable-keys",
             claim=ApproximateDP(epsilon=epsilon, delta=delta),
-            box=lambda noise: ThresholdedKeys(
-                law=noise_of(keys, noise), threshold=keys.threshold, reach=_KEYS
-            ),
+            box=lambda noise: ThresholdedKeys(law=noise_of(keys, noise), threshold=keys.threshold, reach=_KEYS),
             release=lambda counts: tuple(keys.release(counts).items()),
             neighbours=({"a": (keys.threshold,), "b": (30,)}, {"a": (keys.threshold + 1,), "b": (31,)}),
         ),

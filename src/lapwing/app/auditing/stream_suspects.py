@@ -76,7 +76,10 @@ def asked(mechanism: Shipped) -> Callable[[Sequence[int]], tuple[object, ...]]:
     def ask(values: Sequence[int]) -> tuple[object, ...]:
         with mechanism.open() as stream:
             return tuple(
-                (answer.above, *(told if told is None else float(told) for told in (answer.price, answer.gap, answer.number)))
+                (
+                    answer.above,
+                    *(told if told is None else float(told) for told in (answer.price, answer.gap, answer.number)),
+                )
                 for answer in stream.ask_many(list(values))
             )
 

@@ -54,6 +54,7 @@ _REFUTED = 1
 @click.pass_context
 def audit(
     ctx: click.Context,
+    /,
     *,
     mechanism: str | None,
     epsilon: str,
@@ -124,9 +125,7 @@ _FEWEST = 50
 _SAMPLED = ("suspect, drawn from", "claim", "at least", "draws", "verdict", "where")
 
 
-def _chosen(
-    mechanism: str | None, among: dict[str, Suspect], missing: Mapping[str, ParameterError]
-) -> list[Suspect]:
+def _chosen(mechanism: str | None, among: dict[str, Suspect], missing: Mapping[str, ParameterError]) -> list[Suspect]:
     return list(among.values()) if mechanism is None else [named(mechanism, among, missing)]
 
 
@@ -135,7 +134,9 @@ _OF_MECHANISMS = ("epsilon", "delta", "sampled", "samples", "seconds", "seed", "
 
 def _refuse_options_of_mechanisms(ctx: click.Context) -> None:
     """Refuse what would be ignored: liars have claims of their own, and are computed only."""
-    given = [name for name in _OF_MECHANISMS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    given = [
+        name for name in _OF_MECHANISMS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
     if given:
         option = f"--{given[0].replace('_', '-')}"
         reason, remedy = "is not for liars: they have claims of their own, and are computed only", f"leave {option} out"

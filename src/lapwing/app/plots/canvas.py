@@ -95,7 +95,13 @@ def checked_folder(path: str | Path) -> Path:
     """
     folder = Path(path)
     if folder.suffix and not folder.is_dir():
-        reason = "looks like one file" if folder.suffix.lower() in FORMATS else "looks like a file, and neither .svg nor .png"
-        raise ParameterError("plot", str(path), reason=reason, remedy="name a folder without a dot, or one that is there")
+        reason = (
+            "looks like one file"
+            if folder.suffix.lower() in FORMATS
+            else "looks like a file, and neither .svg nor .png"
+        )
+        raise ParameterError(
+            "plot", str(path), reason=reason, remedy="name a folder without a dot, or one that is there"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     return folder
