@@ -126,9 +126,8 @@ class QuestionStream:
 
     @property
     def spent(self) -> Fraction:
-        """What it has cost so far: its opening, and its yeses."""
-        mechanism = self.terms.mechanism
-        return mechanism.threshold_epsilon + self.record.used * mechanism.yes_price
+        """What it has cost so far: its opening and its yeses, or all of it where the budget is not a pure one."""
+        return self.terms.spent(self.record.used, self._ledger.account(self._population.name).budget)
 
     @property
     def yeses_left(self) -> int:

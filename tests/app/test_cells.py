@@ -166,6 +166,29 @@ def test_cells_in_which_somebody_could_be_twice_are_refused(quick_path, old, new
         lw.create(quick_path, SETTINGS.replace(old, new, 1))
 
 
+def test_a_cell_may_hold_everybody(folder, quick_path) -> None:
+    place = quick_path / "whole"
+    place.mkdir()
+    for name in ("patients.csv", "visits.csv"):
+        (folder / name).rename(place / name)
+    everybody = f"all = {{ first = {-(2**63)}, last = {2**63 - 1} }}\n"
+    before, rest = SETTINGS.split("north =")
+    lw.create(place, before + everybody + rest.partition("\n")[2].partition("\n")[2]).close()
+    with (
+        lw.open(place, analyst="ana", cell="all") as everyone,
+        lw.open(place, analyst="ana", cell="elsewhere") as nobody,
+    ):
+        for question, truth in (
+            (lw.count("patients"), 1000),
+            (lw.count("patients", "has(visits, ward > 3)"), 666),
+            (lw.count_rows("visits"), 2000),
+        ):
+            assert abs(everyone.ask(question, epsilon=4).value - truth) < 40
+            assert abs(nobody.ask(question, epsilon=4).value) < 40
+        stream = everyone.stream(at_least=500, yeses=1, epsilon=8, table="patients")
+        assert stream.ask("age >= 0").verdict is lw.Verdict.ABOVE
+
+
 def test_the_ledger_itself_partitions_no_groups(folder) -> None:
     with lw.workspace(folder) as workspace, pytest.raises(ParameterError, match="leave the cells out"):
         workspace.ledger.custody.create_population(

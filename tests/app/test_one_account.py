@@ -1,14 +1,16 @@
 """The same people have one account: two hospitals that share patients, and populations by another name."""
 
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import lapwing as lw
 from lapwing.app.workspace import renew_key
 from lapwing.ledger.verify import verify
-from lapwing.vocabulary.errors import BudgetExceededError, LedgerRolledBackError, SettingsError
+from lapwing.vocabulary.errors import BudgetExceededError, LedgerRolledBackError, RegistrationError, SettingsError
 
 HOSPITALS = """
 [populations.patients]
@@ -27,6 +29,13 @@ columns.diabetic = { type = "boolean" }
 
 def write_hospital(path: Path, first: int, last: int) -> None:
     path.write_text("id,diabetic\n" + "".join(f"{i},{i % 3 == 0}\n" for i in range(first, last)))
+
+
+def write_duckdb(path: Path, last: int) -> None:
+    path.unlink(missing_ok=True)
+    with duckdb.connect(str(path)) as connection:
+        for table in ("people", "staff"):
+            connection.table_function("range", [last]).project("range AS id, range % 3 = 0 AS diabetic").create(table)
 
 
 @pytest.fixture
@@ -104,6 +113,106 @@ def test_a_population_that_was_left_out_and_comes_back_has_spent_what_it_had(fol
             workspace.update()
             assert workspace.session(analyst="ana").standing().left == 0
         settings.write_text(HOSPITALS)
+
+
+POPULATION = """
+[populations."{name}"]
+person_key = "id"
+budget = {{ epsilon = "1" }}
+
+[populations."{name}".tables.people]
+source = {source}
+columns.diabetic = {{ type = "boolean" }}
+"""
+
+
+def population(name: str, source: str) -> str:
+    return POPULATION.format(name=name, source=source)
+
+
+def in_duckdb(place: str, table: str = "people") -> str:
+    return f'{{ duckdb = "{place}", table = "{table}" }}'
+
+
+def on_server(address: str) -> str:
+    return f'{{ postgres = "{address}", table = "people" }}'
+
+
+@pytest.mark.catalogue("L21")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('"north.csv"', '"sub/../north.csv"'),
+        ('"north.csv"', '"link.csv"'),
+        (in_duckdb("c.duckdb"), in_duckdb("./sub/../c.duckdb", "PEOPLE")),
+        (on_server("postgresql://h/c"), on_server("postgresql://h/c")),
+        ('{ spark = "ehr.people" }', '{ spark = "EHR.people" }'),
+        ('{ spark = "./north.parquet" }', '"north.parquet"'),
+    ],
+    ids=["path", "link", "duckdb", "postgres", "spark", "spark-files"],
+)
+def test_one_place_in_two_spellings_is_one_place(folder, one, other) -> None:
+    (folder / "sub").mkdir()
+    (folder / "link.csv").symlink_to(folder / "north.csv")
+    with pytest.raises(SettingsError, match="table of population 'a' too"):
+        lw.create(folder, population("a", one) + population("b", other))
+    apart = population("a", one) + population("b", '"south.csv"')
+    (folder / "lapwing.toml").write_text(apart)
+    lw.create(folder).close()
+
+
+@pytest.mark.catalogue("L21")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('"north.csv"', '"north.csv"'),
+        ('"north.csv"', '"copy.csv"'),
+        (in_duckdb("c.duckdb"), in_duckdb("c.duckdb", "People")),
+        (in_duckdb("c.duckdb"), in_duckdb("copy.duckdb")),
+    ],
+    ids=["file", "copied file", "duckdb", "copied duckdb"],
+)
+@pytest.mark.parametrize("renewed", [False, True], ids=["as it was", "renewed"])
+def test_data_that_was_asked_about_stays_with_its_population(folder, one, other, renewed) -> None:
+    """The population has a dot in its name; its data is declared anew, in a new population and in an old one."""
+    write_duckdb(folder / "c.duckdb", 600)
+    shutil.copy(folder / "north.csv", folder / "copy.csv")
+    shutil.copy(folder / "c.duckdb", folder / "copy.duckdb")
+    old = population("old", '"south.csv"')
+    lw.create(folder, population("st.mary", one) + old).close()
+    with lw.open(folder, "st.mary", analyst="ana") as clinic:
+        clinic.ask(lw.count("people"), epsilon=1)
+    if renewed:
+        write_hospital(folder / "north.csv", 0, 601)
+        write_duckdb(folder / "c.duckdb", 601)
+        with lw.workspace(folder) as workspace:
+            workspace.advance("people", "st.mary")
+        with lw.open(folder, "st.mary", analyst="ana") as clinic, pytest.raises(BudgetExceededError):
+            clinic.ask(lw.count("people"), epsilon=1)
+    settings = folder / "lapwing.toml"
+    added = old + population("old", other).partition("[populations")[2].partition("\n\n")[2].replace("people]", "more]")
+    for text in (old + population("new", other), added):
+        settings.write_text(text)
+        with (
+            lw.workspace(folder) as workspace,
+            pytest.raises(SettingsError, match=r"the data of population 'st\.mary'"),
+        ):
+            workspace.update()
+    settings.write_text(population("old", other))
+    with (
+        lw.workspace(folder) as workspace,
+        pytest.raises(RegistrationError, match=r"old\.people holds the data of .* 'st\.mary'"),
+    ):
+        workspace.session("old", analyst="ana").ask(lw.count("people"), epsilon=1)
+
+
+@pytest.mark.catalogue("L21")
+def test_two_tables_of_one_duckdb_file_may_hold_different_people(folder) -> None:
+    write_duckdb(folder / "c.duckdb", 600)
+    lw.create(folder, population("a", in_duckdb("c.duckdb")) + population("b", in_duckdb("c.duckdb", "staff"))).close()
+    for name in ("a", "b"):
+        with lw.open(folder, name, analyst="ana") as clinic:
+            assert clinic.ask(lw.count("people"), epsilon=1).free is False
 
 
 @pytest.mark.catalogue("L21")

@@ -91,7 +91,7 @@ def test_fingerprints_are_never_readable_by_others(clinic, folder, monkeypatch) 
         clinic.ask(lw.count("patients"), epsilon=1)
     finally:
         os.umask(before)
-    assert [mode & 0o777 for mode in modes] == [0o600]
+    assert {mode & 0o777 for mode in modes} == {0o600}
     assert (folder / "fingerprints.json").stat().st_mode & 0o777 == 0o600
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from lapwing.ledger.chain import Entry, genesis, link
 from lapwing.ledger.export import check_export, export_json
+from lapwing.ledger.questions import recall_digest
 from lapwing.ledger.stream_records import Outcome
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
@@ -251,6 +252,16 @@ class TestForgers:
         "a stream is said to have used less": (15, lambda r: r.update(used=0)),
         "a question has another number": (14, lambda r: r.update(number=3, asked=3)),
         "an answer settles something else": (6, lambda r: r.update(settles=4)),
+        "an answer is found under another question": (
+            6,
+            lambda r: r.update(recall=recall_digest("population clinic", "q")),
+        ),
+        "an answer is about other data": (6, lambda r: r.update(versions={"patients": 2})),
+        "an answer of a stream is found under another question": (
+            15,
+            lambda r: r.update(recall=recall_digest("stream s", "q1")),
+        ),
+        "an answer of a stream is about other data": (15, lambda r: r.update(versions={"patients": 2})),
         "a recall of what was never told": (16, lambda r: r.update(recalls=5)),
         "closing gives back too much": (
             17,
@@ -280,6 +291,31 @@ class TestForgers:
             with pytest.raises(LedgerDamagedError) as found:
                 verify(ledger)
             assert found.value.seq == seq
+
+    @pytest.mark.parametrize("whose", [None, "ana"], ids=["everyone", "analyst"])
+    def test_arithmetic_shows_that_a_suspension_was_passed_over(self, quick_path, whose) -> None:
+        path = quick_path / "ledger.db"
+        for act in ("charge", "opening", "intent"):
+            with Place.in_file(path).clinic() as ledger:
+                if act == "intent":
+                    ledger.streams.open(opening())
+                last = ledger.custody.note("the suspension goes here").seq
+                if act == "charge":
+                    ask(ledger, "k")
+                if act == "opening":
+                    ledger.streams.open(opening())
+                if act == "intent":
+                    ledger.streams.intend("s", number=1, key="k", question="q", sealed=SEED)
+                ledger.custody.suspend("clinic", whose)
+            records = [entry.record for entry in entries(path)]
+            suspension = records[-1]
+            records[last - 1] = {**suspension, "seq": last}
+            forge(path, records)
+            with Place.in_file(path).open() as ledger, pytest.raises(LedgerDamagedError, match="suspended") as found:
+                verify(ledger)
+            assert found.value.seq == last + 1, act
+            for file in quick_path.glob("ledger.db*"):
+                file.unlink()
 
     def test_the_charges_that_the_forgeries_are_about_are_where_they_are_thought_to_be(self, file) -> None:
         kinds = {entry.seq: entry.record["kind"] for entry in entries(file)}

@@ -12,6 +12,8 @@ from engines.clinic import clinic
 from engines.rows_in_memory import RowsInMemory
 from lapwing.queries import asking as ask
 from lapwing.queries.estimates import estimates
+from lapwing.queries.moment_bounds import moment_bounds
+from lapwing.queries.plan import Moments
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -80,8 +82,32 @@ def test_answers_stay_in_range_whatever_the_noise(noise) -> None:
         assert low <= found <= high
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        ask.mean("patients", "bmi"),
+        ask.variance("patients", "bmi"),
+        ask.covariance("patients", "bmi", "age"),
+        ask.correlation("patients", "bmi", "age"),
+    ],
+    ids=["mean", "variance", "covariance", "correlation"],
+)
+def test_a_moment_lies_within_its_own_bounds_at_every_margin(question) -> None:
+    asked = plan(question, CLINIC)
+    assert isinstance(asked.meaning, Moments)
+    terms = asked.aggregate.terms
+
+    @given(st.lists(st.integers(-200, 400), min_size=terms, max_size=terms), st.integers(0, 300))
+    def check(released, margin) -> None:
+        (value,) = estimates(asked, released).values()
+        low, high = moment_bounds(asked.meaning, released, margin)
+        assert low <= value <= high
+
+    check()
+
+
 def test_a_mean_over_no_rows_is_the_middle() -> None:
-    assert estimates(plan(ask.mean("patients", "bmi"), CLINIC), [5, -9]) == {(): 35}
+    assert estimates(plan(ask.mean("patients", "bmi"), CLINIC), [-5, -9]) == {(): 35}
 
 
 def test_numbers_that_do_not_fit_the_plan_are_refused() -> None:

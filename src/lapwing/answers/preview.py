@@ -122,7 +122,7 @@ class Preview:
 
     @property
     def affordable(self) -> bool:
-        """Whether it would be admitted now."""
+        """Whether the account has enough for it now; while spending is suspended, it is refused all the same."""
         return not isinstance(self.after, Refusal)
 
     @property

@@ -55,7 +55,7 @@ class StreamPreview:
 
     @property
     def affordable(self) -> bool:
-        """Whether it would be opened now."""
+        """Whether the account has enough for it now; while spending is suspended, it is refused all the same."""
         return not isinstance(self.after, Refusal)
 
     @property

@@ -19,6 +19,7 @@ from lapwing.queries.catalogue import Population, Rows
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_written, positive, whole
+from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
 _MOST_YESES: Final = 10_000
 _MOST_QUESTIONS: Final = 10**6
@@ -105,6 +106,12 @@ class StreamTerms:
     def reservation(self, name: str) -> Reservation:
         """Return what the account must hold for a stream of this name."""
         return self.mechanism.reservation(name)
+
+    def spent(self, yeses: int, budget: Guarantee) -> Fraction:
+        """Return what it has cost after so many yeses: only a pure budget is paid yes by yes, all others at once."""
+        if not isinstance(budget, PureDP):
+            return self.epsilon
+        return self.mechanism.threshold_epsilon + yeses * self.mechanism.yes_price
 
     def chance_of_yes(self, people: int, *, at_least: int | None = None) -> float:
         """Return the probability of a yes if there were really so many people."""

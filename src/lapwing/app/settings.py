@@ -26,6 +26,7 @@
 Nothing here is learned from the data. What is wrong is refused with its line.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -89,6 +90,25 @@ class SparkFiles:
 Source: TypeAlias = FileSource | DuckDBSource | PostgresSource | SparkSource | SparkFiles
 
 
+def place_of(source: Source, folder: Path) -> tuple[str, ...]:
+    """Return where a source is, however it was spelt: paths are resolved, and told from the folder of the workspace."""
+    match source:
+        case FileSource(path=path):
+            return ("file", _from(folder, path))
+        case DuckDBSource(path=path, table=table):
+            return ("duckdb", _from(folder, path), table.casefold())
+        case PostgresSource(address=address, schema=schema, table=table):
+            return ("postgres", address, schema, table)
+        case SparkSource(table=table):
+            return ("spark", table.casefold())
+        case SparkFiles(place=place):
+            return ("file", place if "://" in place else _from(folder, Path(place)))
+
+
+def _from(folder: Path, path: Path) -> str:
+    return os.path.relpath(path.resolve(), folder.resolve())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopulationSettings:
     """What is declared about one population; `section` is where, for those who have to refuse it later."""
@@ -138,17 +158,17 @@ def read_settings(folder: Path, text: str | None = None) -> Settings:
     top.done()
     if not populations:
         raise top.error(("populations",), "no population is declared", "write [populations.NAME]")
-    _require_one_account(populations)
+    _require_one_account(populations, folder)
     address = ledger if ledger.startswith(("postgresql://", "postgres://")) else str(folder / ledger)
     return Settings(ledger=address, populations=populations)
 
 
-def _require_one_account(populations: Mapping[str, PopulationSettings]) -> None:
+def _require_one_account(populations: Mapping[str, PopulationSettings], folder: Path) -> None:
     """Refuse a table of two populations: its people would have two accounts, and twice the budget."""
-    owners: dict[Source, str] = {}
+    owners: dict[tuple[str, ...], str] = {}
     for name, declared in populations.items():
         for table, source in declared.sources.items():
-            owner = owners.setdefault(source, name)
+            owner = owners.setdefault(place_of(source, folder), name)
             if owner != name:
                 reason, remedy = f"this is a table of population {owner!r} too", "let the same people have one account"
                 raise declared.section.error(("tables", table, "source"), reason, remedy)

@@ -22,6 +22,7 @@ from lapwing.app.settings import (
     Source,
     SparkFiles,
     SparkSource,
+    place_of,
 )
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
@@ -33,28 +34,31 @@ from lapwing.vocabulary.errors import RegistrationError
 _BLOCK = 1 << 20
 
 
-_LEDGER = "ledger"  # no table is called so here: theirs have a population and a dot in front
+_LEDGER, _SEEN = "ledger", "seen"  # no table is called so here: theirs have a population and a dot in front
 
 
 class Fingerprints:
-    """What the content of each file was when its version was first seen, and which ledger the workspace belongs to."""
+    """What the content of each file was when its version was first seen, whose it was, and which ledger is ours."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def check(self, table: str, version: int, file: Path) -> None:
-        """Refuse a file whose content is not that of its version; take down the content of a new version."""
+    def check(self, population: str, name: str, version: int, file: Path) -> str:
+        """Return the content of a file, taken down if its version is new; refuse one that changed under its version."""
+        table = f"{population}.{name}"
         if self.changed(table, version, file):
             raise RegistrationError(
                 table,
                 reason=f"has changed, and its data version is still {version}",
-                remedy=f"bring the old data back, or lapwing advance {table.partition('.')[2]}: the account goes on "
-                "as it stands",
+                remedy=f"bring the old data back, or lapwing advance {name}: the account goes on as it stands",
             )
         known, stat = self._read(), _stat(table, file)
         kept = known.get(table, {})
         if kept.get("version") != version or kept["stat"] != stat:
-            self._write({**known, table: {"version": version, "stat": stat, "sha256": _content(table, file)}})
+            kept = {"version": version, "stat": stat, "sha256": _content(table, file)}
+            self._write({**known, table: kept})
+        content: str = kept["sha256"]
+        return content
 
     def changed(self, table: str, version: int, file: Path) -> bool:
         """Say whether the content of a file is not that of its version; nothing is known about a new version."""
@@ -73,11 +77,35 @@ class Fingerprints:
         """Remember the ledger to which the workspace belongs."""
         self._write({**self._read(), _LEDGER: ledger})
 
-    def owner(self, file: Path) -> str | None:
-        """Return the population that has a table with the content of `file` by now, if there is one."""
-        known = {table: kept for table, kept in self._read().items() if table != _LEDGER}
-        content = _content(file.name, file) if known and file.is_file() else None
-        return next((table.partition(".")[0] for table, kept in known.items() if kept["sha256"] == content), None)
+    def claim(self, population: str, name: str, source: Source, content: str | None) -> None:
+        """Remember where a table of a population is and what it holds; refuse the data of another population."""
+        known = self._read()
+        signs = self._signs(source, content)
+        owner = _owner(known, population, signs)
+        if owner is not None:
+            raise RegistrationError(
+                f"{population}.{name}",
+                reason=f"holds the data of population {owner!r}, whose account goes on",
+                remedy=f"declare it as a table of {owner!r}",
+            )
+        seen = known.get(_SEEN, {})
+        fresh = [sign for sign in signs if sign not in seen.get(population, [])]
+        if fresh:
+            with suppress(OSError):  # whoever may only read the folder can remember nothing in it
+                self._write({**known, _SEEN: {**seen, population: [*seen.get(population, []), *fresh]}})
+
+    def owner(self, population: str, source: Source) -> str | None:
+        """Return another population that was asked about at the place of a source, or about a copy of it, if any."""
+        known = self._read()
+        file = source.path if isinstance(source, FileSource | DuckDBSource) else None
+        content = _content(file.name, file) if _SEEN in known and file is not None and file.is_file() else None
+        return _owner(known, population, self._signs(source, content))
+
+    def _signs(self, source: Source, content: str | None) -> list[list[str]]:
+        """Return by what a source is known again: its place and, wherever it is, its content."""
+        place = place_of(source, self._path.parent)
+        inside = [source.table.casefold()] if isinstance(source, DuckDBSource) else []
+        return [list(place), *([["content", content, *inside]] if content else [])]
 
     def _read(self) -> dict[str, Any]:
         with suppress(FileNotFoundError):
@@ -117,8 +145,10 @@ class Tables:
         name = self._settings.population.name
         versions = self._ledger.population(name).tables
         for table, source in self._settings.sources.items():
+            content = None
             if isinstance(source, FileSource | DuckDBSource):
-                self._fingerprints.check(f"{name}.{table}", versions[table], source.path)
+                content = self._fingerprints.check(name, table, versions[table], source.path)
+            self._fingerprints.claim(name, table, source, content)
         if self._engine is None or dict(versions) != dict(self._opened):
             self.close()
             self._engine, self._opened = unless_it_fails(self._open, self._on_failure), versions
@@ -205,6 +235,11 @@ _DATABASE: Mapping[type[Source], str] = {
     SparkSource: "spark",
     SparkFiles: "spark",
 }
+
+
+def _owner(known: Mapping[str, Any], population: str, signs: list[list[str]]) -> str | None:
+    others = ((name, seen) for name, seen in known.get(_SEEN, {}).items() if name != population)
+    return next((name for name, seen in others if any(sign in seen for sign in signs)), None)
 
 
 def _on_duckdb(source: Source) -> Path | DuckDBTable:

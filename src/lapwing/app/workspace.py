@@ -4,7 +4,7 @@ clinic/
 lapwing.toml         what is declared; edited by the custodian
 ledger.db            the account (or a PostgreSQL address in lapwing.toml)
 stream.key           seals the secrets of streams; readable by its owner only, and never in a backup of the ledger
-fingerprints.json    what the data was at each version, and which ledger is ours; for the custodian
+fingerprints.json    what the data was at each version, whose, and which ledger is ours; for the custodian
 failures.log         why a question could not be answered; for the custodian
 """
 
@@ -20,7 +20,7 @@ from typing import Final, Self
 from lapwing.accounting.filters.account import EVERYONE
 from lapwing.accounting.filters.opening import Budget
 from lapwing.accounting.filters.two_arms import DeltaShares
-from lapwing.app.settings import FILE, FileSource, PopulationSettings, Settings, read_settings
+from lapwing.app.settings import FILE, PopulationSettings, Settings, read_settings
 from lapwing.app.tables import Fingerprints, Tables
 from lapwing.engines.engine import unless_it_fails
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
@@ -32,7 +32,6 @@ from lapwing.vocabulary.errors import (
     LedgerError,
     LedgerRolledBackError,
     RegistrationError,
-    SealBrokenError,
     SettingsError,
 )
 
@@ -75,8 +74,8 @@ class Workspace:
         """
         for name, declared in self.settings.populations.items():
             custody = self.ledger.custody
+            self._require_own_people(declared)
             if name not in self.ledger.populations():
-                self._require_new_people(declared)
                 custody.create_population(
                     name,
                     unit=declared.population.unit,
@@ -129,19 +128,34 @@ class Workspace:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
         self._opened(self.settings.declared(population)).check()
 
-    def recover(self) -> int:
+    def recover(self, unsettled: dict[str, LapwingError] | None = None) -> int:
         """Settle what dead processes left behind, and return how much it was; to be called when nobody is asking.
 
         A question without an answer is lost, and stays charged. A question of a stream is decided with its own noise.
+
+        Parameters
+        ----------
+        unsettled : is told the streams that could not be gone on with, and why; the others are settled all the same
         """
         questions, intents = self.ledger.questions.unsettled(), self.ledger.streams.unsettled()
         for question in questions:
             self.ledger.questions.lose(question.seq)
+        failures: dict[str, LapwingError] = {}
         for intent in intents:
             stream = self.ledger.streams.stream(intent.stream)
-            with suppress(EngineError, SealBrokenError):  # then it is lost, or its stream is closed: settled as well
+            try:
                 self.session(stream.population, analyst=stream.analyst).resume(stream.name)
-        return len(questions) + len(intents)
+            except LedgerError:
+                raise
+            except LapwingError as failure:  # mostly it is lost now, or its stream is closed: settled as well
+                failures[intent.stream] = failure
+        left = {intent.stream for intent in self.ledger.streams.unsettled()}
+        remaining = {name: reason for name, reason in failures.items() if name in left}
+        for reason in remaining.values():
+            self._log(reason)
+        if unsettled is not None:
+            unsettled.update(remaining)
+        return len(questions) + len(intents) - len(remaining)
 
     def close(self) -> None:
         """Let go of the ledger and the databases."""
@@ -191,11 +205,13 @@ class Workspace:
                 reason = f"the ledger keeps another allowance of {analyst!r}"
                 raise section.error(("analysts", analyst), reason, remedy)
 
-    def _require_new_people(self, declared: PopulationSettings) -> None:
-        """Refuse a population by another name: a new account for the same people would be a second budget."""
+    def _require_own_people(self, declared: PopulationSettings) -> None:
+        """Refuse new tables with the people of another population: a second account would be a second budget."""
+        name = declared.population.name
+        known = self.ledger.population(name).tables if name in self.ledger.populations() else {}
         for table, source in declared.sources.items():
-            owner = self._fingerprints.owner(source.path) if isinstance(source, FileSource) else None
-            if owner is not None and owner != declared.population.name:
+            owner = None if table in known else self._fingerprints.owner(name, source)
+            if owner is not None:
                 raise declared.section.error(
                     ("tables", table, "source"),
                     f"this is the data of population {owner!r}, whose account goes on",
@@ -315,7 +331,8 @@ def read_key(folder: Path) -> bytes:
             str(path),
             0,
             reason="is not there, and open streams cannot go on without it",
-            remedy="bring it back, or lapwing recover --new-key, which closes open streams at their full price",
+            remedy="bring it back, or lapwing recover --new-key: open streams are then closed at their full price when "
+            "they are next asked",
         ) from None
     if stat.S_IMODE(mode) & 0o077:
         raise SettingsError(str(path), 0, reason="can be read by others", remedy=f"chmod 600 {path}")
@@ -329,7 +346,7 @@ def read_key(folder: Path) -> bytes:
 
 
 def renew_key(folder: str | Path) -> None:
-    """Make a new key. Streams that were sealed under the old one can only be closed, at their full price."""
+    """Make a new key. Streams that were sealed under the old one are closed, at full price, when next asked."""
     path = Path(folder) / KEY_FILE
     path.unlink(missing_ok=True)
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -78,6 +78,8 @@ def _about_column(
 
 def _present(writer: Writer, row: RowOf, name: str) -> str:
     column = writer.column(row, name)
+    if name == writer.population.person_key(row.table):  # which is no column of the catalogue
+        return f"({column} IS NOT NULL)"
     match writer.type_of(row, name):
         case Real():
             return f"({column} <= {writer.value(math.inf)})"

@@ -19,6 +19,7 @@ from lapwing.accounting.filters.two_arms import TwoArms
 from lapwing.ledger.canonical import canonical
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.population import Analyst, Population
+from lapwing.ledger.questions import recall_digest
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 
 _OTHER_BUILD: Final = 1 + 1e-9
@@ -45,7 +46,7 @@ class _Stream:
     status: str = "open"
     asked: int = 0
     used: int = 0
-    in_flight: int | None = None
+    in_flight: Record | None = None
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class Replay:
     accounts: dict[tuple[str, str | None], Account] = field(default_factory=dict)
     lines: dict[str, list[tuple[str | None, Booking]]] = field(default_factory=lambda: defaultdict(list))
     streams: dict[str, _Stream] = field(default_factory=dict)
-    unsettled: set[int] = field(default_factory=set)
+    unsettled: dict[int, Record] = field(default_factory=dict)
     answers: set[int] = field(default_factory=set)
     requests: set[tuple[str, str, str]] = field(default_factory=set)
 
@@ -162,16 +163,18 @@ class Replay:
     def _charge(self, record: Record) -> None:
         self._admitted(record, OneShot, WholeBudget)
         self._versions(record)
-        self.unsettled.add(record["seq"])
+        self.unsettled[record["seq"]] = record
 
     def _answer(self, record: Record) -> None:
         must(record["settles"] in self.unsettled, "answers what was not charged, or for the second time")
-        self.unsettled.remove(record["settles"])
+        charge = self.unsettled.pop(record["settles"])
+        must(record["population"] == charge["population"], "answers in another population")
+        _answers(record, charge, f"population {charge['population']}")
         self.answers.add(record["seq"])
 
     def _lost(self, record: Record) -> None:
         must(record["settles"] in self.unsettled, "gives up what was not charged, or was answered")
-        self.unsettled.remove(record["settles"])
+        del self.unsettled[record["settles"]]
 
     def _recall(self, record: Record) -> None:
         must(record["recalls"] in self.answers, "recalls what was never answered")
@@ -191,12 +194,14 @@ class Replay:
         must(stream.in_flight is None, "asks while another question is in flight")
         must(record["number"] == stream.asked + 1, "is not the next question of its stream")
         self._versions(record)
-        stream.asked, stream.in_flight = record["number"], record["seq"]
+        self.populations[record["population"]].require_spending(record["analyst"])
+        stream.asked, stream.in_flight = record["number"], record
         self._standing(record, stream)
 
     def _outcome(self, record: Record) -> None:
         stream, opening = self.streams[record["stream"]], self.streams[record["stream"]].opening
-        must(record["settles"] == stream.in_flight, "decides a question that is not in flight")
+        intent = stream.in_flight
+        must(intent and record["settles"] == intent["seq"], "decides a question that is not in flight")
         must((record["outcome"] == "lost") != ("answer" in record), "tells an answer that was lost, or none")
         units: int = record["units"]
         least, most = {"yes": (1, opening["dearest"]), "no": (0, 0), "lost": (opening["dearest"],) * 2}[
@@ -208,14 +213,16 @@ class Replay:
         stream.status = "halted" if halted else "open"
         self._standing(record, stream)
         self._settled(record, [Yes(stream=record["stream"])] * units + [Closing(stream=record["stream"])] * halted)
-        if "answer" in record:
+        if "answer" in record and intent:
+            _answers(record, intent, f"stream {record['stream']}")
             self.answers.add(record["seq"])
 
     def _closing(self, record: Record) -> None:
         stream = self.streams[record["stream"]]
         must(stream.status == "open", f"closes a stream that is {stream.status}")
         must(record["forfeit"] or stream.in_flight is None, "closes a stream with a question in flight")
-        must(record.get("settles") == stream.in_flight, "forgets the question in flight")
+        left = stream.in_flight["seq"] if stream.in_flight else None
+        must(record.get("settles") == left, "forgets the question in flight")
         given_up = (stream.opening["units"] - stream.used) * record["forfeit"]
         stream.used, stream.status, stream.in_flight = stream.used + given_up, "closed", None
         self._standing(record, stream)
@@ -230,6 +237,7 @@ class Replay:
         must(all(tables[table] == version for table, version in record["versions"].items()), "has other data versions")
 
     def _admitted(self, record: Record, *kinds: type[Charge]) -> Charge:
+        self.populations[record["population"]].require_spending(record["analyst"])
         charges: list[Charge] = []
         for column, whose in self._concerned(record):
             (line,) = map(from_record, record[column]["lines"])
@@ -264,6 +272,12 @@ class Replay:
         self.accounts[whose] = account
         if column == "account":
             self.lines[whose[0]] += [(record["analyst"], line) for line in lines]
+
+
+def _answers(record: Record, asked: Record, scope: str) -> None:
+    """Refuse an answer that would be found under another question, or other data, than was paid for."""
+    must(record["recall"] == recall_digest(scope, asked["question"]), "answers a question that was not charged")
+    must(record["versions"] == asked["versions"], "answers from other data versions")
 
 
 def _steps_agree(claimed: Admission, found: Any) -> bool:

@@ -1,7 +1,8 @@
 """From released numbers to answers. All of it is arithmetic on what was released, so it costs nothing.
 
-Where noise makes a formula meaningless (a mean over fewer than no rows), a fixed public rule answers instead: the
-middle of the range, no variance, no correlation. Answers are moved into the range that the bounds allow.
+Sums of moments that noise has made negative are taken for 0: no exact one is below it. Where a formula has no meaning
+(a mean over no rows), a fixed public rule answers instead: the middle of the range, no variance, no correlation.
+Answers are moved into the range that the bounds allow.
 
 Proof: proofs/bernstein_moments.md
 """
@@ -51,7 +52,9 @@ def estimates(plan: Plan, released: Sequence[int]) -> dict[tuple[Label, ...], Es
         case Total(step=step):
             return {cell: number * step for cell, (number,) in zip(cells, blocks, strict=True)}
         case Moments():
-            return {cell: moment(plan.meaning, block) for cell, block in zip(cells, blocks, strict=True)}
+            # So a moment lies within its bounds, at any confidence: proofs/moment_bounds.md.
+            likely = [[max(0, number) for number in block] for block in blocks]
+            return {cell: moment(plan.meaning, block) for cell, block in zip(cells, likely, strict=True)}
         case Steps(names=names):
             passed = list(itertools.accumulate(reversed(released)))[-2::-1]
             return {(name,): Fraction(number) for name, number in zip(names, passed, strict=True)}

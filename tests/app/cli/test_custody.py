@@ -69,7 +69,12 @@ def test_other_budgets_are_asked_and_shown_too(quick_path, words, budget) -> Non
     opened = run(folder, "stream", "open", "--at-least", "9", "--yeses", "2", "--epsilon", "0.2", "--name", "s").out
     assert "charged whole at the opening" in " ".join(opened.split())
     assert "nothing more: all of the stream was charged" in run(folder, "stream", "ask", "s", "age < 90").out
-    assert "back" not in run(folder, "stream", "close", "s").out
+    assert "so far 1 question, 1 yes, epsilon 0.2" in " ".join(run(folder, "stream", "show", "s").out.split())
+    closed = " ".join(run(folder, "stream", "close", "s").out.split())
+    assert "spent epsilon 0.2 that were charged whole at the opening" in closed
+    assert "back" not in closed
+    (listed,) = run(folder, "stream", "list", "--all", "--json").json["streams"]
+    assert listed["spent"] == "0.2"
     told = run(folder, "budget", "--json").json
     assert told["budget"] == budget
     assert run(folder, "budget", "--plot", str(folder / "left.svg")).code == 0
@@ -475,6 +480,10 @@ def test_a_new_key_closes_open_streams_at_their_full_price(clinic) -> None:
     assert "stream.key: is not there" in run(clinic, "budget").err
     assert run(clinic, "recover", "--new-key", stdin="n\n").code == 130
     assert not (clinic / "stream.key").exists()
-    assert run(clinic, "recover", "--new-key", "--yes", "--json").json == {"settled": 1, "new_key": True}
+    assert run(clinic, "recover", "--new-key", "--yes", "--json").json == {
+        "settled": 1,
+        "unsettled": {},
+        "new_key": True,
+    }
     assert run(clinic, "stream", "show", "s", "--json").json["status"] == "closed"
     assert spent(clinic) == "8"

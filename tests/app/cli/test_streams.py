@@ -113,6 +113,14 @@ def test_the_same_key_opens_nothing_twice(clinic) -> None:
     assert (other.code, other.json["error"]["remedy"]) == (2, "choose a new name")
 
 
+def test_the_same_key_opens_nothing_twice_without_a_name(clinic) -> None:
+    first, second = (run(clinic, *OPEN[:-2], "--key", "k", "--json").json for _ in range(2))
+    assert first["stream"] == second["stream"]
+    (only,) = run(clinic, "stream", "list", "--json").json["streams"]
+    assert only["stream"] == first["stream"]
+    assert run(clinic, "stream", "ask", first["stream"], FEW).code == 0
+
+
 def test_a_stream_that_does_not_fit_is_refused_for_nothing(clinic) -> None:
     run(clinic, "count", "patients", "--epsilon", "19")
     told = run(clinic, "stream", "open", "--at-least", "5", "--yeses", "1", "--epsilon", "12", "--json")
@@ -128,11 +136,31 @@ def test_a_stream_is_not_bought_by_what_buys_none(clinic, words) -> None:
     assert "buys no stream" in told.err
 
 
+def test_what_cannot_be_settled_is_named_and_the_rest_is_settled(clinic) -> None:
+    settings = clinic / "lapwing.toml"
+    only = settings.read_text()
+    other = only.replace("populations.clinic", "populations.other").replace("patients.csv", "others.csv")
+    (clinic / "others.csv").write_text("".join((clinic / "patients.csv").read_text().splitlines(keepends=True)[:-1]))
+    settings.write_text(only + other[other.index("[populations.other]") :])
+    assert run(clinic, "update").code == 0
+    for population in ("clinic", "other"):
+        door = ("--population", population)
+        run(clinic, *OPEN[:-1], population, *door)
+        start(clinic, "stream", "ask", population, MANY, *door, LAPWING_FAULT="stream.decided:kill")
+    settings.write_text(only.replace("populations.clinic", "populations.other").replace("patients.csv", "others.csv"))
+    told = run(clinic, "recover", "--json").json
+    assert (told["settled"], list(told["unsettled"])) == (1, ["clinic"])
+    assert "is not declared in this workspace" in told["unsettled"]["clinic"]
+    assert "stream clinic" in run(clinic, "recover").out
+    settings.write_text(only)
+    assert run(clinic, "recover", "--json").json == {"settled": 1, "unsettled": {}, "new_key": False}
+
+
 def test_a_crashed_question_is_settled_with_its_own_noise(clinic) -> None:
     run(clinic, *OPEN)
     died = start(clinic, "stream", "ask", "cohorts", MANY, LAPWING_FAULT="stream.decided:kill")
     assert died.code == -9
     assert run(clinic, "stream", "show", "cohorts", "--json").json["given"] == 0  # looking settles nothing
     assert run(clinic, "stream", "list", "--json").json["streams"][0]["asked"] == 1
-    assert run(clinic, "recover", "--json").json == {"settled": 1, "new_key": False}
+    assert run(clinic, "recover", "--json").json == {"settled": 1, "unsettled": {}, "new_key": False}
     assert run(clinic, "stream", "show", "cohorts", "--json").json["given"] == 1

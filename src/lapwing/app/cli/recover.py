@@ -7,11 +7,14 @@ from lapwing.app.cli.showing import facts, several, waiting
 from lapwing.app.workspace import renew_key
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Status
+from lapwing.vocabulary.errors import LapwingError
 
 
 @click.command()
 @click.option(
-    "--new-key", is_flag=True, help="Make a new stream.key first: open streams are then closed, at full price."
+    "--new-key",
+    is_flag=True,
+    help="Make a new stream.key first: open streams are closed at full price when next asked.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask whether the open streams may be closed.")
 @for_the_custodian
@@ -32,12 +35,25 @@ def recover(door: Door, *, new_key: bool, yes: bool) -> None:
             still_open = _open_streams(workspace.ledger)
             if still_open and not yes:
                 what = f"{several(len(still_open), 'open stream')} ({', '.join(still_open)})"
-                click.confirm(f"A new key closes {what} at full price. Make it?", abort=True, err=True)
+                click.confirm(
+                    f"Under a new key {what} can be asked no more: a question closes it at full price. Go on?",
+                    abort=True,
+                    err=True,
+                )
             renew_key(door.folder)
         with waiting("settling"):
-            settled = workspace.recover()
-    end = "made; streams that the old one sealed are closed at full price when they are next used" if new_key else None
-    door.tell({"settled": settled, "new_key": new_key}, facts(("settled", several(settled, "question")), ("key", end)))
+            unsettled: dict[str, LapwingError] = {}
+            settled = workspace.recover(unsettled)
+    end = "made; streams that the old one sealed are closed at full price when they are next asked" if new_key else None
+    left = {name: str(failure) for name, failure in unsettled.items()}
+    door.tell(
+        {"settled": settled, "unsettled": left, "new_key": new_key},
+        facts(
+            ("settled", several(settled, "question")),
+            *(("not settled", f"stream {name}: {reason}") for name, reason in left.items()),
+            ("key", end),
+        ),
+    )
 
 
 def _open_streams(ledger: Ledger) -> list[str]:

@@ -29,7 +29,7 @@ from lapwing.session import Session
 from lapwing.streams import fresh_name
 from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.guarantee import PureDP
+from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
 
 @click.group(no_args_is_help=True)
@@ -94,14 +94,14 @@ def open_stream(
     if dry_run:
         show_stream_preview(door, wanted, plot)
         return
-    chosen = fresh_name()[:8] if name is None else name
+    made_up = fresh_name()[:8] if name is None and key is None else name  # with a key, the key decides the name
     with door.session() as session:
-        opened = session.stream(name=chosen, key=key, **wanted)
-        agreed, left = opened.terms, session.standing()
+        opened = session.stream(name=made_up, key=key, **wanted)
+        chosen, status, agreed, left = opened.name, opened.record.status, opened.terms, session.standing()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     door.tell(
-        {"stream": chosen, "status": Status.OPEN.value, **terms_record(agreed), "left": left_record(left)},
+        {"stream": chosen, "status": status.value, **terms_record(agreed), "left": left_record(left)},
         facts(
             ("stream", chosen),
             *terms_facts(agreed, confidence, left.account.budget),
@@ -149,7 +149,8 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
 def close_stream(door: Door, name: str) -> None:
     """Close a stream, and get back what no yes has used.
 
-    Its secret threshold is destroyed, so that nothing can be asked of it any more. What opening it cost is spent.
+    Its secret threshold is destroyed, so that nothing can be asked of it any more. What opening it cost is spent: under
+    a rho or an (epsilon, delta) budget that was all of it, and nothing comes back.
 
     \b
     lapwing stream close cohorts
@@ -168,13 +169,14 @@ def close_stream(door: Door, name: str) -> None:
         resumed = session.resume(name)
         resumed.close()
         spent, left = resumed.spent, session.standing()
-        back = resumed.terms.epsilon - spent if isinstance(left.account.budget, PureDP) else None
+        by_yes = isinstance(left.account.budget, PureDP)
+        back = resumed.terms.epsilon - spent
     door.tell(
         {"stream": name, "status": "closed", "spent": exactly(spent), "left": left_record(left)},
         facts(
             ("closed", name),
-            ("spent", f"epsilon {brief(spent)} in all"),
-            ("back", None if back is None else f"epsilon {brief(back)} that no yes has used"),
+            ("spent", f"epsilon {brief(spent)} {'in all' if by_yes else 'that were charged whole at the opening'}"),
+            ("back", f"epsilon {brief(back)} that no yes has used" if by_yes else None),
             ("left", str(left)),
         ),
     )
@@ -204,11 +206,11 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         draw_stream(plot, terms.chance_of_yes, terms.at_least)
     asked, given = several(shown.asked, "question"), several(shown.used, "yes")
     door.tell(
-        _record(shown),
+        _record(shown, budget),
         facts(
             ("stream", f"{name}, {shown.status.value}"),
             *terms_facts(terms, "0.95", budget),
-            ("so far", f"{asked}, {given}, epsilon {brief(_spent(shown))}"),
+            ("so far", f"{asked}, {given}, epsilon {brief(terms.spent(shown.used, budget))}"),
             ("picture", None if plot is None else str(plot)),
         ),
     )
@@ -227,7 +229,8 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
     """
     with door.session() as session:
         shown = [one for one in _mine(session) if ended_too or one.status is Status.OPEN]
-    records = [_record(one) for one in shown]
+        budget = session.standing().account.budget
+    records = [_record(one, budget) for one in shown]
     rows = [
         [
             record["stream"],
@@ -236,9 +239,9 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
             f"{record['at_least']:,}",
             f"{record['asked']:,}",
             f"{record['given']:,} of {record['yeses']:,}",
-            brief(_spent(one)),
+            brief(Fraction(record["spent"])),
         ]
-        for record, one in zip(records, shown, strict=True)
+        for record in records
     ]
     header = ["stream", "status", "table", "at least", "asked", "yeses", "epsilon"]
     empty = "No stream is open. Open one: lapwing stream open --at-least 200 --yeses 5 --epsilon 1"
@@ -251,17 +254,13 @@ def _mine(session: Session) -> list[Stream]:
     return [one for one in known if one.analyst == session.analyst]
 
 
-def _spent(one: Stream) -> Fraction:
-    mechanism = StreamTerms.read(one.terms).mechanism
-    return mechanism.threshold_epsilon + one.used * mechanism.yes_price
-
-
-def _record(one: Stream) -> dict[str, Any]:
+def _record(one: Stream, budget: Guarantee) -> dict[str, Any]:
+    terms = StreamTerms.read(one.terms)
     return {
         "stream": one.name,
         "status": one.status.value,
-        **terms_record(StreamTerms.read(one.terms)),
+        **terms_record(terms),
         "asked": one.asked,
         "given": one.used,
-        "spent": exactly(_spent(one)),
+        "spent": exactly(terms.spent(one.used, budget)),
     }
