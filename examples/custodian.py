@@ -28,7 +28,7 @@ def spend_together(workspace: Workspace) -> list[Receipt]:
         try:
             answer = sessions[age % 2].ask(lw.count("patient", f"age = {age}"), epsilon="0.15")
         except BudgetError as refusal:
-            print(f"{sessions[age % 2].analyst} is refused: {str(refusal).partition(';')[0]}")
+            print(f"{sessions[age % 2].analyst} is refused: {str(refusal).partition(':')[0]}")
             break
         receipts.append(answer.receipt)
     return receipts

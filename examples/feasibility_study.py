@@ -53,7 +53,7 @@ def follow(clinic: lw.Session, disease: str) -> lw.Answer:
     """Follow a disease down the criteria, for the price of one count."""
     funnel = clinic.funnel("patient", criteria(disease), epsilon="0.5")
     for row in funnel.rows:
-        cell = row.cells["answer"]
+        cell = row.cells["people"]
         print(f"  {row.key[0]:52} {cell.value:>6,}  ({cell.low:,} to {cell.high:,})")
     return funnel
 

@@ -11,8 +11,8 @@ from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing import streams
 from lapwing.accounting.filters.charge import OneShot
-from lapwing.answers.answer import CONFIDENCE, Answer, Asked
-from lapwing.answers.choosing import release_of
+from lapwing.answers.answer import CONFIDENCE, Answer, Asked, Price
+from lapwing.answers.choosing import accuracy_at, release_of
 from lapwing.answers.preview import Preview, Standing
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
@@ -28,7 +28,7 @@ from lapwing.queries.planning import plan
 from lapwing.queries.questions import Question
 from lapwing.queries.sql import read_sql
 from lapwing.streams import QuestionStream, fresh_name, name_of_key
-from lapwing.vocabulary.errors import BadQuestionError, EngineError
+from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
 
 Put: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
@@ -120,7 +120,7 @@ class Session:
 
     def funnel(self, table: str, steps: Sequence[Where], *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
-        return self.ask(asking.funnel(table, steps), key=key, **offer)
+        return self.ask({"people": asking.funnel(table, steps)}, key=key, **offer)
 
     def rehearse(self, question: Put, **offer: Unpack[Offer]) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
@@ -181,9 +181,7 @@ class Session:
     def _asked(self, question: Put, wanted: Wish) -> Asked:
         if isinstance(question, str):
             question = read_sql(question).questions
-        if isinstance(question, Mapping):
-            return self._priced(question, wanted)
-        return self._priced({"answer": question}, wanted)
+        return self._priced(question if isinstance(question, Mapping) else {"answer": question}, wanted)
 
     def _priced(self, questions: Mapping[str, Question], wanted: Wish) -> Asked:
         """Plan each question and choose its release; the price is shared equally."""
@@ -207,12 +205,15 @@ class Session:
             tables=asked.tables,
             charge=OneShot(event=asked.event, cells=self.population.touched),
         )
-        charged = self.ledger.questions.charge(request)
+        try:
+            charged = self.ledger.questions.charge(request)
+        except BudgetExceededError as refused:
+            budget = self.ledger.account(self.population.name).budget
+            accuracy = accuracy_at(asked.releases, refused.fits, budget)
+            raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
         reach("ask.charged")
-        if isinstance(charged, Charged):
-            told, free = self._released(asked, charged), False
-        else:
-            told, free = charged, True
+        free = isinstance(charged, Released)
+        told = charged if isinstance(charged, Released) else self._released(asked, charged)
         stored = json.loads(told.answer)
         numbers = dict(zip(asked.releases, stored["released"], strict=True))  # columns may have other names than before
         return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
@@ -239,10 +240,8 @@ class Session:
 
     def _standing(self, cells: frozenset[str] | None) -> Standing:
         """Return what some cells have left; streams are paid by all of them."""
-        account, own = (
-            self.ledger.account(self.population.name),
-            self.ledger.allowance(self.population.name, self.analyst),
-        )
+        name = self.population.name
+        account, own = self.ledger.account(name), self.ledger.allowance(name, self.analyst)
         return Standing(account=account.within(cells), allowance=own and own.within(cells))
 
     def _stream(self, name: str) -> QuestionStream:

@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from lapwing.app import attack_pictures
-from lapwing.app.attack_story import SCENES, surest
+from lapwing.app.attack_story import SCENES, by_luck, surest
 from lapwing.app.cli import main
 from lapwing.app.plots.tracing_curve import draw_tracing_curve
+from lapwing.attacks.campaigns import Answers, Outcome
 from lapwing.attacks.tracing import Traced
 
 
@@ -30,7 +31,7 @@ def test_one_object_says_what_came_of_each_attack(told) -> None:
     assert outcomes["exact"]["recovered"] == outcomes["Leaf style"]["recovered"] == 1
     assert outcomes["Samply style"]["recovered"] > 0.95
     assert outcomes["lapwing"]["answered"] == 65
-    assert outcomes["lapwing"]["stopped"] == "noise ±195, ledger"
+    assert outcomes["lapwing"]["stopped"] == "noise ±195 (95 %), ledger"
     assert outcomes["lapwing"]["answers"] == "lapwing"
     assert (record["epsilon"], record["seed"]) == ("1", 4)
     assert record["surest_belief"] == pytest.approx(1 / (1 + np.exp(-2)))
@@ -54,7 +55,53 @@ def test_the_story_is_told_in_words_and_a_table() -> None:
     assert run.exit_code == 0
     assert run.output.startswith("DIFFERENCING\nAsk about everybody, and about everybody but her.")
     assert "attack         answers       stopped by" in run.output
-    assert "no belief about a patient moves from 50 % to more than 98.2 %" in " ".join(run.output.split())
+    assert "record says to more than 98.2 % (one record for another: twice epsilon)" in " ".join(run.output.split())
+
+
+def outcome(answers, recovered):
+    return Outcome(
+        attack="a",
+        against="b",
+        answers=answers,
+        asked=9,
+        answered=9,
+        recovered=recovered,
+        chance=0.52,
+        stopped="ledger",
+        people=64,
+    )
+
+
+def test_titles_tell_what_came_of_it() -> None:
+    blurred, kept, lost = (
+        outcome(kind, share) for kind, share in ((Answers.AD_HOC, 1.0), (Answers.LAPWING, 0.61), (Answers.LAPWING, 1.0))
+    )
+    title, tracing = attack_pictures.recovered_title, attack_pictures.tracing_title
+    assert title([blurred, kept], Fraction(1)) == "Blur is undone; a budget of epsilon 1 is not"
+    assert title([blurred, lost], Fraction(1000)) == "Blur is undone, and so is a budget of epsilon 1000"
+    assert tracing([blurred, kept]).endswith("Blur does not hide it; lapwing does")
+    assert tracing([blurred, lost]).endswith("Neither blur nor this budget hides it")
+
+
+def test_an_attack_that_nothing_stopped_ends_with_1() -> None:
+    run = CliRunner().invoke(main, ["attack", "differencing", "--epsilon", "1000"])
+    told = " ".join(run.output.split())
+    assert run.exit_code == 1, run.output
+    assert "THIS IS MORE THAN LUCK" in told
+    assert "one deviation is 6 points, for 64 people" in told
+
+
+def test_luck_grows_with_the_number_of_attacks() -> None:
+    one = outcome(Answers.LAPWING, 0.6)
+    assert one.deviation == pytest.approx(0.06245, abs=1e-4)
+    assert by_luck([one], 0.05) == [pytest.approx(1.645 * one.deviation, rel=1e-3)]
+    assert by_luck([one] * 8, 0.05)[0] == pytest.approx(2.498 * one.deviation, rel=1e-3)
+
+
+def test_pictures_are_not_put_into_a_folder_that_is_called_like_a_file(tmp_path) -> None:
+    run = CliRunner().invoke(main, ["attack", "differencing", "--plot", str(tmp_path / "x.pdf")])
+    assert run.exit_code == 2
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
@@ -65,7 +112,7 @@ def test_every_picture_is_drawn(tmp_path, suffix) -> None:
     attack_pictures.draw_allowance(tmp_path / f"c{suffix}", budget=budget)
     group = np.arange(40) < 4
     traced = {name: Traced(scores=np.arange(40.0), members=group) for name in ("exact", "i2b2 style", "lapwing")}
-    draw_tracing_curve(tmp_path / f"d{suffix}", traced, (0.5, 0.1))
+    draw_tracing_curve(tmp_path / f"d{suffix}", traced, (0.5, 0.1), title="Who?")
     assert all((tmp_path / f"{name}{suffix}").stat().st_size > 5000 for name in "abcd")
 
 

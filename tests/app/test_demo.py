@@ -109,7 +109,7 @@ def test_mallory_reads_exact_answers_and_not_lapwing_s(told) -> None:
     assert re.search(
         rf"cancer survivors +{survivors:,}\n +cancer survivors other than her neighbour +{survivors - 1:,}", shown
     )
-    assert "Refused: asked for epsilon 1/66, but 0 is left." in flat(shown)
+    assert "Refused: epsilon 0.01515 is asked and nothing is left." in flat(shown)
     assert "Twenty times the same question: 1 answer" in flat(shown)
 
 

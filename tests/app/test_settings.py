@@ -146,3 +146,10 @@ def test_a_folder_without_settings_says_so(tmp_path) -> None:
 def test_a_population_may_be_declared_before_its_tables(tmp_path) -> None:
     declared = settings(tmp_path, '[populations.c]\nperson_key = "p"\nbudget = { epsilon = 1 }\n')
     assert declared.declared().population.tables == ()
+
+
+def test_a_float_budget_is_the_decimal_it_is_written_as(tmp_path) -> None:
+    text = GOOD.replace('budget = { epsilon = "3" }', "budget = { epsilon = 0.1, delta = 1e-7 }")
+    budget = settings(tmp_path, text.replace("ana = { epsilon = 1 }", "ana = { rho = 0.3 }")).populations["clinic"]
+    assert budget.budget == ApproximateDP(epsilon=Fraction(1, 10), delta=Fraction(1, 10**7))
+    assert budget.analysts == {"ana": ConcentratedDP(rho=Fraction(3, 10))}

@@ -115,5 +115,5 @@ def test_averaging_pays_for_each_question_once_in_the_same_words_and_each_time_i
     assert exact.recovered == 1
     assert i2b2.recovered > 0.9
     assert (same.asked, same.stopped) == (180, "147 repeats, ledger"), "33 questions, five times over and more"
-    assert (padded.answered, padded.asked, padded.stopped) == (216, 216, "noise ±647, ledger")
+    assert (padded.answered, padded.asked, padded.stopped) == (216, 216, "noise ±647 (95 %), ledger")
     assert [made.spent(0), made.spent(1)] == [1, 1]

@@ -4,7 +4,6 @@ Each suspect claims epsilon 1. The auditor gets an envelope with no name on it: 
 many draws it may take. Which is which is decided by the system's randomness, not by anything the auditor knows.
 """
 
-import math
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -129,9 +128,3 @@ def trial(names: Iterable[str] = FAMILIES) -> list[Verdict]:
         for i, (many, neighbours, samples) in enumerate(envelopes)
     ]
     return [Verdict(*inside, finding) for inside, finding in zip(contents, findings, strict=True)]
-
-
-def expected_bound(samples: int, *, p: float = 0.5, epsilon: float = 1 / 0.95) -> float:
-    """Return about which bound a thin count gives: the event has probability p here and p e^-epsilon there."""
-    q, z = p * math.exp(-epsilon), 6.2
-    return epsilon - z * (math.sqrt((1 - p) / p) + math.sqrt((1 - q) / q)) / math.sqrt(samples)

@@ -1,6 +1,7 @@
 """The cheap part of the blind trial: three families, six envelopes. `make audit` runs all twenty."""
 
-from audit.blind_trial import FAMILIES, expected_bound, trial
+from audit.blind_trial import CLAIM, FAMILIES, TOO_LITTLE, trial
+from lapwing.auditor.black_box import audit
 
 CHEAP = ("a count, on the integers", "a sum, on a fine grid", "randomized response of two")
 
@@ -11,8 +12,8 @@ def test_noise_five_percent_too_small_is_told_from_the_right_noise_six_times_out
     assert all(verdict.right for verdict in verdicts), [str(one.finding) for one in verdicts if not one.right]
 
 
-def test_the_draws_are_enough_and_a_tenth_of_them_would_not_be() -> None:
-    """The trial has power by its size, and not by luck."""
-    samples = FAMILIES[CHEAP[0]].samples
-    assert expected_bound(samples) > 1.02
-    assert expected_bound(samples // 10) < 1
+def test_a_hundredth_of_the_draws_would_not_tell() -> None:
+    """The verdicts come from the draws: six thousand are nine deviations short of seeing 5 %."""
+    count = FAMILIES[CHEAP[0]]
+    found = audit(many=count.many(TOO_LITTLE), claim=CLAIM, neighbours=count.neighbours, samples=count.samples // 100)
+    assert not found.refuted

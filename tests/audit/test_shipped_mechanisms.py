@@ -1,6 +1,10 @@
 """Every mechanism that is shipped is watched through its public door, and what it claims is not refuted.
 
-To see that the watching is not in vain, each is also watched under a claim that it does not make: half of its own.
+To see that the watching is not in vain, each is also watched under a claim that it does not make, which must be refuted
+on the same pair and with the same draws: half of its own, so that half the noise would be seen. For the median, the
+stream of counts, the stream that tells numbers and the two-sided one it is a quarter, because the draws that half would
+need take too long. The adaptive two-sided stream is only smoke-tested: no smaller claim is refuted here, so this page
+says nothing of its scale. The white box computes what all of them lose.
 """
 
 import math
@@ -30,8 +34,8 @@ from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms.sparse_vector.suspects import COUNTS, REPLACED, shipped
 from statistical.goodness import FALSE_ALARM
 
-ONE, TWO = PureDP(epsilon=1), PureDP(epsilon=2)
-"""Claims are generous, so that a few draws of a slow mechanism can refute half of one."""
+ONE, TWO, FOUR = PureDP(epsilon=1), PureDP(epsilon=2), PureDP(epsilon=4)
+"""Claims are generous, so that a few draws of a slow mechanism can refute half of one, or a quarter."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Suspect:
     neighbours: tuple[Any, Any]
     claim: Guarantee = TWO
     samples: int = 100_000
-    half: Guarantee | None = ONE
+    less: Guarantee | None = ONE
 
 
 def noisy(build, kind):
@@ -68,6 +72,20 @@ def keys(mechanism):
 
 
 GAUSSIAN = {"l2_sensitivity": 1, "rho": "1/2"}
+APART = ((0, 1, 1), (1, 0, 0))
+ALL_APART = ((-1, 1, 1, 1), (0, 0, 0, 0))
+STREAMS = {
+    "above threshold": (ALL_APART, FOUR, 1500, TWO),
+    "bare": (ALL_APART, FOUR, 5000, TWO),
+    "gap": (APART, FOUR, 2000, TWO),
+    "shifted": (((5, 6, 6), (6, 5, 5)), FOUR, 1500, TWO),
+    "two-sided": (((-1, 1, 1), (0, 0, 0)), FOUR, 4000, ONE),
+    "number": (((-1, 1, 1), (0, 0, 0)), FOUR, 1500, ONE),
+    "adaptive": (APART, FOUR, 1500, TWO),
+    "adaptive two-sided": (APART, FOUR, 800, None),
+}
+"""For each stream: questions that move apart at its threshold, its claim, its draws, and what must be refuted."""
+
 SUSPECTS = {
     "geometric": Suspect(noisy(lambda _: GeometricMechanism(l1_sensitivity=1, epsilon=2), np.int64), (3, 4)),
     "laplace": Suspect(
@@ -77,26 +95,26 @@ SUSPECTS = {
         noisy(lambda n: DiscreteGaussianMechanism(**GAUSSIAN, dimension=n), np.int64),
         (3, 4),
         ConcentratedDP(rho="1/2"),  # and not mu = 1: on the integers its first step loses more than that allows
-        half=ConcentratedDP(rho="1/4"),
+        less=ConcentratedDP(rho="1/4"),
     ),
     "gaussian": Suspect(
         noisy(lambda n: GaussianMechanism(**GAUSSIAN, dimension=n), np.float64),
         (0.5, 1.5),
         GaussianDP(mu_squared=1),
-        half=GaussianDP(mu_squared="1/4"),
+        less=GaussianDP(mu_squared="1/4"),
     ),
     "exponential": Suspect(
         one_by_one(ExponentialMechanism(sensitivity=1, candidates=2, epsilon=4)),
         ([0, 2], [1, 1]),
         PureDP(epsilon=4),
         samples=4000,
-        half=TWO,
+        less=TWO,
     ),
     "permute and flip": Suspect(
-        one_by_one(PermuteAndFlip(sensitivity=1, candidates=2, epsilon=2)), ([3, 4], [4, 3]), samples=1500, half=None
+        one_by_one(PermuteAndFlip(sensitivity=1, candidates=2, epsilon=4)), ([0, 2], [1, 1]), FOUR, 1500, less=TWO
     ),
     "noisy max": Suspect(
-        one_by_one(NoisyMaxWithGap(sensitivity=1, candidates=2, epsilon=2)), ([3, 4], [4, 3]), samples=1500, half=None
+        one_by_one(NoisyMaxWithGap(sensitivity=1, candidates=2, epsilon=4)), ([3, 4], [4, 3]), FOUR, 1500, less=TWO
     ),
     "randomized response": Suspect(
         lambda value, n: RandomizedResponse(categories=3, epsilon=2).release(Sensitive(np.full(n, value))), (0, 1)
@@ -105,30 +123,27 @@ SUSPECTS = {
         one_by_one(geometric_histogram(bins=2, adjacency=Adjacency.REPLACE, epsilon=2)), ([3, 4], [4, 3]), samples=4000
     ),
     "quantile": Suspect(
-        one_by_one(QuantileChoice(at=["1/2"], cells=3, rows=1, epsilon=2, adjacency=Adjacency.ADD_REMOVE)),
-        ((1, 0, 1), (1, 0, 2)),
-        samples=1500,
-        half=None,
+        one_by_one(QuantileChoice(at=["1/2"], cells=3, rows=1, epsilon=4, adjacency=Adjacency.ADD_REMOVE)),
+        ((0, 1, 0), (1, 1, 0)),
+        FOUR,
+        2500,
     ),
     "top": Suspect(
-        one_by_one(TopChoice(k=1, cells=3, sensitivity=1, epsilon=2)),
-        ((3, 4, 0), (4, 3, 0)),
-        samples=1500,
-        half=None,
+        one_by_one(TopChoice(k=1, cells=3, sensitivity=1, epsilon=4)), ((2, 1, 1), (1, 2, 2)), FOUR, 2500, less=TWO
     ),
     "keys": Suspect(
         keys(StableKeys(l1_sensitivity=1, epsilon=1, delta="1/20")),
         (1, 0),
         ApproximateDP(epsilon=1, delta="1/20"),
         samples=20_000,
-        half=ApproximateDP(epsilon=1, delta="1/200"),
+        less=ApproximateDP(epsilon=1, delta="1/200"),
     ),
     "stream of counts": Suspect(
-        stream(SparseVector(epsilon=2, yeses=1, threshold=0, moves=COUNTS)), ((3, -3), (4, -3)), samples=1500, half=None
+        stream(SparseVector(epsilon=4, yeses=1, threshold=0, moves=COUNTS)), ((2, 2, 0), (3, 3, 0)), FOUR, 1500
     ),
     **{
-        f"stream, {name}": Suspect(stream(mechanism), ((3, -2, 0), (4, -3, -1)), samples=800, half=None)
-        for name, mechanism in shipped(REPLACED, epsilon=2).items()
+        f"stream, {name}": Suspect(stream(mechanism), *STREAMS[name])
+        for name, mechanism in shipped(REPLACED, epsilon=4).items()
     },
 }
 
@@ -145,12 +160,12 @@ def test_a_shipped_mechanism_keeps_its_claim(suspect) -> None:
     assert not found.refuted, found
 
 
-WITH_TEETH = {name: suspect for name, suspect in SUSPECTS.items() if suspect.half is not None}
+WITH_TEETH = {name: suspect for name, suspect in SUSPECTS.items() if suspect.less is not None}
 
 
 @pytest.mark.parametrize("suspect", WITH_TEETH.values(), ids=WITH_TEETH)
-def test_half_of_its_claim_is_refuted(suspect) -> None:
-    found = audit(many=suspect.many, claim=suspect.half, neighbours=suspect.neighbours, samples=suspect.samples)
+def test_less_than_its_claim_is_refuted(suspect) -> None:
+    found = audit(many=suspect.many, claim=suspect.less, neighbours=suspect.neighbours, samples=suspect.samples)
     assert found.refuted, found
 
 

@@ -95,6 +95,17 @@ def test_rows_without_a_person_make_nobody_eligible(bench) -> None:
     assert people(bench, "not has(visits, kind = 'ER', 2)", [patient(1)], [visit(None, kind="ER")] * 2) == 1
 
 
+def test_a_missing_value_is_no_distinct_value(bench) -> None:
+    sexes, cities = ["F", "F", None], ["Bern", None, "Bern"]
+    bench.load(
+        {**EMPTY, "patients": [patient(i, sex=s, city=c) for i, (s, c) in enumerate(zip(sexes, cities, strict=True))]}
+    )
+    assert numbers(bench, ask.count_distinct("patients", "sex")) == (1,)
+    assert numbers(bench, ask.count_distinct("patients", "city")) == (1,)
+    bench.load({**EMPTY, "patients": [patient(1), patient(2)]})
+    assert numbers(bench, ask.count_distinct("patients", "city")) == (0,)
+
+
 def test_empty_tables_answer_zero_in_every_cell(bench) -> None:
     bench.load(EMPTY)
     assert numbers(bench, ask.count("patients", by="sex")) == (0, 0, 0, 0)

@@ -55,7 +55,7 @@ class TestAccounts:
     def test_the_cap_is_never_passed_and_a_refusal_changes_nothing(self, ledger) -> None:
         ask(ledger, "k1", epsilon="3/5")
         before = ledger.head()
-        with pytest.raises(BudgetExceededError, match=r"asked for epsilon 1/2, but 2/5 is left.*population 'clinic'"):
+        with pytest.raises(BudgetExceededError, match=r"epsilon 0.5 is asked and 0.4 is left.*population 'clinic'"):
             ledger.questions.charge(request("k2", epsilon="1/2"))
         assert ledger.head() == before
         ask(ledger, "k2", epsilon="2/5")

@@ -1,5 +1,7 @@
 """Thousands of cohorts: the same numbers as one statement each, with few statements, in bounded memory."""
 
+import random
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from engines.clinic import clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES, DuckDBBench
 from lapwing.engines.cohort_sql import MOST_COUNTS, MOST_FACTS
+from lapwing.engines.writer import Writer
 from lapwing.queries import asking as ask
 from lapwing.queries.catalogue import KeyType
 from lapwing.queries.planning import plan
@@ -59,7 +62,7 @@ def test_many_cohorts_are_the_numbers_of_each(name, population, request) -> None
         def agree(rows, apart, questions) -> None:
             nonlocal version, asked
             version, asked = version + 1, asked + len(questions)
-            if apart:  # every row of a table of another person, so that there are bitmaps
+            if apart:  # every row of a table of another person, as is declared
                 key = population.person_key(population.table("patients"))
                 rows["patients"] = list({row[key]: row for row in rows["patients"]}.values())
             aggregates = [plan(q, population).aggregate for q in questions]
@@ -108,12 +111,56 @@ def test_people_who_come_and_go_are_never_mixed_up() -> None:
         assert numbers(engine, cohorts(["age = 0 or age = 119", "age = 0", "age = 119"])) == [9, 4, 5]
 
 
-def test_a_table_with_several_rows_of_a_person_is_counted_ten_at_a_time() -> None:
-    rows = [patient(1, age=10), patient(1, smoker=True), patient(2, age=10, smoker=True)]
-    wheres = ["age = 10 and smoker", "age = 10 or smoker", *(f"age >= {i}" for i in range(23))]
-    with Watched().load({**EMPTY, "patients": rows}) as engine:
-        assert numbers(engine, cohorts(wheres)) == [1, 2] + [2] * 11 + [0] * 12
-        assert len(engine.statements) == 2 + -(-len(wheres) // MOST_COUNTS)
+SOME_TWICE = [*AGES, *(patient(i, age=(7 * i) % 120, ward=i % 3 + 1, city="x" * (i % 5)) for i in range(0, 500, 7))]
+SOME_TWICE += [patient(i, smoker=False, age=i % 11) for i in range(0, 500, 21)] * 2
+
+
+def test_somebody_with_several_rows_is_counted_once_and_no_other_way() -> None:
+    """How many statements there are shows in the time: it must not depend on one person's rows."""
+    wheres = ["age = 10 and smoker", "age = 10 or smoker", None, *(f"age >= {i}" for i in range(23))]
+    rows = [patient(1, age=10), patient(1, smoker=True), patient(2, age=10, smoker=True), patient(3, age=10)]
+    counts = []
+    for several in (rows, rows[1:]):
+        with Watched().load({**EMPTY, "patients": several}) as engine:
+            counts.append(numbers(engine, cohorts(wheres)))
+            assert len(engine.statements) == 2
+    assert counts == [[1, 3, 3] + [3] * 11 + [0] * 12, [1, 3, 3] + [2] * 11 + [0] * 12]
+
+
+def test_rows_of_one_person_stay_apart_however_the_database_sends_them() -> None:
+    """Atoms that are read in different statements, from rows in another order each time, are joined row by row."""
+    atoms = (
+        [f"age = {i}" for i in range(60)] + [f"ward = {i}" for i in (1, 2, 3)] + ["city = ''", "smoker", "not smoker"]
+    )
+    pairs = [f"{a} {by} {b}" for a in atoms[:60] for b in atoms[60:] for by in ("and", "or")]
+    shuffled = SOME_TWICE.copy()
+    with Watched().load({**EMPTY, "patients": shuffled}) as engine:
+        for atom in atoms:  # one statement each
+            random.Random(atom).shuffle(shuffled)
+            engine.load({**EMPTY, "patients": shuffled})
+            numbers(engine, cohorts([atom]))
+        answers = numbers(engine, cohorts(pairs))
+        assert answers == [engine.number(aggregate).open_for_release() for aggregate in cohorts(pairs)]
+    assert len(set(answers)) > 5
+
+
+def test_a_table_with_many_rows_a_person_is_counted_by_the_database_whoever_has_how_many() -> None:
+    wheres = [f"nights >= {i}" for i in range(25)]
+    for people in ([1, 2, 3], [1, 1, 2]):
+        rows = [
+            {**dict.fromkeys(c.name for c in CLINIC.table("visits").columns), "pid": p, "nights": 9} for p in people
+        ]
+        with Watched().load({**EMPTY, "visits": rows}) as engine:
+            many = [plan(ask.count("visits", where), CLINIC).aggregate for where in wheres]
+            assert numbers(engine, many) == [len(set(people))] * 10 + [0] * 15
+            assert len(engine.statements) == -(-len(wheres) // MOST_COUNTS)
+
+
+def test_two_people_of_one_number_are_left_to_the_database(monkeypatch) -> None:
+    rows = [patient("a", age=10), patient("b", age=10), patient("c", age=11)]
+    monkeypatch.setattr(Writer, "person_number", lambda _writer, _row: "7")
+    with Watched(TEXT_KEYS).load({**EMPTY, "patients": rows}) as engine:
+        assert numbers(engine, cohorts(["age = 10", "age >= 10"], population=TEXT_KEYS)) == [2, 3]
 
 
 TIGHT = 16 * len(AGES)  # what is read for the people of the table, and room for 125 bitmaps of theirs

@@ -305,7 +305,7 @@ class TestConnections:
                 return append(self, connection, entry, before)
 
             monkeypatch.setattr(PostgresDatabase, "append", append_late)
-            with pytest.raises(BudgetExceededError, match="1/20 is left"):
+            with pytest.raises(BudgetExceededError, match=r"0\.05 is left"):
                 ledger.questions.charge(request("slow"))
             assert overtaken == [4]
             assert spent(ledger) == Fraction(19, 20)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.ledger import schema
+from lapwing.ledger import chronicle, schema
+from lapwing.ledger.book import Book
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.stream_records import Outcome, Status
 from lapwing.ledger.verify import verify
@@ -296,3 +297,22 @@ class TestSecrets:
         for content in files.values():
             for secret in (state, seed, SECRET):
                 assert secret[:32] not in content
+
+
+def test_a_moment_that_another_thread_moved_past_is_no_rollback(path, monkeypatch) -> None:
+    """A reader has its moment; before it compares, a writer of the same process commits one entry more."""
+    with Place.in_file(path).clinic() as ledger:
+        ask(ledger, "k1")
+        looked = []
+
+        def look_then_write(*arguments):
+            book = Book(*arguments)
+            if not looked:
+                looked.append(book.last)
+                ask(ledger, "k2")
+            return book
+
+        monkeypatch.setattr(chronicle, "Book", look_then_write)
+        before = spent(ledger)
+        assert looked
+        assert spent(ledger) > before

@@ -1,11 +1,17 @@
+import itertools
 import math
+import random
+from collections import Counter
+from datetime import date
 from fractions import Fraction
 
 import pytest
+from scipy.stats import binom
 
 from lapwing.mechanisms.stable_keys import StableKeys
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.sensitive import Sensitive
+from statistical.goodness import fits
 
 
 def passing(mechanism: StableKeys, count: int) -> float:
@@ -60,7 +66,101 @@ def test_large_counts_are_shown_sorted_and_small_ones_are_not() -> None:
     assert list(mechanism.release(Sensitive(counts))) == [("a", 9), ("a", 10), ("b", 2), (None, 1)]
     assert mechanism.release({}) == {}
     assert mechanism.release({"x": (-(10**6),)}) == {}
-    assert mechanism.margin("0.95") == 3
+
+
+KEYS = list(
+    itertools.product(
+        [None, "", "a", "ab", "é"],
+        [None, False, True],
+        [None, -(2**63), 2, 10],
+        [None, (0, 49), (50, 99), (-5, 49)],
+        [None, date(1999, 12, 31), date(2000, 1, 1)],
+    )
+)
+
+
+def test_the_order_of_keys_is_that_of_the_keys_whatever_the_order_they_came_in() -> None:
+    """A database may send groups in an order that depends on single rows: nothing of it may be left."""
+    mechanism, shuffled = StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-9"), KEYS.copy()
+    orders = set()
+    for seed in range(5):
+        random.Random(seed).shuffle(shuffled)
+        orders.add(tuple(mechanism.release(dict.fromkeys(shuffled, (10**6,)))))
+    assert len(orders) == 1
+    (order,) = orders
+    assert len(order) == len(KEYS)
+    assert [key[1:] for key in order[:3]] == [
+        (False, -(2**63), (-5, 49), date(1999, 12, 31)),
+        (False, -(2**63), (-5, 49), date(2000, 1, 1)),
+        (False, -(2**63), (-5, 49), None),
+    ]
+    assert order[-1] == (None,) * 5
+
+
+def test_parts_of_several_kinds_stand_beside_one_another() -> None:
+    mechanism = StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-9")
+    mixed = [None, "b", 2, True, (1, 2), date(2000, 1, 1), "a", False, 3, (1, 1)]
+    for keys in (mixed, mixed[::-1]):
+        assert list(mechanism.release({(key,): (10**6,) for key in keys})) == [
+            (key,) for key in (False, True, 2, 3, "a", "b", date(2000, 1, 1), (1, 1), (1, 2), None)
+        ]
+    with pytest.raises(ParameterError, match="float"):
+        mechanism.release({0.5: (10**6,)})
+
+
+NEAR = StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-6")
+
+
+def around(shown: int) -> tuple[int, int]:
+    """The plain interval of noise of scale 1, at 95 %: what would hold if all counts were shown."""
+    return shown - 3, shown + 3
+
+
+def by_mechanism(shown: int) -> tuple[int, int]:
+    return NEAR.bounds(shown, "0.95")
+
+
+@pytest.mark.parametrize("count", [1, 8, 10, 12, 14, 15, 16, 17, 18, 20, 25, 100])
+def test_bounds_of_what_is_shown_hold_by_enumeration(count) -> None:
+    """The law of a shown count, summed here: noise e^-|z|, given that count + z >= 15."""
+    shown = range(NEAR.threshold, count + 200)
+    weights = [math.exp(-abs(y - count)) for y in shown]
+    held = [w for y, w in zip(shown, weights, strict=True) if by_mechanism(y)[0] <= count <= by_mechanism(y)[1]]
+    assert math.fsum(held) / math.fsum(weights) >= 0.95
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.05", "1e-5"), (3, "1e-8"), (20, "1e-12")], ids=str)
+@pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.999"])
+def test_bounds_hold_at_other_prices_and_are_an_interval_that_rises(epsilon, delta, confidence) -> None:
+    mechanism = StableKeys(l1_sensitivity=1, epsilon=epsilon, delta=delta)
+    scale, first = float(mechanism.scale), mechanism.threshold
+    bounds = {y: mechanism.bounds(y, confidence) for y in range(first, first + int(30 * scale) + 30)}
+    assert all(low <= y <= high for y, (low, high) in bounds.items())
+    for (low, high), (next_low, next_high) in itertools.pairwise(bounds.values()):
+        assert low <= next_low
+        assert high <= next_high
+    for count in (1, first // 2 or 1, first - 1, first, first + 1, first + int(2 * scale), first + int(5 * scale)):
+        weights = {y: math.exp(-abs(y - count) / scale) for y in bounds}
+        held = [weight for y, weight in weights.items() if bounds[y][0] <= count <= bounds[y][1]]
+        assert math.fsum(held) / math.fsum(weights.values()) >= float(confidence) - 1e-9
+
+
+@pytest.mark.parametrize("count", [10, 12, 15, 40])
+@pytest.mark.parametrize(("interval", "holds"), [(by_mechanism, True), (around, False)], ids=["truth", "lie"])
+def test_bounds_of_what_is_shown_hold_as_measured(count, interval, holds) -> None:
+    """Many keys with the same count: the bounds hold among those that are shown. The plain interval is the lie."""
+    keys = 60_000 if count < 15 else 4_000
+    shown = Counter(NEAR.release(dict.fromkeys(range(keys), (count,))).values())
+    held = sum(times for y, times in shown.items() if interval(y)[0] <= count <= interval(y)[1])
+    assert shown.total() > 100
+    accepted = fits(float(binom.cdf(held, shown.total(), 0.95)))
+    assert accepted is (holds or count >= 15)  # above the threshold the plain interval is true enough
+
+
+def test_far_above_the_threshold_bounds_are_a_margin_and_near_it_they_reach_down_to_one() -> None:
+    assert by_mechanism(1000) == (997, 1003)
+    assert by_mechanism(10**15) == (10**15 - 3, 10**15 + 3)
+    assert by_mechanism(15) == (1, 18)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_the_canonical_form_never_changes() -> None:
 
 
 REFUSED = [
-    (lambda: ask.total("visits", "note"), "holds no numbers to add up"),
+    (lambda: ask.total("visits", "note"), "holds no numbers; count people"),
     (lambda: ask.total("codes", "code", max_rows=1), "no declared bounds"),
     (lambda: ask.total("codes", "clip(code, 0, 10)"), "max_rows=3"),
     (lambda: ask.count("visits", by="kind"), "max_groups=2"),
@@ -242,10 +242,11 @@ EXPLAINED = """\
 Asked: the mean of cost, and with it the number of rows, in visits where day is at least 2020-01-01 and the person has \
 no row in codes where (code is 7), grouped by the 3 declared values of kind.
 Bounded: at most 3 rows of a person count in each of at most 2 groups; a public rule picks which.
-One person moves it by at most 6300 in all (L1), 3150 in one number, and 19845000 in the sum of squares (L2 squared): \
-at most 3 rows count for a person in each of at most 2 cells, and a row adds at most 1050 grid steps; one person is \
-added or removed.
-It is released with whole-number noise on every number: discrete Laplace or Gaussian."""
+Hidden: noise hides whatever one person within these bounds can add; tighter bounds mean a more exact answer.
+It is released with whole-number noise on every number: discrete Laplace or Gaussian.
+Exactly: one person moves what is released by at most 6300 in all (L1), 3150 in one number (Linf) and 19845000 in \
+squares (L2 squared), in whole steps; at most 3 rows count for a person in each of at most 2 cells, and a row adds at \
+most 1050 grid steps; one person is added or removed."""
 
 
 @pytest.mark.parametrize(
@@ -269,4 +270,28 @@ def test_an_explanation_names_what_is_measured(question, asked) -> None:
 @given(QUESTIONS)
 def test_every_plan_can_be_explained(question) -> None:
     for population in (CLINIC, REPLACED, HOUSEHOLDS):
-        assert len(explain(plan(question, population)).splitlines()) == 4
+        assert len(explain(plan(question, population)).splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("cost > 3", "cost is over 3."),
+        ("cost < 7", "cost is below 7."),
+        ("cost >= 3.5", "cost is at least 3.5."),
+        ("cost > 3 and cost < 7", "cost is over 3 and below 7."),
+        ("cost between 3 and 7", "cost is from 3 to 7."),
+        ("cost > 3 and cost <= 7", "cost is over 3 and at most 7."),
+    ],
+    ids=lambda text: text,
+)
+def test_bounds_of_a_condition_are_said_as_they_were_written(written, said) -> None:
+    """Inside, "over 3" is "at least the next double"; nobody writes that, so nobody reads it."""
+    assert f"where {said}" in explain(plan(ask.count("visits", written), CLINIC))
+
+
+def test_an_explanation_speaks_of_the_answer_first_and_of_steps_last() -> None:
+    told = explain(plan(ask.total("patients", "bmi"), CLINIC)).splitlines()
+    assert "one person changes the total by at most 60, and noise hides that much" in told[2]
+    assert not any("step" in line or "L2" in line for line in told[1:4])
+    assert "(L2 squared)" in told[4]

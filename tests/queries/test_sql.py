@@ -3,14 +3,17 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlglot import exp
 
 from engines.clinic import clinic
 from lapwing.queries import asking as ask
+from lapwing.queries import sql
 from lapwing.queries.planning import plan
 from lapwing.queries.sql import read_sql
 from lapwing.queries.sql_conditions import read_condition
 from lapwing.queries.sql_nodes import LONGEST_TEXT
-from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.queries.sql_refusals import check_all_read
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 
 CLINIC = clinic()
 
@@ -82,6 +85,61 @@ def test_bounds_come_beside_the_text() -> None:
     ).questions.values()
     same = ask.total("visits", "nights", by="kind", max_rows=5, max_groups=2)
     assert plan(question, CLINIC).canonical == plan(same, CLINIC).canonical
+
+
+READ_WHOLE = [
+    *SAME,
+    "select count(*) from patients where age between 3 and 5 and not (smoker or sex in ('F')) and bmi is null",
+    "select count(*) from patients where born + interval '30' day < date '2020-01-01' and starts_with(city, 'B')",
+    "select count(*) from patients where has(visits, day - born > -30, 2) or extract(year from born) = 1990",
+    "select count(*) from patients where datediff('day', born, date '2020-01-01') > 30 and age(born) >= 18",
+    "select count(*) from patients p where (select count(*) from visits v where v.pid = p.pid) >= 2",
+    "select count(*) from patients where pid in (select pid from visits group by pid having count(*) >= 2)",
+]
+MEANS_NOTHING = {
+    ("Identifier", "quoted"): "names are compared without regard to case, quoted or not",
+    ("Table", "alias"): "a name for the rows, which columns may use",
+    ("Literal", "is_string"): "bounds and numbers of times may be written as text; columns take their own type only",
+    ("Count", "big_int"): "the width of a count in a database",
+    ("Ordered", "nulls_first"): "no count is missing, and quantiles are of values that are there",
+    ("DateDiff", "date_part_boundary"): "days have no smaller part here",
+    ("Least", "ignore_nulls"): "rows whose value is missing are not added up",
+    ("Greatest", "ignore_nulls"): "rows whose value is missing are not added up",
+}
+"""Arguments of the parser that may be there and change nothing, and why."""
+
+
+def plans(text: str) -> list[str]:
+    asked = read_sql(text)
+    return [str(asked.keys), *(f"{name} {plan(one, CLINIC).canonical}" for name, one in asked.questions.items())]
+
+
+@pytest.mark.parametrize("text", READ_WHOLE)
+def test_nothing_that_the_parser_understands_is_dropped(text, monkeypatch) -> None:
+    """Each node of a statement is given each argument that the parser knows for it and that is not there."""
+    asked, tree = plans(text), sql.parsed(text)
+    mutants = 0
+    for i, node in enumerate(tree.walk()):
+        for argument in node.arg_types:
+            if node.args.get(argument) or (type(node).__name__, argument) in MEANS_NOTHING:
+                continue
+            for addition in (exp.to_identifier("extra"), exp.column("age"), [exp.column("age")], True):
+                mutant = tree.copy()
+                list(mutant.walk())[i].set(argument, addition)
+                monkeypatch.setattr(sql, "parsed", lambda _, mutant=mutant: mutant)
+                try:
+                    changed = plans(text)
+                except (BadQuestionError, ParameterError, AttributeError, TypeError):  # the last: no parser makes it
+                    changed = None
+                assert changed != asked, f"{argument} = {addition!r} of {type(node).__name__} is dropped"
+                mutants += 1
+    assert mutants > 50
+
+
+def test_a_node_that_nobody_reads_is_refused() -> None:
+    tree = sql.parsed("select count(*) from patients where age = 3")
+    with pytest.raises(BadQuestionError, match="SELECT here"):
+        check_all_read(tree)
 
 
 WHERE = "select count(*) from patients where "
@@ -181,6 +239,22 @@ HOSTILE = [
     "with x as (select age + 1 as a from patients) select avg(a) from x",
     "with x(a) as (select age from patients) select avg(a) from x",
     "with x as (select * from patients limit 3) select count(*) from x",
+    "with x as (select * replace (5 as age) from patients) select avg(age) from x",
+    "with x as (select * exclude (age) from patients) select avg(age) from x",
+    "with x as (select * rename (age as years) from patients) select avg(age) from x",
+    "with x as (select p.* from patients p) select avg(age) from x",
+    "select count(*) from patients p where exists (select * exclude (day) from visits v where v.pid = p.pid)",
+    "select count(*) from patients group by bins(age, 0, 2*3, 99)",
+    "select count(*) from patients group by bins(age, 0, age, 99)",
+    "select count(*) from patients group by bins(age, 0, null, 99)",
+    "select count(*) from patients group by bins(age, 0, interval '3' day, 99)",
+    "select count(*) from patients where age = interval '30' day",
+    "select count(*) from patients where age in (interval '30' day)",
+    "select count(*) from patients where age(born) > interval '30' day",
+    "select count(*) from patients where born > date '2020-01-01' + interval age day",
+    "select count(*) from patients where has(other.visits)",
+    "select sum(age + interval '30' day) from patients",
+    "select sum(clip(age, 0, interval '30' day)) from patients",
     "with x as materialized (select * from patients) select count(*) from x",
     "select count(*) from patients where pid = 7",
     "select count(*) from patients where pid in (1, 2)",
@@ -285,6 +359,7 @@ def test_a_refusal_names_what_it_refuses() -> None:
         "median(age) > 3": "median",
         "frobnicate(age) > 3": "frobnicate",
         "cast(age as text) = '3'": "cast",
+        "exists (select * replace (5 as day) from visits v where v.pid = pid)": "REPLACE",
     }.items():
         with pytest.raises(BadQuestionError, match=named):
             read_condition(text)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from scipy.stats import binom
 from lapwing.answers.choosing import release_of
 from lapwing.answers.releases import Cell
 from lapwing.answers.wishes import wish
-from lapwing.mechanisms.stable_keys import StableKeys
+from lapwing.ledger.export import export_json
 from lapwing.queries.asking import (
     bins,
     correlation,
@@ -38,9 +39,9 @@ from lapwing.queries.estimates import estimates
 from lapwing.queries.plan import Moments
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.guarantee import ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.sensitive import Sensitive
-from session.clinic import new_ledger, population
+from session.clinic import FixedNumber, door, new_ledger, population
 from statistical.goodness import fits
 
 PURE, RHO = PureDP(epsilon=Fraction(100)), ConcentratedDP(rho=Fraction(100))
@@ -84,7 +85,7 @@ NOISY: dict[str, tuple[Any, Guarantee]] = {
     "covariance": (covariance("patients", "bmi", "age"), RHO),
     "correlation": (correlation("patients", "bmi", "age"), PURE),
     "funnel": (funnel("patients", ["sex = 'M'", "age < 50", "survivor"]), PURE),
-    "distinct": (count_distinct("visits", "kind", max_groups=2), PURE),
+    "distinct": (count_distinct("patients", "city"), PURE),
 }
 
 
@@ -153,14 +154,56 @@ def test_a_top_category_is_as_many_people_short_as_it_says() -> None:
     assert not fits(float(binom.cdf(held(0.02), ROUNDS, float(CONFIDENCE))))
 
 
-@pytest.mark.parametrize(("part", "kept"), [(1, True), (Fraction(2, 5), False)], ids=["truth", "lie"])
-def test_counts_of_unknown_keys_have_each_their_own_bounds(part, kept) -> None:
-    """Of a key that is far above the threshold, and always shown."""
-    keys = StableKeys(l1_sensitivity=1, people=1, epsilon=1, delta="1e-6")
-    margin = part * keys.margin(CONFIDENCE)
-    exact = Sensitive({("here",): (1000,)})
-    held = sum(abs(dict(keys.release(exact))[("here",)] - 1000) <= margin for _ in range(1000))
-    assert fits(float(binom.cdf(held, 1000, float(CONFIDENCE)))) is kept
+class Cities(FixedNumber):
+    """Groups of people in the order in which a database happened to send them."""
+
+    def __init__(self, groups: dict[Any, tuple[int]]) -> None:
+        super().__init__(0)
+        self._groups = groups
+
+    def keyed(self, aggregate: Any) -> Any:
+        del aggregate
+        return Sensitive(self._groups)
+
+
+GROUPS = {(city, span): (10**6,) for city in ("Bern", "Chur") for span in ((0, 49), (50, 99))}
+LEAKY = ApproximateDP(epsilon=Fraction(9), delta=Fraction(1, 10**5))
+
+
+@pytest.mark.parametrize("groups", [GROUPS, dict(reversed(GROUPS.items()))], ids=["as sent", "the other way round"])
+def test_the_order_that_the_database_sent_is_nowhere(quick_path, groups) -> None:
+    order = [["Bern", [0, 49]], ["Bern", [50, 99]], ["Chur", [0, 49]], ["Chur", [50, 99]]]
+    question = count("patients", by=["city", bins("age", [0, 50, 99])])
+    with new_ledger(quick_path, LEAKY) as ledger:
+        answer = door(ledger, Cities(groups)).ask(question, epsilon=1, delta="1e-6")
+        export_json(ledger, quick_path / "export.json")
+        with ledger.chronicle.reading() as book:
+            stored = [entry.body for entry in book.entries()]
+    assert [key for key, _ in answer.numbers["answer"]] == order
+    exported = (quick_path / "export.json").read_text()
+    for text in ("".join(stored), exported):
+        plain = text.replace("\\", "").replace(" ", "")  # the answer is text within the entry
+        assert re.findall(r'\["(\w+)",\[(\d+),(\d+)\]\],\d+', plain) == [
+            (city, str(low), str(high)) for city, (low, high) in order
+        ]
+
+
+def test_counts_of_unknown_keys_have_bounds_each_for_itself_and_no_margin(quick_path) -> None:
+    groups = {("far",): (10**6,), ("near",): (20,)}
+    with new_ledger(quick_path, LEAKY) as ledger:
+        door_to = door(ledger, Cities(groups))
+        assert door_to.preview(count("patients", by="city"), epsilon=1, delta="1e-6").margin == {"answer": None}
+        answer = door_to.ask(count("patients", by="city"), epsilon=1, delta="1e-6")
+    assert answer.margin() is None
+    assert answer.record()["margin"] == {"answer": None}
+    told = replace(answer, numbers={"answer": [[["far"], 10**6], [["near"], 16]]})
+    assert [(cell.low, cell.high) for row in told.rows for cell in row.cells.values()] == [
+        (10**6 - 3, 10**6 + 3),
+        (1, 19),
+    ]
+    assert "1,000,000 ± 3" in str(told)
+    assert "16 (1 to 19)" in str(told)
+    assert told.sentence.endswith("2 rows, for epsilon 1 and delta 1e-06.")
 
 
 @pytest.fixture
@@ -206,8 +249,8 @@ def test_an_answer_is_shown_with_its_margin(answers) -> None:
 
 def test_a_choice_says_in_what_its_error_is_counted(answers) -> None:
     """A median is not "within 7": it is at most 7 rows away."""
-    assert "at most 6.9 rows away in the order with 95 % confidence" in str(answers(median("patients", "age")))
-    assert "people short of what was left out" in answers(top("visits", "kind", 1)).sentence
+    assert "its place in the order within 6.864 rows with 95 % confidence" in str(answers(median("patients", "age")))
+    assert "no category that is left out has over" in answers(top("visits", "kind", 1)).sentence
 
 
 def test_an_answer_becomes_rows_and_data_frames(answers) -> None:
@@ -251,3 +294,26 @@ def test_what_is_asked_together_has_the_same_groups(clinic) -> None:
     with pytest.raises(BadQuestionError, match="nothing is asked; "):
         clinic.ask({}, epsilon=1)
     assert clinic.standing().left == 100
+
+
+def test_a_number_of_values_is_within_what_there_can_be() -> None:
+    """Two kinds are declared: never three, never fewer than none, nor bounds that say so."""
+    release = release_of(plan(count_distinct("visits", "kind", max_groups=2), population()), wish(epsilon="0.2"), PURE)
+    for noisy, told in {3: (2, 0, 2), -7: (0, 0, 2), 1: (1, 0, 2)}.items():
+        (cell,) = release.cells([noisy], "0.95")
+        assert (cell.value, cell.low, cell.high) == told
+    (cell,) = release.cells([1000], "0.95")
+    assert cell.low == 2
+
+
+def test_quantiles_come_in_their_order_whichever_way_they_were_chosen() -> None:
+    release = release_of(plan(quantiles("patients", "age", ["0.1", "0.5", "0.9"]), population()), wish(epsilon=1), PURE)
+    assert [cell.value for cell in release.cells([58, 10, 40], "0.95")] == [10, 40, 58]
+
+
+def test_exact_ratios_have_rounded_numbers_beside_them(answers) -> None:
+    record = answers(mean("patients", "age")).record()
+    cell = record["rows"][0]["values"]["answer"]
+    assert all(float(Fraction(cell[end])) == cell["rounded"][end] for end in ("value", "low", "high"))
+    assert record["margin_rounded"]["answer"] == float(Fraction(record["margin"]["answer"]))
+    assert answers(top("visits", "kind", 1)).record()["rows"][0]["values"]["answer"]["rounded"]["value"] is None

@@ -21,7 +21,7 @@ from lapwing.queries.asking import (
     total,
     variance,
 )
-from lapwing.vocabulary.errors import EngineError, ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, EngineError
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 from session.clinic import door, new_ledger, spent
 from session.real_tables import Tables
@@ -218,7 +218,7 @@ def test_a_mean_over_nobody_is_the_middle_whatever_the_noise(ledger) -> None:
 
 def test_groups_that_only_the_data_knows_take_a_delta(ledger) -> None:
     """Q9: under a pure budget they cannot be shown."""
-    with pytest.raises(ParameterError, match="the values of city are not public"):
+    with pytest.raises(BadQuestionError, match="the values of city are not public"):
         at(ledger, patients({})).ask(count("patients", by="city"), epsilon=1)
     assert spent(ledger) == 0
 

@@ -13,20 +13,23 @@ from typing import Any
 
 from lapwing.accounting.filters.cost import cost_of_event
 from lapwing.accounting.rounding import float_above
+from lapwing.answers.accuracy import accuracy, unit_of
 from lapwing.answers.changes import Change
 from lapwing.answers.labels import Shown, in_order, key_names, shown
 from lapwing.answers.releases import Cell, Number, Numbers, Release
+from lapwing.answers.wishes import sure
 from lapwing.ledger.chain import Receipt
 from lapwing.queries.aggregate import Label
+from lapwing.queries.bounded import bounded
 from lapwing.queries.explain import explain
-from lapwing.queries.plan import Quantiles, Top
+from lapwing.queries.plan import Family, Quantiles
+from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.event_record import to_record
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.exact import Exact
 
 CONFIDENCE = Fraction(95, 100)
-_LARGE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +88,28 @@ class Asked:
         asked = [explain(one.plan).partition("\n")[0].removeprefix("Asked: ").rstrip(".") for one in self.several()]
         return "; ".join(dict.fromkeys(asked))
 
+    @property
+    def bounding(self) -> str:
+        """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
+        return ", ".join(dict.fromkeys(phrase for one in self.several() for phrase in bounded(one.plan)))
+
+    @property
+    def bounded_words(self) -> str:
+        """What is asked, and within which bounds, in plain English."""
+        return f"{self.words} ({self.bounding}; the error is about noise only)" if self.bounding else self.words
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """What the margin of each column counts."""
+        return {name: unit_of(one.plan) for name, one in self.releases.items()}
+
     def several(self) -> Iterator[Release]:
         """Go through the releases."""
         return iter(self.releases.values())
 
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
         """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
-        return {name: one.margin(confidence) for name, one in self.releases.items()}
+        return {name: one.margin(sure(confidence)) for name, one in self.releases.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +128,10 @@ class Answer:
     """What was told.
 
     Its bounds, at a confidence, hold for all numbers of a column *at once*, so that it does not matter which of them is
-    looked at. There is one exception: of groups whose keys only the data knew, each has its bounds for itself. Several
-    columns have each their own confidence. Bounds are about noise: they say how far a number is from what exact
-    counting within the declared bounds would have told, and nothing about how well the table speaks for the world.
+    looked at. There is one exception: of groups whose keys only the data knew, each has its bounds for itself, given
+    that it is shown, and there is no margin. Several columns have each their own confidence. Bounds are about noise:
+    they say how far a number is from what exact counting within the declared bounds would have told, and nothing about
+    how well the table speaks for the world.
 
     Parameters
     ----------
@@ -163,11 +182,11 @@ class Answer:
         return self.bounded(CONFIDENCE)
 
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
-        """Return the rows with bounds that, within a column, all hold at once with this confidence."""
+        """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
         plan = next(self.asked.several()).plan
         table: dict[tuple[Label, ...], dict[str, Cell]] = {}
         for name, release in self.asked.releases.items():
-            for cell in release.cells(self.numbers[name], confidence):
+            for cell in release.cells(self.numbers[name], sure(confidence)):
                 table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
         return tuple(Row(key=shown(plan, key), cells=table[key]) for key in in_order(plan, list(table)))
 
@@ -177,8 +196,9 @@ class Answer:
         Of a quantile or a top category it says how many rows, or people, the choice may be away from the best one.
         """
         name = self.columns[0] if column is None else column
-        margin = None if self.changes else self.asked.margin(confidence)[name]
-        if margin is not None:
+        release = self.asked.releases[name]
+        margin = None if self.changes else release.margin(confidence)
+        if margin is not None or release.plan.family is Family.THRESHOLD:
             return margin
         cells = [row.cells[name] for row in self.bounded(confidence) if name in row.cells]
         return max((far for cell in cells if (far := _reach(cell)) is not None), default=None)
@@ -187,7 +207,7 @@ class Answer:
         self, confidence: Exact = CONFIDENCE, *, column: str | None = None
     ) -> tuple[Number | None, Number | None]:
         """Return the bounds of the one value of a column; None where they are not known."""
-        rows = self.bounded(probability("confidence", confidence))
+        rows = self.bounded(confidence)
         if len(rows) != 1:
             raise BadQuestionError(f"this answer has {len(rows)} rows; read the bounds of each: bounded({confidence})")
         cell = rows[0].cells[self.columns[0] if column is None else column]
@@ -211,7 +231,7 @@ class Answer:
     @property
     def sentence(self) -> str:
         """The answer in plain English."""
-        words = f"{'computed from ' if self.changes else ''}{self.asked.words}"
+        words = f"{'computed from ' if self.changes else ''}{self.asked.bounded_words}"
         prefix = "Rehearsed on made-up rows: " if self.rehearsal else ""
         paid = "asked before, so it was free" if self.free else f"for {self.price}"
         paid = "for nothing" if self.rehearsal else paid
@@ -227,28 +247,38 @@ class Answer:
         """How far off it is, in words."""
         if len(self.columns) > 1:
             return ""
-        known = None if self.changes else _accuracy(next(self.asked.several()))
+        known = None if self.changes else self._accuracy
         if known is None and self._is_single:
             low, high = self.interval()
             known = None if low is None or high is None else f"from {_spoken(low)} to {_spoken(high)}"
         return "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
+
+    @property
+    def _accuracy(self) -> str | None:
+        """How far off its one column is, where that is known beforehand."""
+        (release,) = self.asked.several()
+        margin = release.margin(CONFIDENCE)
+        return None if margin is None else accuracy(release.plan, margin)
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
         """Return the answer as JSON, with bounds that hold with this confidence."""
         return json.dumps(self.record(confidence), ensure_ascii=False)
 
     def record(self, confidence: Exact = CONFIDENCE) -> dict[str, Any]:
-        """Return the answer as JSON values: whole numbers as such, other exact numbers as text, never rounded."""
+        """Return the answer as JSON values: exact numbers as they are or as text, and `rounded` ones beside them."""
         return {
             "asked": self.asked.words,
+            "bounding": self.asked.bounding,
             "keys": list(self.keys),
             "columns": list(self.asked.releases),
             "rows": [
                 {"key": list(row.key), "values": {name: _cell_record(cell) for name, cell in row.cells.items()}}
                 for row in self.bounded(confidence)
             ],
-            "confidence": exactly(probability("confidence", confidence)),
+            "confidence": exactly(sure(confidence)),
             "margin": {name: exactly(self.margin(confidence, column=name)) for name in self.asked.releases},
+            "margin_rounded": {name: rounded(self.margin(confidence, column=name)) for name in self.asked.releases},
+            "unit": dict(self.asked.units),
             "price": {
                 "epsilon": exactly(self.price.epsilon),
                 "delta": exactly(self.price.delta),
@@ -293,17 +323,6 @@ class Answer:
         return "\n".join("  ".join(map(str.rjust, line, widths)) for line in lines)
 
 
-def brief(number: Number) -> str:
-    """Return a number for people to read.
-
-    >>> brief(1234567), brief(Fraction(1, 10)), brief(Fraction(1, 3)), brief(Fraction(4)), brief(Fraction(12345, 2))
-    ('1,234,567', '0.1', '0.3333', '4', '6,172.5')
-    """
-    if isinstance(number, int) or (isinstance(number, Fraction) and number.denominator == 1):
-        return f"{int(number):,}"
-    return f"{float(number):,.1f}" if abs(float(number)) >= _LARGE else f"{float(number):.4g}"
-
-
 def tables_of(noun: object) -> set[str]:
     """Return the tables that an aggregate reads: its own, and those its conditions look into."""
     found: set[str] = set()
@@ -317,7 +336,20 @@ def tables_of(noun: object) -> set[str]:
 
 
 def _cell_record(cell: Cell) -> dict[str, Any]:
-    return {"value": exactly(cell.value), "low": exactly(cell.low), "high": exactly(cell.high)}
+    parts = {"value": cell.value, "low": cell.low, "high": cell.high}
+    return {
+        **{name: exactly(part) for name, part in parts.items()},
+        "rounded": {name: rounded(part) for name, part in parts.items()},
+    }
+
+
+def rounded(value: Any) -> int | float | None:
+    """Return a number as programs compare it, the nearest double of a fraction; None for what is no number.
+
+    >>> rounded(Fraction(1, 3)), rounded(7), rounded("ER"), rounded(None)
+    (0.3333333333333333, 7, None, None)
+    """
+    return value if isinstance(value, int | float) else float(value) if isinstance(value, Fraction) else None
 
 
 def exactly(value: Any) -> Any:
@@ -335,20 +367,6 @@ def exactly(value: Any) -> Any:
     whole, rest = divmod(abs(scaled.numerator), 10**places)
     digits = f"{rest:0{places}d}".rstrip("0")
     return f"{'-' if value < 0 else ''}{whole}" + (f".{digits}" if digits else "")
-
-
-def _accuracy(release: Release) -> str | None:
-    """Say in words how far off a release is, where that is known beforehand."""
-    margin = release.margin(CONFIDENCE)
-    if margin is None:
-        return None
-    match release.plan.meaning:
-        case Quantiles():
-            return f"at most {brief(round(float(margin), 1))} rows away in the order"
-        case Top():
-            return f"at most {brief(round(float(margin), 1))} people short of what was left out,"
-        case _:
-            return f"within {brief(margin)}"
 
 
 def _told(cell: Cell) -> str:

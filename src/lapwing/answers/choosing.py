@@ -3,11 +3,12 @@
 All of it is decided from the plan, the wish and the kind of budget, never from data.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.accounting.pricing import price
+from lapwing.answers.accuracy import accuracy
 from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release, charged_as
 from lapwing.answers.wishes import AtEpsilon, AtRho, Wish, Within
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
@@ -22,7 +23,7 @@ from lapwing.queries.plan import Family, Moments, Plan, Quantiles, Top
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import Event
-from lapwing.vocabulary.guarantee import ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
 _JUDGED_AT = Fraction(95, 100)
 """The confidence at which two kinds of noise are compared."""
@@ -36,6 +37,8 @@ def release_of(plan: Plan, wish: Wish, budget: Guarantee) -> Release:
     (epsilon, delta) budget it is Laplace, unless a delta is offered with the epsilon and Gaussian noise is smaller.
     """
     pure = isinstance(budget, PureDP)
+    if plan.family is Family.THRESHOLD:
+        return OpenKeys(plan=plan, mechanism=_keys(plan, wish, budget))
     if pure and (isinstance(wish, AtRho) or (isinstance(wish, AtEpsilon) and wish.delta is not None)):
         name, given = ("rho", wish.rho) if isinstance(wish, AtRho) else ("delta", wish.delta)
         raise ParameterError(
@@ -47,10 +50,20 @@ def release_of(plan: Plan, wish: Wish, budget: Guarantee) -> Release:
         case Family.SELECTION:
             selector = PermuteAndFlip if pure else ExponentialMechanism
             return ChosenOnes(plan=plan, mechanism=_selection(plan, wish, selector))
-        case Family.THRESHOLD:
-            return OpenKeys(plan=plan, mechanism=_keys(plan, wish))
-        case Family.SPARSE_VECTOR:
+        case _:
             raise BadQuestionError('"at least" is answered in a stream; open one: stream(at_least=200, ...)')
+
+
+def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guarantee) -> str:
+    """Say how exact a single question would be at another epsilon; nothing where it cannot be known."""
+    plans = [release.plan for release in releases.values()]
+    if len(plans) > 1 or not epsilon:
+        return ""
+    try:
+        margin = release_of(plans[0], AtEpsilon(epsilon=epsilon), budget).margin(_JUDGED_AT)
+    except BadQuestionError:
+        return ""
+    return "" if margin is None else f"{accuracy(plans[0], margin)} with 95 % confidence"
 
 
 Noise: TypeAlias = GeometricMechanism | DiscreteGaussianMechanism
@@ -174,14 +187,19 @@ def _selection(
             raise ParameterError("rho", rho, reason="buys no choice", remedy="offer an epsilon")
 
 
-def _keys(plan: Plan, wish: Wish) -> StableKeys:
+def _keys(plan: Plan, wish: Wish, budget: Guarantee) -> StableKeys:
     names = ", ".join(key.column for key in plan.aggregate.keys if isinstance(key, OpenKey))
+    if not isinstance(budget, ApproximateDP):
+        raise BadQuestionError(
+            f"the values of {names} are not public, and showing them takes a delta, which this budget does not have; "
+            "let the custodian declare the categories, or open a budget with a delta"
+        )
     if not isinstance(wish, AtEpsilon) or wish.delta is None:
         raise ParameterError(
             "delta",
             None,
             reason=f"is missing, and the values of {names} are not public: showing them takes one",
-            remedy='offer an epsilon with a delta, such as "1e-6", or let the custodian declare the categories',
+            remedy='offer both, epsilon="0.1" and delta="1e-8", or let the custodian declare the categories',
         )
     return StableKeys(
         l1_sensitivity=plan.sensitivity.l1,

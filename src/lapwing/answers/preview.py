@@ -9,12 +9,18 @@ from lapwing.accounting.filters.charge import Charge, Closing, OneShot
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.remaining import Remaining
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
-from lapwing.answers.answer import Asked, Price, brief
+from lapwing.accounting.filters.two_arms import TwoArms
+from lapwing.answers.accuracy import accuracy
+from lapwing.answers.answer import Asked, Price
+from lapwing.answers.choosing import accuracy_at
 from lapwing.answers.releases import Number
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.answers.wishes import sure
+from lapwing.vocabulary.decimals import decimal_below
+from lapwing.vocabulary.errors import BudgetExceededError
+from lapwing.vocabulary.exact import Exact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Standing:
     """An account as it stands, and the allowance of the one who looks, if there is one."""
 
@@ -37,6 +43,12 @@ class Standing:
             gaussian=min(fit.gaussian for fit in fits),
         )
 
+    @property
+    def for_open_groups(self) -> Fraction | None:
+        """The delta that is left for groups whose keys only the data knows, of an (epsilon, delta) budget."""
+        filters = [one for account in self._accounts() for one in account.filters.values()]
+        return min((one.failures for one in filters if isinstance(one, TwoArms)), default=None)
+
     def after(self, charge: Charge) -> "Standing | Refusal":
         """Return how it would stand after a charge, or why it would be refused."""
         accounts = [account.admit(charge) for account in self._accounts()]
@@ -54,8 +66,11 @@ class Standing:
     def _accounts(self) -> list[Account]:
         return [self.account, *([] if self.allowance is None else [self.allowance])]
 
+    def __repr__(self) -> str:
+        return f"<standing: {self} is left>"
+
     def __str__(self) -> str:
-        return str(self.remaining) if self.left is None else f"{_currency(self.account)} {float(self.left):.6g}"
+        return str(self.remaining) if self.left is None else f"{_currency(self.account)} {decimal_below(self.left)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +98,41 @@ class Preview:
         return Preview(
             asked=asked,
             price=Price.of(asked.event),
-            confidence=probability("confidence", confidence),
-            margin=asked.margin(confidence),
+            confidence=sure(confidence),
+            margin=asked.margin(sure(confidence)),
             before=standing,
             after=standing.after(OneShot(event=asked.event)),
         )
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a question does to an (epsilon, delta) budget that its price does not say: see docs/ledger.md."""
+        if isinstance(self.after, Refusal) or self.before.left is not None:
+            return ()
+        before, after = (one.remaining.pure for one in (self.before, self.after))
+        largest = f"the largest epsilon that one question may have is {decimal_below(before)} now"
+        told = [f"{largest} and {decimal_below(after)} afterwards"]
+        share, rest = self.before.for_open_groups, self.after.for_open_groups
+        if share is not None and rest is not None and rest < share:
+            told.append(
+                f"delta {decimal_below(share)} is there for groups whose keys only the data knows, and "
+                f"{decimal_below(rest)} afterwards"
+            )
+        return tuple(told)
+
+    @property
     def affordable(self) -> bool:
         """Whether the account has enough for it now; while spending is suspended, it is refused all the same."""
         return not isinstance(self.after, Refusal)
+
+    @property
+    def refusal(self) -> BudgetExceededError | None:
+        """Why it would be refused now, and how exact it would be at what fits."""
+        if not isinstance(self.after, Refusal):
+            return None
+        refused = self.after.error()
+        accurate = accuracy_at(self.asked.releases, refused.fits, self.before.account.budget)
+        return refused.about(accuracy=accurate, price=str(self.price))
 
     @property
     def times(self) -> int:
@@ -102,12 +142,13 @@ class Preview:
     def __str__(self) -> str:
         parts = [
             f"{'' if len(self.margin) == 1 else name + ' '}"
-            + ("within a margin that comes with the answer" if margin is None else f"within {brief(margin)}")
-            for name, margin in self.margin.items()
+            + ("within a margin that comes with the answer" if margin is None else accuracy(release.plan, margin))
+            for (name, margin), release in zip(self.margin.items(), self.asked.several(), strict=True)
         ]
         sure = f"{', '.join(parts)} with {float(self.confidence):.4g} confidence"
-        end = f"refused now: {self.after}" if isinstance(self.after, Refusal) else f"afterwards {self.after} is left"
-        return f"{self.asked.words}: costs {self.price}, {sure}; {end}."
+        end = f"afterwards {self.after} is left" if self.refusal is None else f"refused now: {self.refusal}"
+        end = "; ".join([end, *self.warnings])
+        return f"{self.asked.bounded_words}: costs {self.price}, {sure}; {end}."
 
 
 def _standing(accounts: Iterable[Account]) -> Standing:

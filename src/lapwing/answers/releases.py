@@ -5,7 +5,7 @@ computed before (event, price, margin) depends on the plan and the mechanism alo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
@@ -19,7 +19,7 @@ from lapwing.mechanisms.sums_of_noise import margin_of_sum
 from lapwing.queries.aggregate import Label
 from lapwing.queries.estimates import estimates
 from lapwing.queries.moment_bounds import moment_bounds
-from lapwing.queries.plan import Moments, Plan, Quantiles, Steps, Total
+from lapwing.queries.plan import Distinct, Moments, Plan, Quantiles, Steps, Total
 from lapwing.vocabulary.event import DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, probability
 
@@ -111,11 +111,23 @@ class NoisyNumbers:
             case Steps(names=names):
                 steps = len(names)
                 margins: Sequence[Number] = [self._of_step(steps - i, steps, confidence) for i in range(steps)]
+            case Distinct():
+                around = [_around(key, _plain(value), self._of_each(confidence)) for key, value in values.items()]
+                return [self._possible(cell) for cell in around]
             case _:
                 margins = [self.margin(confidence) or 0] * len(values)
         return [
             _around(key, _plain(value), margin) for (key, value), margin in zip(values.items(), margins, strict=True)
         ]
+
+    def _possible(self, cell: Cell) -> Cell:
+        """Return a number of different values within what can be: it costs nothing, and brings it nearer the truth."""
+        most = self.plan.aggregate.cell_count
+
+        def clamped(number: Any) -> Any:
+            return max(0, number) if most is None else min(most, max(0, number))
+
+        return replace(cell, value=clamped(cell.value), low=clamped(cell.low), high=clamped(cell.high))
 
     def _of_each(self, confidence: Exact) -> int:
         return _margin(self.mechanism, probability("confidence", confidence), self.numbers)
@@ -179,7 +191,9 @@ class ChosenOnes:
         del confidence
         match self.plan.meaning:
             case Quantiles(at=at, scale=scale):
-                places = [_plain(scale.low + cell * scale.step) for cell in numbers]
+                # Each was chosen for itself, so they may cross. Sorting them costs nothing, and none gets worse: of
+                # places that are all within a margin of theirs, so are the sorted ones.
+                places = [_plain(scale.low + cell * scale.step) for cell in sorted(numbers)]
                 return [
                     Cell(key=(str(q),), value=place, low=None, high=None) for q, place in zip(at, places, strict=True)
                 ]
@@ -210,14 +224,23 @@ class OpenKeys:
         """Add noise to each, and keep what reaches the threshold."""
         return [[list(key), count] for key, count in self.mechanism.release(exact).items()]
 
-    def margin(self, confidence: Exact) -> Number | None:
-        """Return how far off one number is at most: how many there are is not public."""
-        return self.mechanism.margin(confidence)
+    def margin(self, confidence: Exact) -> None:
+        """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
+        del confidence
 
     def cells(self, numbers: Numbers, confidence: Exact) -> list[Cell]:
-        """Return the counts that were released."""
-        margin = self.mechanism.margin(confidence)
-        return [_around(tuple(_label(part) for part in key), count, margin) for key, count in numbers]
+        """Return the counts that were released, each with bounds for itself: how many there are is not public."""
+        cells, wanted = [], probability("confidence", confidence)
+        for key, count in numbers:
+            low, high = _bounds(self.mechanism, count, wanted)
+            cells.append(Cell(key=tuple(map(_label, key)), value=count, low=low, high=high))
+        return cells
+
+
+@lru_cache(maxsize=1 << 12)
+def _bounds(mechanism: StableKeys, shown: int, confidence: Fraction) -> tuple[int, int]:
+    """Remember bounds: many keys are shown with the same count."""
+    return mechanism.bounds(shown, confidence)
 
 
 def _around(key: tuple[Label, ...], value: Number, margin: Number) -> Cell:

@@ -5,10 +5,12 @@ from fractions import Fraction
 
 from lapwing.accounting.filters.charge import Closing
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.answers.answer import CONFIDENCE, brief
+from lapwing.answers.answer import CONFIDENCE
 from lapwing.answers.preview import Standing
 from lapwing.answers.stream_terms import StreamTerms
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.answers.wishes import sure
+from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.exact import Exact
 
 _PREVIEWED = "a stream that is being previewed"
 
@@ -43,9 +45,9 @@ class StreamPreview:
         after = standing.after(terms.reservation(_PREVIEWED))
         return StreamPreview(
             terms=terms,
-            confidence=probability("confidence", confidence),
+            confidence=sure(confidence),
             questions=questions,
-            margin=terms.margin(confidence, questions=questions),
+            margin=terms.margin(sure(confidence), questions=questions),
             before=standing,
             after=after,
             at_best=after if isinstance(after, Refusal) else after.booked(Closing(stream=_PREVIEWED)),

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, Required, TypedDict
 
 from lapwing.accounting.filters.charge import Reservation
-from lapwing.answers.wishes import LARGEST_EPSILON, in_reason
+from lapwing.answers.wishes import LARGEST_EPSILON, in_reason, require_price, sure
 from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.sparse_vector.movement import Movement
@@ -18,7 +18,7 @@ from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.queries.catalogue import Population, Rows
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_written, positive, whole
 from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
 _MOST_YESES: Final = 10_000
@@ -82,7 +82,9 @@ class StreamTerms:
         within, confidence, questions : for the smallest epsilon (of three digits) at which so many questions, one if it
             is not said, are all answered right with this probability, if all counts are `within` or more away
         """
+        require_price({"epsilon": epsilon, "within": within})
         way = one_way("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
+        confidence = sure(confidence)
         terms = StreamTerms(
             table=population.table(table or _only_table(population)).name,
             at_least=whole("at_least", at_least, most=_MOST_PEOPLE),
@@ -93,7 +95,7 @@ class StreamTerms:
         )
         many = None if questions is None else whole("questions", questions, most=_MOST_QUESTIONS)
         if way == ("within",):
-            return terms.for_margin(positive("within", within), many or 1, confidence)
+            return terms.for_margin(positive("within", as_written(within)), many or 1, confidence)
         return terms if many is None else terms.placed_for(many, confidence)
 
     @property

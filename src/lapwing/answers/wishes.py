@@ -1,12 +1,13 @@
 """What an analyst is willing to pay, or wants to know how accurately: one wish, said in one way."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypedDict
 
 from lapwing.mechanisms.mechanism import one_way
-from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, positive, probability
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.exact import Exact, as_written, positive, probability
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(20)
@@ -76,6 +77,8 @@ def wish(
     --------
     >>> wish(epsilon="0.1")
     AtEpsilon(epsilon=Fraction(1, 10), delta=None)
+    >>> wish(epsilon=0.1) == wish(epsilon="0.1")  # a float is read as it is written
+    True
     >>> wish(within=20)
     Within(margin=Fraction(20, 1), confidence=Fraction(19, 20))
     >>> wish(epsilon="0.1", within=20)
@@ -84,19 +87,33 @@ def wish(
     lapwing.vocabulary.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...
     """
     given = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
+    require_price(given)
     match one_way("price", given, ("epsilon",), ("epsilon", "delta"), ("rho",), ("within",)):
         case ("rho",):
             return AtRho(rho=in_reason("rho", rho))
         case ("within",):
-            return Within(margin=positive("within", within), confidence=probability("confidence", confidence))
+            return Within(margin=positive("within", as_written(within)), confidence=sure(confidence))
         case _:
-            chance = None if delta is None else probability("delta", delta)
+            chance = None if delta is None else probability("delta", as_written(delta))
             return AtEpsilon(epsilon=in_reason("epsilon", epsilon), delta=chance)
+
+
+def require_price(given: Mapping[str, object]) -> None:
+    """Refuse a question for which nothing is offered."""
+    if all(value is None for value in given.values()):
+        raise BadQuestionError(
+            'say what to pay, epsilon="0.1", or how exact it must be, within=20; a preview of either is free'
+        )
+
+
+def sure(confidence: Exact) -> Fraction:
+    """Return a confidence as it was written."""
+    return probability("confidence", as_written(confidence))
 
 
 def in_reason(name: str, given: object) -> Fraction:
     """Return a price that somebody can have meant."""
-    number = positive(name, given)
+    number = positive(name, as_written(given))
     if not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:
         raise ParameterError(
             name,

@@ -1,6 +1,6 @@
 """The pictures of `lapwing attack`: numbers computed here, drawn in `lapwing.app.plots`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import sqrt
 from pathlib import Path
@@ -10,7 +10,7 @@ import numpy as np
 
 from lapwing.accounting.interpretation import belief_range, best_true_positive_rate
 from lapwing.accounting.pricing import price
-from lapwing.app.attack_story import Told
+from lapwing.app.attack_story import Told, are_undone
 from lapwing.app.plots.hadamard_noise import draw_hadamard_noise
 from lapwing.app.plots.naming import draw_naming
 from lapwing.app.plots.questions_needed import draw_need_and_allowance, draw_share_by_questions
@@ -19,6 +19,7 @@ from lapwing.app.plots.tracing_curve import draw_tracing_curve
 from lapwing.app.plots.two_worlds import draw_two_worlds
 from lapwing.attacks import hadamard, reconstruction
 from lapwing.attacks.attained import name_one
+from lapwing.attacks.campaigns import Answers, Outcome
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.study import study
 from lapwing.vocabulary.event import PureRelease
@@ -47,7 +48,7 @@ def draw_all(folder: Path, suffix: str, told: Mapping[str, Told], *, budget: Fra
         return written[-1]
 
     outcomes = [(name, outcome) for name, one in told.items() for outcome in one.outcomes]
-    draw_recovered(file("recovered"), outcomes, budget=str(budget))
+    draw_recovered(file("recovered"), outcomes, title=recovered_title([one for _, one in outcomes], budget))
     if "hadamard" in told:
         draw_hadamard_curve(file("hadamard_noise"), budget=budget, seed=seed)
     if "reconstruction" in told:
@@ -55,10 +56,33 @@ def draw_all(folder: Path, suffix: str, told: Mapping[str, Told], *, budget: Fra
         draw_allowance(file("need_and_allowance"), budget=budget)
     if "tracing" in told:
         most = best_true_positive_rate(price(PureRelease(epsilon=budget)), "0.05")
-        draw_tracing_curve(file("tracing"), told["tracing"].traced, (float(budget), most))
+        title = tracing_title(told["tracing"].outcomes)
+        draw_tracing_curve(file("tracing"), told["tracing"].traced, (float(budget), most), title=title)
     draw_two_worlds(file("with_and_without_her"), study(Fraction(1, 2)))
     draw_shaming(file("name_and_shame"))
     return written
+
+
+def recovered_title(outcomes: Sequence[Outcome], budget: Fraction) -> str:
+    """Return what came of the attacks on blurred answers and on lapwing's, in a sentence."""
+    blur, lapwing = (are_undone(outcomes, answers) for answers in (Answers.AD_HOC, Answers.LAPWING))
+    if blur and lapwing:
+        return f"Blur is undone, and so is a budget of epsilon {budget}"
+    if blur:
+        return f"Blur is undone; a budget of epsilon {budget} is not"
+    return f"A budget of epsilon {budget} is {'undone' if lapwing else 'not undone'}; blur was not, here"
+
+
+def tracing_title(outcomes: Sequence[Outcome]) -> str:
+    """Return who hid the members of the group, in a sentence."""
+    blur, lapwing = (are_undone(outcomes, answers) for answers in (Answers.AD_HOC, Answers.LAPWING))
+    hid = {
+        (True, False): "Blur does not hide it; lapwing does",
+        (True, True): "Neither blur nor this budget hides it",
+        (False, False): "Here, blur and lapwing hid it",
+        (False, True): "This budget does not hide it",
+    }
+    return f"Who is in the secret group? {hid[blur, lapwing]}"
 
 
 def draw_hadamard_curve(path: Path, *, budget: Fraction, seed: int, people: int = MANY) -> None:

@@ -1,17 +1,20 @@
 """The story that `lapwing attack` tells: which attacks, on whom in the made-up clinic, and in what words."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Final
 
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.clinic_under_attack import ClinicUnderAttack
-from lapwing.attacks.campaigns import Campaign, Outcome
+from lapwing.attacks.campaigns import Answers, Campaign, Outcome
 from lapwing.attacks.tracing import Traced
 
 OLD, GROWN = range(55, 99), range(20, 60)
 """Half of the old have high blood pressure; few of the others were ever admitted for surgery."""
+
+_RARE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,3 +117,21 @@ def surest(budget: Fraction) -> float:
     People are added and removed here, so two records that she may have are two steps apart.
     """
     return belief_range("1/2", 2 * budget)[1]
+
+
+def surest_of_membership(budget: Fraction) -> float:
+    """Return what a belief of one half that somebody is in the tables can become at most: one step, one epsilon."""
+    return belief_range("1/2", budget)[1]
+
+
+def by_luck(outcomes: Sequence[Outcome], chance: float) -> list[float]:
+    """Return by how much each may exceed guessing by luck: that one of them does by more has this chance, at most."""
+    deviations = NormalDist().inv_cdf(1 - chance / max(1, len(outcomes)))
+    return [deviations * outcome.deviation for outcome in outcomes]
+
+
+def are_undone(outcomes: Sequence[Outcome], answers: Answers) -> bool:
+    """Say whether an attack on such answers got more than luck, but once in a million times, explains."""
+    of_these = [outcome for outcome in outcomes if outcome.answers is answers]
+    luck = by_luck(of_these, _RARE)
+    return any(one.recovered - one.chance > most for one, most in zip(of_these, luck, strict=True))

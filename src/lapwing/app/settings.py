@@ -41,7 +41,7 @@ from lapwing.queries.cells import Cell
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import positive, probability
+from lapwing.vocabulary.exact import as_written, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
@@ -211,7 +211,7 @@ def _cell(name: str, section: Section) -> Cell:
 
 def _budget(outer: Section, name: str) -> Budget:
     section = outer.section(name)
-    epsilon, delta, rho = (section.take(word, _NUMBER, None) for word in ("epsilon", "delta", "rho"))
+    epsilon, delta, rho = (as_written(section.take(word, _NUMBER, None)) for word in ("epsilon", "delta", "rho"))
     section.done()
     with section.blamed():
         match epsilon, delta, rho:

@@ -4,6 +4,7 @@ At the door an attacker spreads the whole budget evenly over the questions he ne
 then asks one more. What he has recovered stands beside what a guess would have.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -86,6 +87,7 @@ class Outcome:
     recovered : the share of people whom the attacker is right about; in tracing, of members whom he names
     chance : what he would have got by guessing
     stopped : what stopped him
+    people : how many people (in tracing, members) that is a share of
     """
 
     attack: str
@@ -96,6 +98,12 @@ class Outcome:
     recovered: float
     chance: float
     stopped: str
+    people: int
+
+    @property
+    def deviation(self) -> float:
+        """By how much the share that is guessed right strays by luck: one standard deviation."""
+        return math.sqrt(self.chance * (1 - self.chance) / self.people)
 
 
 @dataclass(kw_only=True)
@@ -205,6 +213,7 @@ class Campaign:
                     recovered=traced.true_positives(),
                     chance=tracing.FALSE_POSITIVES,
                     stopped=self._stopped(answerer),
+                    people=int(np.count_nonzero(trait)),
                 )
             )
         return outcomes
@@ -244,6 +253,7 @@ class Campaign:
             recovered=share_right(guesses, trait),
             chance=max(trait.mean(), 1 - trait.mean()).item(),
             stopped=self._stopped(answerer),
+            people=guesses.size,
         )
 
     def _stopped(self, answerer: Answerer) -> str:
@@ -261,7 +271,7 @@ class Campaign:
         try:
             door.count(cohort, spelling=len(TRIVIAL))
         except BudgetError:
-            first = f"{door.free} repeats" if door.free else f"noise ±{door.margin(cohort):,.0f}"
+            first = f"{door.free} repeats" if door.free else f"noise ±{door.margin(cohort):,.0f} (95 %)"
             return f"{first}, ledger"
         return NOTHING
 

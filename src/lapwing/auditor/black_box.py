@@ -21,7 +21,7 @@ import numpy as np
 from lapwing.auditor.evidence import Reals, at_least, at_most, currency_of, least_loss
 from lapwing.auditor.finding import Finding, allowed
 from lapwing.auditor.outcomes import Outcomes, Raised, Reader, stacked
-from lapwing.auditor.scores import Score, scores
+from lapwing.auditor.scores import Score, scores, telling
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, positive, probability, whole
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
@@ -85,8 +85,8 @@ def audit(
     mechanism : takes a table and returns an output; what it raises is an output, too. Calls must be independent
     claim : what it promises: `PureDP`, `ApproximateDP`, `ConcentratedDP` or `GaussianDP`
     neighbours : two tables that the claim is about, `(here, there)`, or a list of such pairs to choose from
-    many : instead of `mechanism`, takes a table and a number n and returns n independent outputs, as an array with a
-        row an output or as a sequence. Much faster
+    many : instead of `mechanism`, takes a table and a number n and returns n independent outputs, as an array or a
+        data frame with a row an output, or as a sequence. Much faster
     name : what to call it in the finding
     samples : the largest number of draws that a confirmation takes from each table; as many more, at most, choose what
         is confirmed (with several pairs, they are shared among them, but each gets a thousand)
@@ -123,7 +123,7 @@ def audit(
         seconds=None if seconds is None else float(positive("seconds", seconds)),
         risk=float(probability("false_alarm", false_alarm)),
         seed=whole("seed", seed, least=0),
-        progress=progress or (lambda _done, _doing: None),
+        progress=_told(progress),
     )
     return trial.run(name or str(getattr(mechanism or many, "__name__", "the mechanism")))
 
@@ -145,7 +145,8 @@ class _Trial:
     learnt: dict[tuple[int, int], list[Outcomes]] = field(default_factory=dict)
     start: float = 0.0
     drawn: int = 0
-    best: tuple[float, str] = (0.0, "no event stood out")
+    left_out: int = 0
+    best: tuple[float, str, str] = (0.0, "no event stood out", "")
 
     def run(self, name: str) -> Finding:
         """Look, each time at more draws, until the claim is refuted or the budget is over."""
@@ -170,8 +171,15 @@ class _Trial:
             where=self.best[1],
             refuted=stopped == "refuted",
             samples=self.drawn,
-            detail=_WHY[stopped].format(drawn=self.drawn, pairs=len(self.pairs)),
+            detail=" ".join(filter(None, self._remarks(stopped))),
         )
+
+    def _remarks(self, stopped: str) -> Iterator[str]:
+        yield _WHY[stopped].format(drawn=self.drawn)
+        if stopped == "refuted":
+            yield self.best[2]
+        elif self.left_out:
+            yield f"{self.left_out:,} parts of the output vary, too, and were not looked at."
 
     def _looks(self) -> Iterator[tuple[int, bool]]:
         """Return the size of each look and whether it is the last, from what is known before its first draw."""
@@ -211,7 +219,7 @@ class _Trial:
         if loss > self.best[0]:
             here, there = map(reprlib.repr, self.pairs[pair])
             says = chosen.score.words(chosen.threshold)
-            self.best = loss, f"{says}: {_chances(float(low), float(high), here, there)}"
+            self.best = loss, f"{says}: {_chances(float(low), float(high), here, there)}", chosen.score.hint
 
     def _learn(self, pair: int, side: int, size: int) -> None:
         known = self.learnt.setdefault((pair, side), [])
@@ -226,8 +234,11 @@ class _Trial:
         self.progress(self._done(), "choosing an event")
         fit = [side[: len(side) // 2] for side in sides]
         select = [side[len(side) // 2 :] for side in sides]
+        chosen, unseen = telling(fit[0], fit[1])
+        self.left_out = max(self.left_out, unseen)
         events = [
-            self._best_event(_as_wide(score, columns), select, risk) for score in scores(fit[0], fit[1], self.reader)
+            self._best_event(_as_wide(score, columns), select, risk)
+            for score in scores(fit[0], fit[1], chosen, self.reader)
         ]
         return max(events, key=lambda event: event.hope)
 
@@ -250,13 +261,13 @@ class _Trial:
         return hits
 
     def _drawn(self, pair: int, side: int, n: int) -> Outcomes:
-        outputs = self.draw(self.pairs[pair][side], n)
-        if len(outputs) != n:
+        read = self.reader.read(self.draw(self.pairs[pair][side], n))
+        if len(read) != n:
             raise ParameterError(
-                "many", f"{len(outputs)} outputs", reason=f"are not the {n} asked for", remedy="return one a draw"
+                "many", f"{len(read)} outputs", reason=f"are not the {n} asked for", remedy="return one a draw"
             )
         self.drawn += n
-        return self.reader.read(outputs)
+        return read
 
     def _batches(self, total: int) -> Iterator[int]:
         return (min(self.batch, total - start) for start in range(0, total, self.batch))
@@ -307,7 +318,7 @@ def _hits(values: Reals, cuts: Reals) -> Reals:
 
 
 def _as_wide(score: Score, columns: int) -> Score:
-    return Score(lambda outcomes: score.of(outcomes.widened(columns)), score.words)
+    return Score(lambda outcomes: score.of(outcomes.widened(columns)), score.words, score.hint)
 
 
 def _suspect(mechanism: Callable[[Any], Any] | None, many: Draw | None) -> Draw:
@@ -339,6 +350,19 @@ def _checked_claim(claim: object) -> Guarantee:
     if isinstance(claim, PureDP | ApproximateDP | ConcentratedDP | GaussianDP):
         return claim
     raise ParameterError("claim", claim, reason="is no guarantee", remedy="write for example PureDP(epsilon=1)")
+
+
+def _told(progress: object) -> Progress:
+    if progress is None:
+        return lambda _done, _doing: None
+    if callable(progress):
+        return progress
+    raise ParameterError(
+        "progress",
+        progress,
+        reason="cannot be called",
+        remedy='write progress=lambda done, doing: print(f"{done:.0%} {doing}")',
+    )
 
 
 def _is_pair(given: object) -> bool:

@@ -141,7 +141,8 @@ class HistogramChoice:
     cells : how many there are
     at : for quantiles: the fractions
     top : for tops: how many cells are chosen, one after the other
-    adjacency : whether a row comes, or takes another's place
+    adjacency : whether rows come, or take the place of others
+    rows : how many rows one person has; all in one cell
 
     Examples
     --------
@@ -157,21 +158,22 @@ class HistogramChoice:
     at: tuple[Fraction, ...] = ()
     top: int = 0
     adjacency: Adjacency = Adjacency.ADD_REMOVE
+    rows: int = 1
 
     def worst(self, claim: Guarantee) -> Achieved:
         """Return the most that was found to be lost."""
         return search(self, claim)
 
     def starts(self) -> Iterator[Inputs]:
-        """Yield histograms with no rows or many in each cell, and a row more in, or moved to, each cell."""
-        many = math.ceil(30 * self.scale)
+        """Yield histograms with no rows or many in each cell, and a person's rows more in, or moved to, each cell."""
+        many = self.rows + math.ceil(30 * self.scale)
         for counts in itertools.product((0, many), repeat=self.cells):
             for cell in range(self.cells):
                 if self.adjacency is Adjacency.ADD_REMOVE:
-                    yield counts, _shifted(counts, cell, 1)
+                    yield counts, _shifted(counts, cell, self.rows)
                 else:
-                    left = (_shifted(counts, i, -1) for i in range(self.cells) if i != cell and counts[i])
-                    yield from ((counts, _shifted(fewer, cell, 1)) for fewer in left)
+                    left = (_shifted(counts, i, -self.rows) for i in range(self.cells) if i != cell and counts[i])
+                    yield from ((counts, _shifted(fewer, cell, self.rows)) for fewer in left)
 
     def nearby(self, inputs: Inputs) -> Iterable[Inputs]:
         """Yield the same with more, or fewer, rows in one cell of both."""

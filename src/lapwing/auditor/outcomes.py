@@ -2,6 +2,9 @@
 
 Any fixed way of reading outputs is sound, since a function of the output is no more telling than the output. A better
 one sees more. An exception is an outcome too: that it was raised, and what it said.
+
+Fixed means: what is read of one output never depends on the others of its batch. NumPy gives a batch one type, so the
+same row may come as doubles, as integers or as objects, and is read alike from all of them.
 """
 
 import math
@@ -21,7 +24,11 @@ Reals: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
 
 _NUMBER, _ABSENT = 0, 1
-_PLAIN_ARRAYS = "biuf"
+_NUMBERS = (float, int, Fraction, Decimal, np.number, np.bool_)
+_EXACT_BELOW = 2**53
+_BELOW_ZERO = -5e-324
+"""The remainder that is read of minus zero: no double is nearer to zero from below."""
+
 _MOST_COLUMNS = 2000
 
 
@@ -73,35 +80,64 @@ def stacked(parts: Sequence[Outcomes]) -> Outcomes:
 class Reader:
     """Turns outputs into columns, and remembers which code a label was given.
 
+    A row is the parts of an output from left to right, each compound with a heading first; then, if a number in it is
+    no double or is minus zero, what is left of each number beside the nearest double.
+
     Examples
     --------
     >>> read = Reader().read([("yes", 3.5), ("no",)])
     >>> read.numbers.tolist(), read.labels.tolist()
     ([[nan, nan, 3.5], [nan, nan, nan]], [[2, 3, 0], [4, 5, 1]])
+    >>> Reader().read([2**60 + 1]).numbers.tolist()
+    [[1.152921504606847e+18, 1.0]]
     """
 
     codes: dict[Hashable, int] = field(default_factory=dict)
+    arrays: set[str] = field(default_factory=set)
 
     def read(self, outputs: Any) -> Outcomes:
-        """Return outputs as columns: an array of numbers with a row an output, or a sequence of outputs."""
-        if isinstance(outputs, np.ndarray) and outputs.dtype.kind in _PLAIN_ARRAYS and outputs.ndim in (1, 2):
-            numbers = outputs.astype(np.float64).reshape(len(outputs), -1)
-            odd = ~np.isfinite(numbers)
-            labels = np.zeros(numbers.shape, np.int64)
-            specials = {"nan": np.isnan(numbers), "inf": numbers == math.inf, "-inf": numbers == -math.inf}
-            for name, which in specials.items():
-                if which.any():
-                    labels[which] = self._code(name)
-            return Outcomes(np.where(odd, math.nan, numbers), labels)
-        return self._one_by_one(outputs.tolist() if isinstance(outputs, np.ndarray) else outputs)
+        """Return outputs as columns: an array or a data frame with a row an output, or a sequence of outputs."""
+        if callable(getattr(outputs, "to_numpy", None)):
+            outputs = outputs.to_numpy()
+        if isinstance(outputs, np.ndarray) and outputs.ndim:
+            found = self._doubles(outputs) if _are_doubles(outputs) else self._one_by_one(outputs.tolist())
+            self._check_conversion(outputs, found)
+            return found
+        if not isinstance(outputs, Sequence) or isinstance(outputs, str | bytes):
+            raise ParameterError(
+                "many",
+                f"a value of type {type(outputs).__name__}",
+                reason="is no row of outputs",
+                remedy="return a list, or an array with a row an output",
+            )
+        return self._one_by_one(outputs)
 
     def meaning(self, code: int) -> str:
         """Return the label that has this code."""
         names = {_ABSENT: "(nothing)"} | {known: str(label) for label, known in self.codes.items()}
         return names[code]
 
+    def _doubles(self, outputs: NDArray[Any]) -> Outcomes:
+        """Read an array whose cells are doubles at once, just as `_one_by_one` reads each."""
+        numbers = outputs.astype(np.float64).reshape(len(outputs), math.prod(outputs.shape[1:]))
+        labels = np.zeros(numbers.shape, np.int64)
+        specials = {"nan": np.isnan(numbers), "inf": numbers == math.inf, "-inf": numbers == -math.inf}
+        for name, which in specials.items():
+            if which.any():
+                labels[which] = self._code(name)
+        minus = (numbers == 0) & np.signbit(numbers)
+        cells = [(np.where(labels == _NUMBER, numbers, math.nan), labels)]
+        if outputs.ndim > 1:
+            heading = np.full((len(numbers), 1), self._code(_parts(numbers[0])), np.int64)
+            cells.insert(0, (np.full(heading.shape, math.nan), heading))
+        if minus.any():
+            rows = np.broadcast_to(minus.any(axis=1, keepdims=True), minus.shape)
+            rests = np.where(minus, _BELOW_ZERO, 0.0)
+            cells.append((np.where(rows, rests, math.nan), np.where(rows, _NUMBER, _ABSENT)))
+        return Outcomes(np.hstack([here for here, _ in cells]), np.hstack([here for _, here in cells]))
+
     def _one_by_one(self, outputs: Sequence[Any]) -> Outcomes:
-        rows = [list(_leaves(output)) for output in outputs]
+        rows = [_row(output) for output in outputs]
         columns = max(1, max(map(len, rows), default=1))
         if columns > _MOST_COLUMNS:
             raise ParameterError(
@@ -120,18 +156,61 @@ class Reader:
                     labels[i, j] = self._code(leaf)
         return Outcomes(numbers, labels)
 
+    def _check_conversion(self, outputs: NDArray[Any], found: Outcomes) -> None:
+        """Refuse arrays in which NumPy wrote the same number now in one way and now in another, as others needed it."""
+        if outputs.dtype.kind in "US":
+            self.arrays.add("text")
+        elif (found.labels == _NUMBER).any():
+            self.arrays.add("numbers")
+        if outputs.dtype.kind == "f":
+            self.arrays.add("doubles")
+        elif outputs.dtype.kind in "iuO" and _has_long(outputs):
+            self.arrays.add("long integers")
+        if self.arrays >= {"text", "numbers"} or self.arrays >= {"doubles", "long integers"}:
+            raise ParameterError(
+                "many",
+                f"arrays of {' and of '.join(sorted(self.arrays))}",
+                reason="do not say the same number in the same way",
+                remedy="return lists, or arrays of one dtype, such as object",
+            )
+
     def _code(self, label: Hashable) -> int:
         return self.codes.setdefault(label, len(self.codes) + 2)
 
 
+def _are_doubles(outputs: NDArray[Any]) -> bool:
+    """Return whether this is one or two dimensions of cells that are all doubles, exactly."""
+    if outputs.ndim not in (1, 2) or isinstance(outputs, np.ma.MaskedArray):
+        return False
+    if outputs.dtype.kind in "iu":
+        return not _has_long(outputs)
+    return outputs.dtype.kind in "bf" and outputs.dtype.itemsize <= np.dtype(np.float64).itemsize
+
+
+def _has_long(outputs: NDArray[Any]) -> bool:
+    """Return whether an array of integers or objects holds an integer that may be no double."""
+    if outputs.dtype.kind == "O":
+        return any(isinstance(cell, int | np.integer) and abs(int(cell)) > _EXACT_BELOW for cell in outputs.flat)
+    widest = np.iinfo(outputs.dtype)
+    return widest.max > _EXACT_BELOW and bool(((outputs > _EXACT_BELOW) | (outputs < -_EXACT_BELOW)).any())
+
+
+def _row(output: Any) -> list[Any]:
+    """Return an output's parts, then what is left of its numbers; floats are numbers, all else are labels."""
+    leaves = list(_leaves(output))
+    rests = [_rest(leaf) for leaf in leaves if isinstance(leaf, _NUMBERS)]
+    row = [_nearest(leaf) if isinstance(leaf, _NUMBERS) else leaf for leaf in leaves]
+    return row + rests if any(rests) else row
+
+
 def _leaves(output: Any) -> Iterator[Any]:
-    """Return the parts of an output, from left to right: a finite number as a float, all else as a label."""
+    """Return the parts of an output, from left to right: numbers as they are, and labels."""
     match output:
-        case float() if math.isfinite(output):
-            yield float(output)
-        case int() | float() | Fraction() | Decimal() | np.number() | np.bool_():
-            yield from _number(output)
-        case None | str() | bytes() | Enum():
+        case complex() | np.complexfloating():
+            yield float(output.real)
+            if output.imag:
+                yield float(output.imag)
+        case None | str() | bytes() | int() | float() | Fraction() | Decimal() | np.number() | np.bool_() | Enum():
             yield output
         case Raised():
             yield f"raised {output.kind}"
@@ -142,7 +221,7 @@ def _leaves(output: Any) -> Iterator[Any]:
                 yield from _leaves(key)
                 yield from _leaves(value)
         case list() | tuple():
-            yield f"{len(output)} parts"
+            yield _parts(output)
             for part in output:
                 yield from _leaves(part)
         case np.ndarray():
@@ -151,16 +230,39 @@ def _leaves(output: Any) -> Iterator[Any]:
             yield from _other(output)
 
 
-def _number(output: Any) -> Iterator[float | str]:
+def _parts(output: Any) -> str:
+    """Return the heading of a row; a tuple with a name says it, and else a tuple, a list and an array are the same."""
+    plain = f"{len(output)} parts"
+    return plain if type(output) in {list, tuple, np.ndarray} else f"{type(output).__name__}, {plain}"
+
+
+def _nearest(number: Any) -> float | str:
+    """Return a number as a double; what is infinite or none is a label."""
     try:
-        number = float(output)
+        double = float(number)
     except OverflowError:
-        number = math.inf if output > 0 else -math.inf
-    yield number if math.isfinite(number) else str(number)
+        double = math.inf if number > 0 else -math.inf
+    return double if math.isfinite(double) else str(double)
+
+
+def _rest(number: Any) -> Hashable:
+    """Return what is left of a number beside the nearest double: nearly always 0.0."""
+    if isinstance(number, int) and -_EXACT_BELOW <= number <= _EXACT_BELOW:
+        return 0.0
+    double = _nearest(number)
+    if isinstance(double, str):
+        return number if isinstance(number, int | Fraction) else 0.0
+    if double == 0 and math.copysign(1.0, double) < 0:
+        return _BELOW_ZERO
+    if isinstance(number, float | np.bool_):
+        return 0.0
+    exact = Fraction(int(number)) if isinstance(number, int | np.integer) else Fraction(*number.as_integer_ratio())
+    return float(exact - Fraction(double))
 
 
 def _other(output: Any) -> Iterator[Any]:
     if is_dataclass(output) and not isinstance(output, type):
+        yield type(output).__name__
         for one in fields(output):
             yield from _leaves(getattr(output, one.name))
     elif isinstance(output, Hashable) and type(output).__eq__ is not object.__eq__:

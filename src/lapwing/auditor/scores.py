@@ -27,30 +27,66 @@ _NEWTON_STEPS = 8
 _RIDGE = 1e-6
 _SMALLEST_NORMAL = -1074
 
+_LOWEST_BITS = (
+    "This is in the lowest bits and no chance: doubles added to doubles keep a trace of both, whatever the scale of"
+    " the noise."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A number for each output, and what it is in words."""
+    """A number for each output, what it is in words, and what to tell those whom it surprises."""
 
     of: Callable[[Outcomes], Reals]
     words: Callable[[float], str]
+    hint: str = ""
 
 
-def scores(here: Outcomes, there: Outcomes, reader: Reader) -> Iterator[Score]:
-    """Return every score that is worth trying on these draws; each is high where `here` is likelier."""
+def scores(here: Outcomes, there: Outcomes, columns: list[int], reader: Reader) -> Iterator[Score]:
+    """Return every score of these columns that is worth trying; each is high where `here` is likelier."""
     yield Score(lambda outcomes: np.zeros(len(outcomes)), lambda _: "any output")
-    here, there, columns = here[:_MOST_FITTED], there[:_MOST_FITTED], here.columns
-    for j in _busy(_together(here, there)):
-        yield from _thresholds(j, columns)
-    for cells, words in _partitions(here, there):
-        yield _likelihood_ratio(here, there, cells, words, reader)
-    fewer = here[:_MOST_REGRESSED], there[:_MOST_REGRESSED]
-    if len(_busy(_together(*fewer))) > 1:
-        yield _logistic(*fewer)
+    here, there = here[:_MOST_FITTED], there[:_MOST_FITTED]
+    for j in columns:
+        yield from _thresholds(j)
+    for cells, words, hint in _partitions(here, there, columns):
+        yield _likelihood_ratio(here, there, cells, words, reader, hint=hint)
+    if len(columns) > 1:
+        yield _logistic(here[:_MOST_REGRESSED], there[:_MOST_REGRESSED], columns)
 
 
-def _thresholds(j: int, columns: int) -> Iterator[Score]:
-    name = "output" if columns == 1 else f"part {j + 1}"
+def telling(here: Outcomes, there: Outcomes) -> tuple[list[int], int]:
+    """Return the columns to look at, and how many more vary: of very many, those in which the tables differ most."""
+    here, there = here[:_MOST_FITTED], there[:_MOST_FITTED]
+    both = _together(here, there)
+    busy = [j for j in range(both.columns) if _varies(both, j)]
+    chosen = _most_different(here, there, busy, _FEATURES)
+    return chosen, len(busy) - len(chosen)
+
+
+def _most_different(here: Outcomes, there: Outcomes, columns: list[int], most: int) -> list[int]:
+    """Return at most so many columns, in their order: those with the largest chi-square between the tables."""
+    if len(columns) <= most:
+        return columns
+    here, there = here[:_MOST_REGRESSED], there[:_MOST_REGRESSED]
+    both = _together(here, there)
+
+    def difference(j: int) -> float:
+        cells = _column(both, j, 8)
+        counts = np.bincount(cells(here), minlength=1), np.bincount(cells(there), minlength=1)
+        size = max(map(len, counts))
+        a, b = (np.pad(count / count.sum(), (0, size - len(count))) for count in counts)
+        return float(((a - b) ** 2 / np.maximum(a + b, 1e-300)).sum())
+
+    return sorted(sorted(columns, key=difference, reverse=True)[:most])
+
+
+def _name(j: int) -> str:
+    """Name a column. Whatever has parts has its heading in the first, so a number there is the whole output."""
+    return f"part {j}" if j else "output"
+
+
+def _thresholds(j: int) -> Iterator[Score]:
+    name = _name(j)
 
     def signed(outcomes: Outcomes, sign: float) -> Reals:
         return np.nan_to_num(sign * outcomes.numbers[:, j], nan=-np.inf)
@@ -59,36 +95,31 @@ def _thresholds(j: int, columns: int) -> Iterator[Score]:
     yield Score(lambda outcomes: signed(outcomes, -1.0), lambda t: f"{name} <= {-t:.6g}")
 
 
-def _partitions(here: Outcomes, there: Outcomes) -> Iterator[tuple[Cells, str]]:
+def _partitions(here: Outcomes, there: Outcomes, busy: list[int]) -> Iterator[tuple[Cells, str, str]]:
     """Return ways to sort outputs into cells: each column alone, coarse to fine, and columns together."""
     both = _together(here, there)
-    busy = _busy(both)
     most = max(2, len(both) // _FEWEST_A_CELL)
     finest = [bins for bins in (2, 8, 32, 128, 512) if bins <= most] or [2]
     for j in busy:
         few = len(np.unique(_numbers(both, j))) <= finest[0]
         for bins in finest[:1] if few else finest[-3::2]:
-            yield _column(both, j, bins), f"part {j + 1} in {bins} bins" if both.columns > 1 else f"{bins} bins"
+            yield _column(both, j, bins), f"{_name(j)} in {bins} bins", ""
     for j in busy:
         if _has_fractions(both, j):
             grids = _crossed([_column(both, j, 8), _finest_bit(j)], both)
             if grids is not None:
-                yield grids, f"the finest bit of part {j + 1}"
+                yield grids, f"the finest bit of {_name(j)}", _LOWEST_BITS
     if len(busy) > 1:
+        fewer = _most_different(here, there, busy, _MOST_CROSSED)
         for bins in (2, 4, 16):
-            crossed = _crossed([_column(both, j, bins) for j in busy[:_MOST_CROSSED]], both)
+            crossed = _crossed([_column(both, j, bins) for j in fewer], both)
             if crossed is None:
                 break
-            yield crossed, f"{bins} bins a part"
+            yield crossed, f"{bins} bins a part", ""
 
 
 def _together(here: Outcomes, there: Outcomes) -> Outcomes:
     return Outcomes(np.vstack([here.numbers, there.numbers]), np.vstack([here.labels, there.labels]))
-
-
-def _busy(both: Outcomes) -> list[int]:
-    """Return the columns in which not all outputs are the same; of very many, the first."""
-    return [j for j in range(both.columns) if _varies(both, j)][:_FEATURES]
 
 
 def _varies(both: Outcomes, j: int) -> bool:
@@ -169,7 +200,7 @@ def _crossed(parts: list[Cells], both: Outcomes) -> Cells | None:
     return crossed
 
 
-def _likelihood_ratio(here: Outcomes, there: Outcomes, cells: Cells, words: str, reader: Reader) -> Score:
+def _likelihood_ratio(here: Outcomes, there: Outcomes, cells: Cells, words: str, reader: Reader, *, hint: str) -> Score:
     mine, theirs = cells(here), cells(there)
     size = int(max(mine.max(), theirs.max())) + 2
     ratios = _log_ratios(mine, theirs, size)
@@ -184,7 +215,7 @@ def _likelihood_ratio(here: Outcomes, there: Outcomes, cells: Cells, words: str,
         chosen = {reader.meaning(int(code)) for code in np.unique(here.labels[score(here) >= t, 0])}
         return f"the output is one of {', '.join(sorted(chosen)[:5])}"
 
-    return Score(score, told)
+    return Score(score, told, hint)
 
 
 def _log_ratios(mine: Codes, theirs: Codes, size: int) -> Reals:
@@ -193,12 +224,12 @@ def _log_ratios(mine: Codes, theirs: Codes, size: int) -> Reals:
     return np.log((a / len(mine) + 1 / len(mine)) / (b / len(theirs) + 1 / len(theirs)))
 
 
-def _logistic(here: Outcomes, there: Outcomes) -> Score:
+def _logistic(here: Outcomes, there: Outcomes, columns: list[int]) -> Score:
     """Fit a logistic regression on the likelihood ratio of each column: exact where each has noise of its own."""
     both = _together(here, there)
     bins = int(np.clip(len(both) // 200, 4, 64))
     tables = []
-    for j in _busy(both):
+    for j in columns:
         cells = _column(both, j, bins)
         mine, theirs = cells(here), cells(there)
         size = int(max(mine.max(), theirs.max())) + 2

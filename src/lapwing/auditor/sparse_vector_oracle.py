@@ -224,7 +224,7 @@ class SparseVectorVariant:
         """
         self._check(transcript)
         values = values_asked(questions, transcript)
-        parts = Counter(frozenset(part.items()) for part in self._parts(values, transcript))
+        parts = Counter(tuple(part.items()) for part in self._parts(values, transcript))
         return math.fsum(times * self._log_of_part(part) for part, times in parts.items())
 
     def probability(self, questions: Questions, transcript: Transcript) -> float:
@@ -308,7 +308,7 @@ class SparseVectorVariant:
                 parts.append(Counter())
         return [part for part in parts if part]
 
-    def _log_of_part(self, part: frozenset[tuple[tuple[Number, Outcome], int]]) -> float:
+    def _log_of_part(self, part: tuple[tuple[tuple[Number, Outcome], int], ...]) -> float:
         factors = [(n, factor) for (value, outcome), n in part for factor in self.factors(value, outcome)]
         return log_expectation(self.threshold, factors)
 

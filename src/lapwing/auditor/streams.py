@@ -8,7 +8,7 @@ more than the questions.
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -37,6 +37,7 @@ from lapwing.auditor.worst_pairs import Movement, worst_loss
 from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
 _PICTURED = 4
+_LISTED = 8
 _NUMBERS = (-math.inf, 0.0, math.inf)
 
 
@@ -110,7 +111,7 @@ def achieved_by(witness: Witness, variant: SparseVectorVariant, claim: PureDP) -
     """Return what a pair and a transcript achieve of a pure claim."""
     told = any(number is not None for outcome in witness.transcript for number in _numbers(outcome))
     here = None if told else math.exp(witness.log_probability)
-    return Achieved(
+    found = Achieved(
         claim=claim,
         number=witness.loss,
         delta=None,
@@ -118,7 +119,9 @@ def achieved_by(witness: Witness, variant: SparseVectorVariant, claim: PureDP) -
         event=transcript_in_words(witness.transcript),
         here=here,
         there=None if here is None else math.exp(witness.log_probability - witness.loss),
-        laws=lambda: _pictured(variant, witness.pair),
+    )
+    return replace(
+        found, laws=lambda: _witnessed(variant, witness) if found.refuted else _pictured(variant, witness.pair)
     )
 
 
@@ -196,6 +199,21 @@ def _pictured(variant: SparseVectorVariant, pair: NeighbouringPair) -> PairOfLaw
     kept = [moves[i] for i in np.linspace(0, len(moves) - 1, min(_PICTURED, len(moves))).round().astype(int)]
     shown = NeighbouringPair(here=(0,) * len(kept), there=tuple(map(float, kept)))
     return transcript_laws(variant, shown, above=_above(variant))
+
+
+def _witnessed(variant: SparseVectorVariant, witness: Witness) -> PairOfLaws:
+    """Return the laws on the pair of a witness: of all transcripts if they are few, or of its own and of any other."""
+    pair, transcript = witness.pair, witness.transcript
+    above = _above(variant)
+    few = len(pair.here) if isinstance(pair.here, Sequence) and len(pair.here) <= _LISTED else 0
+    if transcript in every_transcript(variant, few, above=above):
+        return transcript_laws(variant, pair, above=above)
+    said = witness.log_probability, witness.log_probability - witness.loss
+    here, there = (np.array([log, math.log1p(-math.exp(log))]) for log in said)
+    inputs = _values(pair.here), _values(pair.there)
+    return PairOfLaws(
+        inputs=inputs, here=here, there=there, outcomes=[transcript_in_words(transcript), "anything else"]
+    )
 
 
 def _above(variant: SparseVectorVariant) -> Sequence[Outcome] | None:

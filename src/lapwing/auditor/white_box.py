@@ -18,8 +18,8 @@ from lapwing.auditor.finding import Finding, allowed
 from lapwing.auditor.pair_of_laws import PairOfLaws, WorstEvent, in_words
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
-EXACT = 1e-6
-"""What an achieved number may be above its claim for being computed in floating point: far more than it ever is."""
+EXACT, NOTHING = 1e-6, 1e-12
+"""What an achieved number may be above its claim for being computed in floating point: this part of it, and this."""
 
 Inputs: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """Two neighbouring inputs, in whole units of the model: counts, scores, steps of a lattice."""
@@ -65,7 +65,7 @@ class Achieved:
     @property
     def refuted(self) -> bool:
         """Whether the claim is false."""
-        return self.number > self.claimed + EXACT
+        return self.number > self.claimed * (1 + EXACT) + NOTHING
 
     def finding(self, suspect: str, *, method: str = "computed") -> Finding:
         """Return what is to be reported of a suspect.
@@ -146,7 +146,7 @@ def _rank(found: Achieved) -> tuple[float, float]:
 def _climb(model: FiniteModel, at: Callable[[Inputs], Achieved], inputs: Inputs) -> Inputs:
     while at(inputs).number < math.inf:
         better = max(model.nearby(inputs), key=lambda near: at(near).number, default=inputs)
-        if at(better).number <= at(inputs).number + EXACT / 1000:
+        if at(better).number <= at(inputs).number * (1 + EXACT / 1000):
             break
         inputs = better
     return inputs

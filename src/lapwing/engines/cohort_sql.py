@@ -19,12 +19,19 @@ MOST_COUNTS = 10
 
 
 def emit_facts(writer: Writer, table: str, predicates: Sequence[Predicate]) -> Statement:
-    """Return the SQL of one row for each row of the table: the person's number, and bit i where predicate i is true."""
+    """Return the SQL of one row for each row of the table: the person's number, and bit i where predicate i is true.
+
+    They come by person, and the rows of one by all their columns: rows that are alike in all have the same facts.
+    """
     row = RowOf(writer.population.table(table))
     bits = [f"CASE WHEN {condition(writer, row, p)} THEN {2**i} ELSE 0 END" for i, p in enumerate(predicates)]
     facts = f"CAST({' + '.join(bits)} AS {writer.dialect.integer})"
     where = f"{writer.person(row)} IS NOT NULL"
-    text = f"SELECT {writer.person_number(row)} AS p, {facts} AS facts FROM {writer.relation(row)} WHERE {where}"
+    order = ", ".join(["p", *(writer.ordered(row, column) for column in row.table.columns)])
+    text = (
+        f"SELECT {writer.person_number(row)} AS p, {facts} AS facts FROM {writer.relation(row)} WHERE {where} "
+        f"ORDER BY {order}"
+    )
     return Statement(text, tuple(writer.parameters))
 
 

@@ -1,17 +1,17 @@
 """Thousands of cohorts of one table, counted without reading it thousands of times.
 
-Each atom of a predicate ("age between 20 and 30", "has a visit of kind ER") becomes a bitmap with one bit for each
-person. "And" and "or" of atoms are those of their bitmaps, and a count is the number of bits that are set: whatever the
-predicate, one person is one bit and moves the count by at most one.
+Each atom of a predicate ("age between 20 and 30", "has a visit of kind ER") becomes a bitmap with one bit for each row
+of the table. "And" and "or" of atoms are those of their bitmaps, and a count is the number of bits that are set, where
+the bits of one person count once: whatever the predicate, one person moves the count by at most one.
 
-That needs a table in which every row is of another person, which is seen in the data each time bitmaps are built.
-Elsewhere one row of a person may pass the first atom and another the second; such tables are counted by the database, a
-few cohorts at a time. Both ways give the whole numbers of one statement for each cohort.
+Which tables are counted like this is declared, and not seen in the data, for it shows in the time: those with one row a
+person. Should somebody have more rows after all, they are counted rightly, and nearly as fast. Tables with many rows a
+person are counted by the database, a few cohorts at a time. Both ways give the whole numbers of one statement for each.
 """
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TypeAlias
@@ -30,7 +30,7 @@ ReadCounts: TypeAlias = Callable[[str, Sequence[Predicate]], Sequence[int]]
 _PATIENCE = 3
 """How often bitmaps are begun anew when people come or go while they are built."""
 _READ = 16
-"""Bytes that are read for each person to build bitmaps: who it is, and the facts."""
+"""Bytes that are read for each row to build bitmaps: who it is of, and the facts."""
 
 
 class Cohorts:
@@ -38,16 +38,21 @@ class Cohorts:
 
     Parameters
     ----------
-    read_facts : given a table and at most 62 atoms, the people of its rows and, as bits, which atoms are true for each
+    read_facts : given a table and at most 62 atoms, the people of its rows and, as bits, which atoms are true for each,
+        in one and the same order each time, the rows of a person together
     read_counts : given a table and at most 10 predicates, the number of people in each cohort
+    one_a_person : the tables that are declared to have one row a person; the database counts the others
     memory : how many bytes of bitmaps of a table are kept, those not used for longest going first; a table whose people
         alone take more is left to the database
 
     Proof: proofs/cohort_bitmaps.md
     """
 
-    def __init__(self, *, read_facts: ReadFacts, read_counts: ReadCounts, memory: int) -> None:
+    def __init__(
+        self, *, read_facts: ReadFacts, read_counts: ReadCounts, one_a_person: Collection[str], memory: int
+    ) -> None:
         self._read_facts, self._read_counts, self._memory = read_facts, read_counts, memory
+        self._one_a_person = one_a_person
         self._lock = Lock()
         self._versions: Mapping[str, int] = {}
         self._shelves: dict[str, _Shelf | None] = {}  # None: not for bitmaps
@@ -58,13 +63,16 @@ class Cohorts:
             if versions != self._versions:
                 self._versions, self._shelves = dict(versions), {}
             if table not in self._shelves:
-                (people,) = self._read_counts(table, [ALWAYS])
-                self._shelves[table] = _Shelf(b"", people, self._memory) if people * _READ <= self._memory else None
+                self._shelves[table] = self._empty_shelf(table) if table in self._one_a_person else None
             numbers: list[int] = []
             for group in self._groups(table, _questions(predicates)):
                 on_bitmaps = self._on_bitmaps(table, group)
                 numbers += self._by_database(table, group) if on_bitmaps is None else on_bitmaps
             return numbers
+
+    def _empty_shelf(self, table: str) -> "_Shelf | None":
+        (people,) = self._read_counts(table, [ALWAYS])
+        return _Shelf(np.arange(people), self._memory) if people * _READ <= self._memory else None
 
     def _groups(self, table: str, questions: "Iterable[_Question]") -> "Iterator[list[_Question]]":
         """Put together what fits the memory together; a group of one may still not fit."""
@@ -96,16 +104,16 @@ class Cohorts:
         for i in range(0, len(atoms), MOST_FACTS):
             batch = atoms[i : i + MOST_FACTS]
             people, facts = self._read_facts(table, batch)
-            if np.any(people[1:] <= people[:-1]):
-                order = np.argsort(people)
-                people, facts = people[order], facts[order]
-            if np.any(people[1:] == people[:-1]):
-                self._shelves[table] = None  # several rows of one person
-                return
-            who = hashlib.blake2b(people.tobytes()).digest()
+            if np.any(people[1:] < people[:-1]):
+                raise ValueError("rows that are not in the order that was asked for")
             shelf = self._shelves[table]
-            if shelf is None or shelf.who != who:
-                shelf = self._shelves[table] = _Shelf(who, len(people), self._memory)
+            if shelf is None or shelf.who != _digest(people):
+                known = None if shelf is None else shelf.people
+                shelf = _Shelf(people, self._memory)
+                if shelf.people != known and [shelf.people] != list(self._read_counts(table, [ALWAYS])):
+                    self._shelves[table] = None  # two people of one number, which text keys may have
+                    return
+                self._shelves[table] = shelf
             for bit, atom in enumerate(batch):
                 shelf.add(atom, (facts & np.int64(1 << bit)) != 0)
 
@@ -155,14 +163,23 @@ def _questions(predicates: Iterable[Predicate]) -> Iterator[_Question]:
 
 
 class _Shelf:
-    """The bitmaps of one table over the same people in the same order; those used last are at the end."""
+    """The bitmaps of one table over the same rows in the same order; those used last are at the end.
 
-    def __init__(self, who: bytes, people: int, memory: int) -> None:
-        self.who = who
-        self._words = max(1, -(-people // 64))
+    `rows` has the number of the person of each row, in order.
+    """
+
+    def __init__(self, rows: Integers, memory: int) -> None:
+        self.who = _digest(rows)
+        self._words = max(1, -(-len(rows) // 64))
         self.capacity = memory // (8 * self._words)
         self._bitmaps: OrderedDict[Predicate, Bitmap] = OrderedDict()
-        self._everyone = self._packed(np.ones(people, np.bool_))
+        self._everyone = self._packed(np.ones(len(rows), np.bool_))
+        first = np.concatenate([np.ones(min(1, len(rows)), np.bool_), rows[1:] != rows[:-1]])
+        self.people = int(first.sum())
+        # The rows of people who have several: where their bits are, and where a new person begins among them.
+        several = np.flatnonzero(~first | np.append(~first[1:], np.False_)[: len(rows)])
+        self._word, self._bit = several >> 6, (several & 63).astype(np.uint64)
+        self._begins = np.flatnonzero(first[several])
         self._scratch: list[Bitmap] = []
         self._bits_of_word = np.empty(self._words, np.uint8)
 
@@ -192,9 +209,14 @@ class _Shelf:
         return packed.view(np.uint64)
 
     def count(self, tree: _Tree, bitmaps: Sequence[Bitmap]) -> int:
-        """Return how many bits are set in the bitmap that `tree` makes of `bitmaps`."""
-        counts = np.bitwise_count(self._joined(tree, bitmaps, 0), out=self._bits_of_word)
-        return int(counts.sum(dtype=np.uint32 if self._words < _NARROW else np.uint64))
+        """Return how many people have a bit that is set in the bitmap that `tree` makes of `bitmaps`."""
+        bits = self._joined(tree, bitmaps, 0)
+        counts = np.bitwise_count(bits, out=self._bits_of_word)
+        rows = int(counts.sum(dtype=np.uint32 if self._words < _NARROW else np.uint64))
+        if not len(self._begins):
+            return rows
+        of_each = np.add.reduceat((bits[self._word] >> self._bit & np.uint64(1)).astype(np.int64), self._begins)
+        return rows - int(np.maximum(of_each - 1, 0).sum())
 
     def _joined(self, tree: _Tree, bitmaps: Sequence[Bitmap], depth: int) -> Bitmap:
         """Return the bitmap of a tree. That of a join lives until the next join at the same depth."""
@@ -214,6 +236,10 @@ class _Shelf:
         for part in others:
             total = tree.by(total, self._joined(part, bitmaps, depth + 1), out=mine)
         return total
+
+
+def _digest(rows: Integers) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(rows, np.int64).tobytes()).digest()
 
 
 _NARROW = 2**26  # words whose bits 32 bits can count, which is twice as fast

@@ -28,7 +28,7 @@ from lapwing.engines.engine import (
 )
 from lapwing.engines.writer import Writer
 from lapwing.queries.aggregate import Aggregate, Once
-from lapwing.queries.catalogue import Population
+from lapwing.queries.catalogue import Population, Rows
 from lapwing.queries.predicate import Predicate
 from lapwing.vocabulary.exact import whole
 from lapwing.vocabulary.sensitive import Sensitive
@@ -68,7 +68,12 @@ class SQLEngine(ABC):
         self._population, self._relations, self._one_row = population, relations, one_row_a_person
         self._on_failure = on_failure
         memory = whole("bitmap_memory", bitmap_memory)
-        self._cohorts = Cohorts(read_facts=self._read_facts, read_counts=self._read_counts, memory=memory)
+        self._cohorts = Cohorts(
+            read_facts=self._read_facts,
+            read_counts=self._read_counts,
+            one_a_person={table.name for table in population.tables if table.rows is Rows.ONE_A_PERSON},
+            memory=memory,
+        )
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
         """Return the one number of an aggregate that has one public cell and one term."""

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from lapwing.engines.dialect import Dialect
 from lapwing.queries.catalogue import KeyType, Population, Table
-from lapwing.queries.column import ColumnType
+from lapwing.queries.column import Category, Column, ColumnType, Text
 from lapwing.queries.spans import DAYS, day
 
 Value: TypeAlias = int | float | str | bool | date
@@ -88,6 +88,17 @@ class Writer:
     def column(self, row: RowOf, name: str) -> str:
         """Return a column of a row."""
         return f"{row.alias}.{self.dialect.name(name)}"
+
+    def ordered(self, row: RowOf, column: Column) -> str:
+        """Return a column of a row, to be ordered by: what is equal in this order is the same value."""
+        name = self.column(row, column.name)
+        match column.type:
+            case Category(values=values) if not isinstance(values[0], str):
+                return name
+            case Text() | Category():
+                return self.dialect.text_order.format(name)
+            case _:
+                return name
 
     def referred(self, row: RowOf, up: int, name: str) -> str:
         """Return a column of the row `up` rows out from `row`, or what the row around it carries of that."""

@@ -28,33 +28,35 @@ class Chronicle:
     @contextmanager
     def reading(self) -> Iterator[Book]:
         """Open a block that sees one moment of the ledger."""
+        seen = self._seen  # before the block begins: another thread may see more while this one looks at its moment
         with self.store.reading() as rows:
-            book = self._book(rows)
+            book = self._book(rows, seen)
             yield book
         self._learn(book)
 
     @contextmanager
     def writing(self, act: str) -> Iterator[Book]:
         """Open the one block that may append entries; leaving it commits."""
+        seen = self._seen
         with self.store.writing(act) as rows:
-            book = self._book(rows)
+            book = self._book(rows, seen)
             yield book
         self._learn(book)
 
     def hurry(self, act: str, change: Callable[[Book], T], glance: Glance) -> T:
         """Run a change that appends one entry or none and does nothing else; alone, if somebody else is faster."""
+        seen = self._seen
         with suppress(OvertakenError):
             with self.store.hurrying(act) as rows:
-                book = self._book(rows, glance)
+                book = self._book(rows, seen, glance)
                 result = change(book)
             self._learn(book)
             return result
         with self.writing(act) as book:
             return change(book)
 
-    def _book(self, rows: Rows, glance: Glance | None = None) -> Book:
+    def _book(self, rows: Rows, seen: Receipt | None, glance: Glance | None = None) -> Book:
         book = Book(rows, self._memory, self._clock, glance)
-        seen = self._seen
         if seen and seen.seq == book.last:
             compare(seen, ledger=book.ledger, last=book.last, found=book.head)
         elif seen:

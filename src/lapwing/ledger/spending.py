@@ -22,10 +22,7 @@ class RefusedError(Exception):
 
     def explained(self) -> BudgetExceededError:
         """Return what the caller is told."""
-        error = self.refusal.error()
-        return BudgetExceededError(
-            asked=error.asked, left=error.left, currency=error.currency, remedy=f"{error.remedy} of {self.whose}"
-        )
+        return self.refusal.error().about(whose=self.whose)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,13 +8,14 @@ Proof: proofs/stable_keys.md
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
-from lapwing.mechanisms.margins import Spread
 from lapwing.mechanisms.noisy_sums import add_noise
+from lapwing.mechanisms.shown_counts import shown_bounds
 from lapwing.mechanisms.tails import discrete_laplace_tail
 from lapwing.noise.exact_exponential import exponential_bounds
 from lapwing.noise.laws import DiscreteLaplace
@@ -83,12 +84,16 @@ class StableKeys:
         counts = [noisy] if isinstance(noisy, int) else noisy.tolist()
         return {key: count for key, count in zip(keys, counts, strict=True) if count >= self.threshold}
 
-    def margin(self, confidence: Exact) -> int:
-        """Return the smallest m such that the noise of a count, shown or not, is at most m with this probability.
+    def bounds(self, shown: int, confidence: Exact) -> tuple[int, int]:
+        """Return bounds on the count of a key that is shown with `shown` people.
 
-        Small counts are shown for having met large noise: among those near the threshold, more are too large.
+        They hold for each key for itself, with this probability among the times that it is shown. There is no margin:
+        small counts are shown for having met large noise, and their bounds reach down to 1.
+
+        Proof: proofs/shown_counts.md
         """
-        return int(Spread(discrete_laplace_tail(self.scale)).margin(confidence))
+        tail = discrete_laplace_tail(self.scale)
+        return shown_bounds(tail, threshold=self.threshold, shown=shown, confidence=confidence)
 
 
 def _lift(scale: Fraction, chance: Fraction) -> int:
@@ -112,15 +117,30 @@ def _lift(scale: Fraction, chance: Fraction) -> int:
     return high
 
 
-def _in_order(key: Hashable) -> tuple[tuple[bool, bool, str, int], ...]:
-    """Order keys of text, whole numbers and missing values, whatever their mixture; missing ones come last."""
-    parts = key if isinstance(key, tuple) else (key,)
-    return tuple(
-        (
-            part is None,
-            isinstance(part, str),
-            part if isinstance(part, str) else "",
-            part if isinstance(part, int) else 0,
-        )
-        for part in parts
-    )
+def _in_order(key: Hashable) -> tuple[Any, ...]:
+    """Return the place of a key in an order of all keys, so that nothing is left to the order in which they came."""
+    return tuple(map(_place, key if isinstance(key, tuple) else (key,)))
+
+
+def _place(part: object) -> tuple[Any, ...]:
+    """Return the place of a part of a key: each kind has a number, and only parts of one kind are compared."""
+    match part:
+        case bool():
+            return 0, part
+        case int():
+            return 1, part
+        case str():
+            return 2, part
+        case date():
+            return 3, part.isoformat()
+        case tuple():
+            return 4, *map(_place, part)
+        case None:
+            return (5,)
+        case _:
+            raise ParameterError(
+                "keys",
+                type(part).__name__,
+                reason="is no kind of key that has an order",
+                remedy="use text, whole numbers, truth values, days, spans of whole numbers and None",
+            )

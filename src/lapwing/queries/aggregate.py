@@ -68,7 +68,8 @@ class OpenKey:
     missing: bool
 
 
-Key: TypeAlias = DeclaredKey | BinnedKey | GridKey | OpenKey
+KeyOfColumn: TypeAlias = DeclaredKey | BinnedKey | OpenKey
+Key: TypeAlias = KeyOfColumn | GridKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

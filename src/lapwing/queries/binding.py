@@ -231,13 +231,18 @@ def _constant(column: Column, value: Value) -> Literal:
     if not isinstance(value, Literal):
         raise BadQuestionError(f"{column.name!r} can be compared with constants only; write numbers or text")
     if value.value is None:
-        raise BadQuestionError(f"nothing equals NULL; write {column.name} is null")
+        raise BadQuestionError(f"nothing equals NULL; write {column.written} is null")
     return value
 
 
 def _number(column: Column, literal: Literal) -> Fraction:
     value = _constant(column, literal).value
-    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+    if isinstance(value, bool):
+        raise BadQuestionError(
+            f"{column.name!r} holds numbers and is neither true nor false; compare it, all of it in quotes: "
+            f'"{column.name} > 3"'
+        )
+    if not isinstance(value, int | Fraction):
         raise BadQuestionError(f"{column.name!r} holds numbers, and {value!r} is none; write a number")
     return Fraction(value)
 
@@ -250,7 +255,7 @@ def _text(column: Column, literal: Literal) -> str:
 
 def _truth(column: Column, literal: Literal) -> Span:
     if not isinstance(literal.value, bool):
-        raise BadQuestionError(f"{column.name!r} is true or false; write {column.name} or not {column.name}")
+        raise BadQuestionError(f"{column.name!r} is true or false; write {column.written} or not {column.written}")
     return (int(literal.value), int(literal.value))
 
 

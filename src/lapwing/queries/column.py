@@ -151,6 +151,16 @@ class Column:
     type: ColumnType
     nullable: bool = False
 
+    @property
+    def written(self) -> str:
+        """The name as it is written in a condition.
+
+        >>> Column(name="age", type=Text()).written, Column(name="date of birth", type=Date()).written
+        ('age', '"date of birth"')
+        """
+        quoted = self.name.replace('"', '""')
+        return self.name if self.name.isidentifier() and self.name.isascii() else f'"{quoted}"'
+
 
 def check_text(name: str, given: str) -> str:
     """Return `given` if every database can hold it: no NUL character and no half of a surrogate pair."""

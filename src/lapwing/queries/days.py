@@ -14,7 +14,7 @@ from lapwing.queries.column import Column, Date
 from lapwing.queries.predicate import GAPS, Gap, InSpans, Predicate, Ref, Unit, atom
 from lapwing.queries.scope import Scope
 from lapwing.queries.spans import DAYS, Line, Span, day_number
-from lapwing.queries.written import Age, Arithmetic, Literal, Name, Value, Year
+from lapwing.queries.written import Age, Arithmetic, Days, Literal, Name, Value, Year
 from lapwing.vocabulary.errors import BadQuestionError
 
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -52,7 +52,7 @@ def in_spans(column: Column, line: Line, spans: Iterable[Span], *, wanted: bool)
 def speaks_of_days(value: Value, scope: Scope) -> bool:
     """Say whether a value is a day, a number of days between two, an age or a year."""
     match value:
-        case Age() | Year():
+        case Age() | Year() | Days():
             return True
         case Literal(date()):
             return True
@@ -127,6 +127,8 @@ def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: b
                     dates[side] += weight * sign
                 case Literal(int() as number) if not isinstance(number, bool):
                     total += weight * number
+                case Days(number):
+                    total += weight * number
                 case _:
                     raise BadQuestionError("days are compared with days, give or take a whole number of days")
     if dates[0] != dates[1] or dates[0] not in {0, 1}:
@@ -172,7 +174,9 @@ def _ref(value: Value | None, scope: Scope) -> Ref:
     up, home = scope.find(value)
     column = home.column(Name(value.name))
     if not isinstance(column.type, Date):
-        raise BadQuestionError(f"{value.name!r} holds no days; an age or a gap needs two columns of days")
+        raise BadQuestionError(
+            f"{value.name!r} holds no days; compare it with a constant; an interval is added to days"
+        )
     return Ref(column=column.name, up=up)
 
 

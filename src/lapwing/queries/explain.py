@@ -16,6 +16,7 @@ from lapwing.queries.aggregate import (
     PickedRows,
 )
 from lapwing.queries.bernstein import basis, products
+from lapwing.queries.bounded import plain
 from lapwing.queries.plan import (
     AtLeast,
     Distinct,
@@ -75,13 +76,31 @@ def explain(plan: Plan) -> str:
         [
             f"Asked: {what}, in {aggregate.table}{where}{by}.",
             f"Bounded: {_bounding(plan)}",
-            (
-                f"One person moves it by at most {sensitivity.l1} in all (L1), {sensitivity.linf} in one number, and "
-                f"{sensitivity.l2_squared} in the sum of squares (L2 squared): {sensitivity.reason}."
-            ),
+            f"Hidden: {_hidden(plan)}; tighter bounds mean a more exact answer.",
             _RELEASED[plan.family],
+            (
+                f"Exactly: one person moves what is released by at most {sensitivity.l1} in all (L1), "
+                f"{sensitivity.linf} in one number (Linf) and {sensitivity.l2_squared} in squares (L2 squared), in "
+                f"whole steps; {sensitivity.reason}."
+            ),
         ]
     )
+
+
+def _hidden(plan: Plan) -> str:
+    """Say how far one person can move the answer, in the unit of the answer, and that this much is hidden."""
+    moved, groups = plan.sensitivity.l1, " in all groups together" if plan.aggregate.keys else ""
+    match plan.meaning:
+        case Total(step=step):
+            return f"one person changes the total by at most {plain(moved * step)}{groups}, and noise hides that much"
+        case Moments():
+            return "noise hides whatever one person within these bounds can add"
+        case Quantiles() | Top():
+            return f"one person moves the order by at most {plan.sensitivity.linf}, and the choice hides that much"
+        case AtLeast():
+            return f"one person changes the number by at most {moved}, and noise hides that much"
+        case _:
+            return f"one person changes the answer by at most {moved}{groups}, and noise hides that much"
 
 
 def _asked(meaning: Meaning) -> str:
@@ -154,10 +173,17 @@ def _bounding(plan: Plan) -> str:
         case Furthest():
             return "a person counts once, at the last condition that one of their rows reaches."
         case ClippedTotals(low=low, high=high, max_cells=cells):
-            return f"a person's total is clipped to {low}..{high} grid steps{_in_groups(plan, cells)}."
+            return f"{_clipped(plan, low, high)}{_in_groups(plan, cells)}."
         case PickedRows(max_rows=rows, max_cells=cells):
             plural = "row" if rows == 1 else "rows"
             return f"at most {rows} {plural} of a person count{_in_groups(plan, cells)}; a public rule picks which."
+
+
+def _clipped(plan: Plan, low: int, high: int) -> str:
+    if isinstance(plan.meaning, Total):
+        step = plan.meaning.step
+        return f"a person's total is clipped to {plain(low * step)}..{plain(high * step)}"
+    return f"at most {high} row{'' if high == 1 else 's'} of a person count"
 
 
 def _in_groups(plan: Plan, cells: int | None) -> str:
@@ -240,18 +266,26 @@ def _span(line: Line, span: Span) -> str:
     low, high = span
     if low == high:
         return _point(line, low)
-    if low == line.lowest:
-        return f"at most {_point(line, high)}"
-    if high == line.highest:
-        return f"at least {_point(line, low)}"
+    least, most = _end(line, low, low - 1, "at least", "over"), _end(line, high, high + 1, "at most", "below")
+    if low == line.lowest or high == line.highest:
+        return most if low == line.lowest else least
+    if least.startswith("over") or most.startswith("below"):
+        return f"{least} and {most}"
     return f"from {_point(line, low)} to {_point(line, high)}"
+
+
+def _end(line: Line, place: int, beyond: int, within: str, outside: str) -> str:
+    """Say where a span of numbers ends: by its last number, or by the first beyond, whichever is the shorter to say."""
+    if line == DOUBLES and line.lowest < place < line.highest and len(_point(line, beyond)) < len(_point(line, place)):
+        return f"{outside} {_point(line, beyond)}"
+    return f"{within} {_point(line, place)}"
 
 
 def _point(line: Line, number: int) -> str:
     if line == DAYS:
         return day(number).isoformat()
     if line == DOUBLES:
-        return f"{double_at(number):.17g}"
+        return repr(double_at(number)).removesuffix(".0")
     return str(bool(number)).lower() if line == TRUTHS else str(number)
 
 

@@ -5,7 +5,7 @@ import math
 from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.aggregate import BinnedKey, DeclaredKey, Key, OpenKey
+from lapwing.queries.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, OpenKey
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.days import day_of
 from lapwing.queries.questions import By
@@ -18,7 +18,7 @@ _MOST_SINGLES = 1000
 _MOST_BINS = 1000
 
 
-def bind_key(by: By, scope: Scope) -> Key:
+def bind_key(by: By, scope: Scope) -> KeyOfColumn:
     """Return the cells that `by` makes."""
     match by.column:
         case Year(day) if by.edges is None:
@@ -36,7 +36,7 @@ def bind_key(by: By, scope: Scope) -> Key:
     return _values(column)
 
 
-def _values(column: Column) -> Key:
+def _values(column: Column) -> KeyOfColumn:
     match column.type:
         case Category(values=values):
             return DeclaredKey(column=column.name, values=values, missing=column.nullable)
@@ -47,7 +47,7 @@ def _values(column: Column) -> Key:
         case Integer() | Text():
             return OpenKey(column=column.name, missing=column.nullable)
         case Real() | Date():
-            year = f", or year({column.name})" if isinstance(column.type, Date) else ""
+            year = f", or year({column.written})" if isinstance(column.type, Date) else ""
             raise BadQuestionError(
                 f"{column.name!r} has too many values to group by; group by bins({column.name!r}, [...]){year}"
             )
@@ -59,14 +59,18 @@ def _years(column: Column) -> tuple[Span, ...]:
             years = range(first.year, last.year + 1)
             return tuple((day_number(date(y, 1, 1)), day_number(date(y, 12, 31))) for y in years)
         case _:
-            raise BadQuestionError(f"{column.name!r} declares no first and last day; give the edges of the bins")
+            raise BadQuestionError(
+                f"{column.name!r} declares no first and last day, so its years have no end; give edges: "
+                f"bins({column.name!r}, ['1990-01-01', '2000-01-01', '2010-01-01'])"
+            )
 
 
 def _bins(column: Column, edges: tuple[Literal, ...]) -> tuple[Line, tuple[Span, ...]]:
     line, places = _places(column, edges)
     if not 1 < len(places) <= _MOST_BINS + 1 or any(a >= b for a, b in itertools.pairwise(places)):
         raise BadQuestionError(
-            f"the edges of {column.name!r} must rise and make from 1 to {_MOST_BINS} bins; write [0, 18, 65]"
+            f"the edges of {column.name!r} must rise and make from 1 to {_MOST_BINS} bins; write "
+            f"bins({column.name!r}, [0, 18, 65])"
         )
     whole = [math.ceil(place) for place in places]
     spans = [(a, b - 1) for a, b in itertools.pairwise(whole)]
@@ -90,5 +94,5 @@ def _places(column: Column, edges: tuple[Literal, ...]) -> tuple[Line, list[Frac
 
 def _number(column: Column, edge: Literal) -> Fraction:
     if isinstance(edge.value, bool) or not isinstance(edge.value, int | Fraction):
-        raise BadQuestionError(f"the edges of {column.name!r} are numbers; write for example [0, 18, 65]")
+        raise BadQuestionError(f"the edges of {column.name!r} are numbers; write bins({column.name!r}, [0, 18, 65])")
     return Fraction(edge.value)

@@ -77,12 +77,16 @@ def _declared(column: Column) -> tuple[Fraction, Fraction]:
         case Integer():
             raise BadQuestionError(
                 f"{column.name!r} has no declared bounds, so its sum has no sensitivity; write "
-                f"clip({column.name}, 0, 100)"
+                f"clip({column.written}, 0, 100)"
             )
         case _:
-            raise BadQuestionError(
-                f"{column.name!r} holds no numbers to add up; count people or rows where it has a value instead"
-            )
+            raise BadQuestionError(f"{column.name!r} holds no numbers; {_instead(column)}")
+
+
+def _instead(column: Column) -> str:
+    if isinstance(column.type, Date):
+        return f"ask about the time between two days, such as age({column.written}, date '2025-01-01')"
+    return "count people or rows where it has a value instead"
 
 
 def _on_grid(column: Column, limits: tuple[Fraction, Fraction]) -> Measure:

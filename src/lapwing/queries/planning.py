@@ -5,6 +5,7 @@ It reads the catalogue and nothing else, so a plan costs the same and is refused
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from lapwing.queries import bernstein
@@ -189,7 +190,8 @@ class _Planner:
 
     def distinct(self, question: CountDistinct) -> Plan:
         self.ungrouped()
-        self.keys = (bind_key(By(column=question.column), self.scope),)
+        key = bind_key(By(column=question.column), self.scope)
+        self.keys = (replace(key, missing=False),)  # what is missing is no value, as in SQL
         return self.made(DistinctCells(max_cells=self.groups()), Distinct())
 
     def made(self, bounding: Bounding, meaning: Meaning, family: Family = Family.NOISE) -> Plan:

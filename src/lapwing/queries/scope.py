@@ -74,6 +74,6 @@ class Scope:
             for t in self.population.tables
             if t is not self.table and name.name.casefold() in {c.name.casefold() for c in t.columns}
         ]
-        return BadQuestionError(
-            f"table {self.table.name} has no column {name.name!r}; it has {columns}{elsewhere[0] if elsewhere else ''}"
-        )
+        text = f"; to mean the text, write '{name.name}' in single quotes" if name.table is None else ""
+        hint = elsewhere[0] if elsewhere else text
+        return BadQuestionError(f"table {self.table.name} has no column {name.name!r}; it has {columns}{hint}")

@@ -27,7 +27,7 @@ from lapwing.queries.questions import (
 )
 from lapwing.queries.sql_conditions import Given, Reader
 from lapwing.queries.sql_nodes import identifier, is_count, name_of, parsed
-from lapwing.queries.sql_refusals import only, refusal
+from lapwing.queries.sql_refusals import check_all_read, only, refusal
 from lapwing.queries.written import And, Condition, Literal, Missing, Name, Not, Value, Year
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact, whole
@@ -63,7 +63,9 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
     tree = parsed(text)
     if not isinstance(tree, exp.Select):
         raise refusal(tree)
-    return _Select(tree, max_rows, max_groups).selection()
+    selection = _Select(tree, max_rows, max_groups).selection()
+    check_all_read(tree)
+    return selection
 
 
 class _Select:
@@ -87,6 +89,7 @@ class _Select:
         for node in self.tree.expressions:
             alias, inner = _unaliased(node)
             if inner in self.group:
+                self.grouping(inner)
                 keys.append(alias or _key_name(inner))
             elif isinstance(inner, exp.Column):
                 raise BadQuestionError(
@@ -164,16 +167,14 @@ class _Select:
     def top(self, keys: list[str], questions: dict[str, Question]) -> Selection:
         """Read select column ... group by column order by count(*) desc limit k."""
         order, limit = self.tree.args.get("order"), self.tree.args.get("limit")
+        if questions:
+            raise BadQuestionError(
+                "what is told is either counts of all groups, without ORDER BY and LIMIT, or which groups are on top, "
+                "without their counts; write select kind from visits group by kind order by count(*) desc limit 5"
+            )
         column = self.group[0] if len(self.group) == 1 else None
         ordered = order.expressions[0] if order is not None and len(order.expressions) == 1 else None
-        if (
-            order is None
-            or limit is None
-            or ordered is None
-            or not isinstance(column, exp.Column)
-            or questions
-            or not keys
-        ):
+        if order is None or limit is None or ordered is None or not isinstance(column, exp.Column) or not keys:
             raise refusal(order or limit)
         only(order, "expressions")
         only(ordered, "this", "desc", "nulls_first")
@@ -198,12 +199,14 @@ class _Select:
             case exp.Anonymous() if str(node.this).casefold() == "bins" and len(node.expressions) > 1:
                 only(node, "this", "expressions")
                 column, *edges = (self.reader.value(each) for each in node.expressions)
-                if isinstance(column, Name):
-                    return By(column=column, edges=tuple(edge for edge in edges if isinstance(edge, Literal)))
+                constants = tuple(edge for edge in edges if isinstance(edge, Literal))
+                if isinstance(column, Name) and len(constants) == len(edges):
+                    return By(column=column, edges=constants)
             case _:
                 pass
         raise BadQuestionError(
-            "groups are made by columns; write group by column, year(day), or bins(column, 0, 18, 65, 120)"
+            "groups are made by columns, and the edges of bins are constants; write group by column, year(day), or "
+            "bins(column, 0, 18, 65, 120)"
         )
 
     def common(self) -> dict[str, Any]:
@@ -239,12 +242,18 @@ def _given(with_: exp.Expr | None) -> dict[str, Given]:
         if not isinstance(select, exp.Select):
             raise refusal(select)
         only(select, "expressions", "from_", "where")
-        if not all(isinstance(column, exp.Column | exp.Star) for column in select.expressions):
-            raise BadQuestionError(
-                "WITH may only choose rows and columns; write with some as (select * from visits where ...)"
-            )
         reader = Reader(given)
         rows = reader.rows(select.args.get("from_"))
+        for column in select.expressions:
+            match column:
+                case exp.Star():
+                    only(column)
+                case exp.Column() if not isinstance(column.this, exp.Star):
+                    rows.own(column)
+                case _:
+                    raise BadQuestionError(
+                        "WITH may only choose rows and columns; write with some as (select * from visits where ...)"
+                    )
         where = select.args.get("where")
         condition = And((rows.where, *([reader.where(where)] if where else [])))
         given[identifier(named.args["alias"].this).casefold()] = Given(rows.table, rows.alias, condition)

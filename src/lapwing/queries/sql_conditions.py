@@ -1,7 +1,8 @@
 """Reads conditions and values from SQL text: SQLGlot parses, an allow-list decides, and the text is never used again.
 
 Default deny: a node of the syntax tree that is not named here is refused by its name, and so is a known node with an
-argument that is not named here, for the parser adds and renames arguments from release to release.
+argument that is not named here, for the parser adds and renames arguments from release to release. Nothing that was
+written is dropped: at the end every node must have been read (`check_all_read`).
 """
 
 from collections.abc import Mapping
@@ -19,11 +20,13 @@ from lapwing.queries.sql_nodes import (
     literal,
     name_of,
     negative,
+    number_of_days,
     parsed,
+    table_name,
     times,
     upper_text,
 )
-from lapwing.queries.sql_refusals import only, refusal
+from lapwing.queries.sql_refusals import check_all_read, only, refusal
 from lapwing.queries.written import (
     Age,
     And,
@@ -31,6 +34,7 @@ from lapwing.queries.written import (
     Clip,
     Compare,
     Condition,
+    Days,
     Has,
     Link,
     Literal,
@@ -67,7 +71,10 @@ def read_condition(text: str) -> Condition:
     ...
     lapwing.vocabulary.errors.BadQuestionError: division is not part of the language; it fails where ...
     """
-    return Reader({}).condition(parsed(text, exp.Condition))
+    tree = parsed(text, exp.Condition)
+    condition = Reader({}).condition(tree)
+    check_all_read(tree)
+    return condition
 
 
 def read_value(text: str) -> Value:
@@ -76,7 +83,10 @@ def read_value(text: str) -> Value:
     >>> read_value("2 * cost + 1")
     Arithmetic(operator='+', left=Arithmetic(...), right=Literal(value=1))
     """
-    return Reader({}).value(parsed(text, exp.Condition))
+    tree = parsed(text, exp.Condition)
+    value = Reader({}).value(tree)
+    check_all_read(tree)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,13 @@ class Given:
     table: str
     alias: str
     where: Condition
+
+    def own(self, node: exp.Expr) -> Name:
+        """Return a column of these rows that is only listed, so that nobody looks it up."""
+        name = name_of(node)
+        if name.table is not None and name.table.casefold() != self.alias.casefold():
+            raise BadQuestionError(f"{name.table}.{name.name} is no column of {self.alias}; write {name.name}")
+        return name
 
 
 class Reader:
@@ -131,6 +148,7 @@ class Reader:
                 return OneOf(self.value(node.this), tuple(self.value(each) for each in node.expressions))
             case exp.Is() if isinstance(node.expression, exp.Null):
                 only(node, "this", "expression")
+                only(node.expression)
                 return Missing(self.value(node.this))
             case exp.StartsWith():
                 only(node, "this", "expression")
@@ -172,18 +190,22 @@ class Reader:
         match node:
             case exp.Cast() if is_date(node):
                 only(node, "this", "to")
-                return Literal(day_of(Literal(node.this.this), "date"))
+                only(node.to, "this")
+                return Literal(day_of(literal(node.this), "date"))
             case exp.Interval() if upper_text(node.args.get("unit")).rstrip("S") == "DAY":
                 only(node, "this", "unit")
-                return literal(exp.Literal.number(node.this.this))
+                only(node.args["unit"], "this")
+                return Days(number_of_days(node.this))
             case exp.DateDiff() if upper_text(node.args.get("unit")) == "DAY":
                 only(node, "this", "expression", "unit", "date_part_boundary")
+                only(node.args["unit"], "this")
                 return Arithmetic("-", self.value(node.this), self.value(node.expression))
             case exp.Year():
                 only(node, "this")
                 return Year(self.value(node.this))
             case exp.Extract() if upper_text(node.this) == "YEAR":
                 only(node, "this", "expression")
+                only(node.this, "this")
                 return Year(self.value(node.expression))
             case exp.Least() | exp.Greatest():
                 return self._clip(node)
@@ -255,8 +277,13 @@ class Reader:
     def _exists(self, node: exp.Expr) -> Condition:
         select, rows, where = self._inner(node)
         for column in select.expressions:
-            if not isinstance(column, exp.Literal | exp.Star | exp.Column):
-                raise refusal(column)
+            match column:
+                case exp.Star():
+                    only(column)
+                case exp.Literal():
+                    literal(column)
+                case _:
+                    rows.own(column)
         return Has(rows.table, where, 1, rows.alias, Link.IN_WHERE)
 
     def _in_query(self, node: exp.In) -> Condition:
@@ -271,9 +298,9 @@ class Reader:
                 "IN (SELECT ...) is for people only; write person in (select person from visits where ...)"
             )
         inner = name_of(select.expressions[0])
-        return Has(rows.table, where, self._having(select, inner), rows.alias, (inner, outer))
+        return Has(rows.table, where, self._having(select, inner, rows), rows.alias, (inner, outer))
 
-    def _having(self, select: exp.Select, key: Name) -> int:
+    def _having(self, select: exp.Select, key: Name, rows: Given) -> int:
         group, having = select.args.get("group"), select.args.get("having")
         if group is None and having is None:
             return 1
@@ -283,12 +310,13 @@ class Reader:
             )
         only(group, "expressions")
         only(having, "this")
-        grouped = [name_of(column) for column in group.expressions if isinstance(column, exp.Column)]
+        grouped = [rows.own(column) for column in group.expressions]
         test = having.this
         if len(grouped) != 1 or grouped[0].name != key.name or not isinstance(test, exp.GTE) or not is_count(test.this):
             raise BadQuestionError(
                 "HAVING is for several rows of a person only; write group by person having count(*) >= 2"
             )
+        only(test, "this", "expression")
         return times(self.value(test.expression))
 
     def _counted(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
@@ -322,7 +350,7 @@ class Reader:
                 "has takes a table, a condition and a number of times; write has(visits, kind = 'ER', 2)"
             )
         table = arguments[0]
-        name = table.this if isinstance(table, exp.Literal) and table.is_string else identifier(table.this)
+        name = table_name(table)
         given = self.given.get(name.casefold(), Given(name, name, And(())))
         where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
         count = times(self.value(arguments[2])) if len(arguments) > 2 else 1  # noqa: PLR2004 - see above

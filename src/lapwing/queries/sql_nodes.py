@@ -17,6 +17,7 @@ DIALECT = "duckdb"
 LONGEST_TEXT = 20_000
 MOST_NODES = 5_000
 MOST_DEPTH = 100
+MOST_DAYS = 10**7
 _LONGEST_WORD = 30
 
 
@@ -122,6 +123,23 @@ def negative(value: Value) -> Value:
 def times(value: Value, least: int = 1) -> int:
     """Return a constant as a number of times."""
     return whole("times", value.value if isinstance(value, Literal) else value, least=least, most=2**20)
+
+
+def number_of_days(node: exp.Expr) -> int:
+    """Return how many days an interval has: a constant, written with quotes or without."""
+    if not isinstance(node, exp.Literal):
+        raise BadQuestionError("an interval has a constant number of days; write day + interval 30 day")
+    return whole("interval", exact("interval", str(literal(node).value)), least=-MOST_DAYS, most=MOST_DAYS)
+
+
+def table_name(node: exp.Expr) -> str:
+    """Return the name of a table that stands where a value could, as a plain name or as a text."""
+    if isinstance(node, exp.Literal) and node.is_string:
+        return str(literal(node).value)
+    name = name_of(node)
+    if name.table is not None:
+        raise BadQuestionError(f"{name.table}.{name.name} is no table; write its name alone, as has(visits)")
+    return name.name
 
 
 def function_name(node: exp.Anonymous) -> str:

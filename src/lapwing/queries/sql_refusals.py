@@ -1,4 +1,8 @@
-"""Why a piece of SQL is refused, by its name, with the nearest thing that is understood."""
+"""Why a piece of SQL is refused, by its name, with the nearest thing that is understood.
+
+Default deny, twice: whoever reads a node calls `only` with the arguments that it uses, and `check_all_read` at the end
+finds what the parser understood and nobody read.
+"""
 
 import re
 
@@ -58,6 +62,10 @@ _LANGUAGE = (
     "count, sum, avg, var_pop, median, quantile_cont, covar_pop, corr"
 )
 
+_WITH_STAR = {"except_": "EXCLUDE", "replace": "REPLACE", "rename": "RENAME"}
+_PLAIN_STAR = "write select * from visits where ..., and compute in the statistic"
+_READ = "read by lapwing"
+
 
 def refusal(node: object) -> BadQuestionError:
     """Return the refusal of a node that is not part of the language."""
@@ -70,15 +78,25 @@ def refusal(node: object) -> BadQuestionError:
 
 
 def only(node: exp.Expr, *allowed: str) -> None:
-    """Refuse a node that has an argument which is not `allowed`."""
+    """Refuse a node that has an argument which is not `allowed`; remember that the others were read."""
+    node.meta[_READ] = True
     for name, argument in node.args.items():
         if name in allowed or argument in (None, False, [], ""):
             continue
+        if isinstance(node, exp.Star):
+            raise BadQuestionError(f"* with {_WITH_STAR.get(name, name)} is not part of the language; {_PLAIN_STAR}")
         part = argument[0] if isinstance(argument, list) else argument
         if type(part) in _INSTEAD:
             raise refusal(part)
         what = f"{_words(name.rstrip('_'))} of {_words(type(node).__name__)}"
         raise BadQuestionError(f"{what} is not part of the language; {_LANGUAGE}")
+
+
+def check_all_read(tree: exp.Expr) -> None:
+    """Refuse a tree with a node that nobody read: what was written there would be dropped in silence."""
+    for node in tree.walk():
+        if _READ not in node.meta:
+            raise refusal(node)
 
 
 def _words(name: str) -> str:

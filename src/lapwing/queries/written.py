@@ -106,6 +106,13 @@ class Literal(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Days(Value):
+    """So many days, which are added to days and to nothing else: SQL's interval '30' day."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Arithmetic(Value):
     """A sum, a difference or a product."""
 

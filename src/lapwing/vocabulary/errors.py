@@ -34,6 +34,8 @@ attributes, so that a program need not read English.
 
 from fractions import Fraction
 
+from lapwing.vocabulary.decimals import decimal_above, decimal_below, decimal_near
+
 
 class LapwingError(Exception):
     """The root: catching it catches everything that lapwing raises on purpose."""
@@ -82,13 +84,39 @@ class BudgetExceededError(BudgetError):
 
     Attributes
     ----------
-    asked, left : amounts in `currency`
-    currency : "epsilon", "rho", "delta" or whatever the refusing account counts in
+    asked, left : amounts in `currency`; `asked` is None where the account has no number for it
+    currency : "epsilon", "rho" or "delta"
+    fits : the epsilon that any question may have now
+    remedy : what to do instead
     """
 
-    def __init__(self, *, asked: Fraction | float, left: Fraction | float, currency: str, remedy: str) -> None:
-        self.asked, self.left, self.currency, self.remedy = asked, left, currency, remedy
-        super().__init__(f"asked for {currency} {asked}, but {left} is left; {remedy}")
+    def __init__(
+        self,
+        *,
+        asked: Fraction | None,
+        left: Fraction,
+        currency: str,
+        remedies: tuple[str, ...],
+        fits: Fraction = Fraction(0),
+        price: str = "",
+    ) -> None:
+        self.asked, self.left, self.currency, self.fits = asked, left, currency, fits
+        self._remedies = remedies
+        self.remedy = ", or ".join(remedies)
+        wanted = price or "more" if asked is None else f"{currency} {_above(asked, left)}"
+        there = decimal_below(left) if left > 0 else "nothing"
+        there = f"{currency} {there}" if asked is None and left > 0 else there
+        super().__init__(f"{wanted} is asked and {there} is left: {self.remedy}")
+
+    def about(self, *, accuracy: str = "", whose: str = "", price: str = "") -> "BudgetExceededError":
+        """Return the refusal with whose budget it is, or the price in words and how exact it would be at what fits."""
+        first, last = self._remedies[0], self._remedies[-1]
+        known = {first: f"{first} ({accuracy})"} if accuracy and self.fits else {}
+        known |= {last: f"{last} of {whose}"} if whose else {}
+        remedies = tuple(known.get(one, one) for one in self._remedies)
+        return BudgetExceededError(
+            asked=self.asked, left=self.left, currency=self.currency, remedies=remedies, fits=self.fits, price=price
+        )
 
 
 class SuspendedError(BudgetError):
@@ -284,6 +312,12 @@ class SecrecyError(LapwingError, TypeError):
 
 class RandomnessError(LapwingError):
     """No trustworthy random bits could be had. No noise was drawn, so nothing was released."""
+
+
+def _above(asked: Fraction, left: Fraction) -> str:
+    """Return what was asked for, rounded, and visibly more than what is left."""
+    near = decimal_near(asked)
+    return near if Fraction(near) > left else decimal_above(asked)
 
 
 def _brief(given: object) -> str:

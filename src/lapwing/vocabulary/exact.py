@@ -1,7 +1,8 @@
 """Parameters are exact: what a person writes is turned into one rational number, once, here.
 
 `"0.1"` is one tenth. The float `0.1` is taken for exactly what it is, 3602879701896397/36028797018963968, because
-rounding it would be a guess about what was meant. Every number that is refused is refused with a reason.
+rounding it would be a guess about what was meant; only the doors, where people write prices, make it (`as_written`).
+Every number that is refused is refused with a reason.
 """
 
 import math
@@ -63,6 +64,18 @@ def exact(name: str, given: object) -> Fraction:
     return number
 
 
+def as_written(given: object) -> object:
+    """Return a float as the shortest decimal that means it, and anything else as it is.
+
+    For what people write at a door. A price is a name: the same question at the same price is answered as before, and
+    whoever writes 0.1 without quotes means what they mean with them. From then on all is exact.
+
+    >>> exact("epsilon", as_written(0.1)), as_written("1/3"), as_written(float("nan"))
+    (Fraction(1, 10), '1/3', nan)
+    """
+    return float.__repr__(given) if isinstance(given, float) and math.isfinite(given) else given
+
+
 def _check_size(name: str, given: object, number: Fraction) -> None:
     if abs(number) > LARGEST:
         raise ParameterError(name, given, reason="is absurdly large", remedy="stay below 1e100")
@@ -92,7 +105,8 @@ def positive(name: str, given: object) -> Fraction:
     number = exact(name, given)
     if number <= 0:
         reason = "is negative" if number else "is zero"
-        raise ParameterError(name, given, reason=reason, remedy='write a number above zero, such as "0.1"')
+        example = "20" if name == "within" else "0.1"
+        raise ParameterError(name, given, reason=reason, remedy=f'write a number above zero, such as "{example}"')
     return number
 
 
@@ -106,11 +120,13 @@ def probability(name: str, given: object) -> Fraction:
     >>> probability("confidence", 95)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: confidence = 95 is not strictly between 0 and 1; write for example "0.95"
+    lapwing.vocabulary.errors.ParameterError: confidence = 95 is not strictly between 0 and 1; write "0.95" for 95 %
     """
     number = exact(name, given)
     if not 0 < number < 1:
-        remedy = 'write for example "0.95"' if name == "confidence" else 'write for example "1e-6"'
+        example = {"confidence": "0.95", "at": "0.5", "prior": "0.5"}.get(name, "1e-6")
+        meant = number / 100 if name in {"confidence", "at", "prior"} and 1 < number < 100 else None  # noqa: PLR2004 - %
+        remedy = f'write for example "{example}"' if meant is None else f'write "{float(meant):.6g}" for {given} %'
         raise ParameterError(name, given, reason="is not strictly between 0 and 1", remedy=remedy)
     return number
 
@@ -127,8 +143,11 @@ def whole(name: str, given: object, *, least: int = 1, most: int | None = None) 
     ...
     lapwing.vocabulary.errors.ParameterError: yeses = '2.5' is not a whole number; write one, at least 1
     """
-    number = exact(name, given)
     bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+    try:
+        number = exact(name, given)
+    except ParameterError as refused:
+        raise ParameterError(name, given, reason=refused.reason, remedy=f"write a whole number, {bounds}") from None
     if number.denominator != 1:
         raise ParameterError(name, given, reason="is not a whole number", remedy=f"write one, {bounds}")
     if number < least or (most is not None and number > most):

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from app.cli.at_the_prompt import masked, run, spent, start
+from app.cli.at_the_prompt import masked, run, spent, start, write_patients
 from lapwing.mechanisms.geometric import GeometricMechanism
 
 MEN = ("count", "patients", "--where", "sex = 'M'")
@@ -29,7 +29,20 @@ def test_a_count_is_near_the_truth_and_charged_once(clinic) -> None:
 def test_the_fields_of_an_answer_are_those_that_are_documented(clinic) -> None:
     told = run(clinic, *MEN, "--epsilon", "1", "--json").json
     assert set(told) == {
-        *("asked", "keys", "columns", "rows", "confidence", "margin", "price", "receipt", "versions"),
+        *(
+            "asked",
+            "bounding",
+            "keys",
+            "columns",
+            "rows",
+            "confidence",
+            "margin",
+            "margin_rounded",
+            "unit",
+            "price",
+            "receipt",
+            "versions",
+        ),
         *("free", "rehearsal", "left"),
     }
 
@@ -127,7 +140,9 @@ def test_a_preview_says_that_it_would_be_refused(clinic) -> None:
     assert (told["refusal"]["asked"], told["refusal"]["left"], told["left_afterwards"]) == ("15", "10", None)
     words = run(clinic, "preview", "count", "patients", "--where", "age < 50", "--epsilon", "15")
     assert words.code == 0
-    assert "it would be refused now: asked for epsilon 15, but 10 is left" in " ".join(words.out.split())
+    assert "it would be refused now: epsilon 15 is asked and 10 is left: ask at epsilon 10 or less (within" in " ".join(
+        words.out.split()
+    )
 
 
 def test_a_wanted_accuracy_is_bought_at_the_least_price(clinic) -> None:
@@ -195,14 +210,14 @@ def test_no_exact_count_is_ever_printed(clinic, monkeypatch) -> None:
     [
         (("mode", "patients", "sex"), "write one of count, rows, distinct, total"),
         (("mean", "patients"), "write: mean TABLE COLUMN"),
-        (("mean", "patients", "age", "--at", "0.5"), "--at = '0.5' does not go with mean"),
+        (("mean", "patients", "age", "--at", "0.5"), "--at 0.5 does not go with mean"),
         (("quantiles", "patients", "age"), "quantiles needs --at 0.25"),
-        (("top", "patients", "sex", "-k", "two"), "k = 'two' is no number"),
+        (("top", "patients", "sex", "-k", "two"), "-k two is no number"),
         (("select count(*) from patients", "--where", "age > 3"), "does not go with a SELECT"),
         (("count", "patients", "--by", "bins(age, 5)"), "bins"),
         (("count", "patients", "--by", "agee"), "has no column 'agee'"),
         (("--at-least", "20", "count", "patients"), "is more than a table and a condition"),
-        (("--at-least", "many", "patients"), "at_least = 'many' is no number"),
+        (("--at-least", "many", "patients"), "--at-least many is no number"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -212,3 +227,20 @@ def test_a_question_that_is_none_is_refused_with_what_to_write(clinic, words, sa
     assert said in told.err
     assert told.out == ""
     assert spent(clinic) == "0"
+
+
+def test_groups_whose_keys_only_the_data_knows_say_what_their_bounds_mean(quick_path) -> None:
+    folder = quick_path / "clinic"
+    run(folder, "init", str(folder), "--person-key", "patient_id", "--epsilon", "9", "--delta", "1e-3")
+    write_patients(folder)
+    run(folder, "add", "patients", "--source", str(folder / "patients.csv"), "--text", "city")
+    asked = ("count", "patients", "--by", "city", "--epsilon", "1", "--delta", "1e-6")
+    assert run(folder, "preview", *asked, "--json").json["margin"] == {"people": None}
+    told = run(folder, *asked, "--plot", str(folder / "cities.svg"))
+    assert "given that it is shown" in " ".join(told.out.split())
+    again = run(folder, *asked, "--json").json
+    assert again["margin"] == {"people": None}
+    assert [row["key"] for row in again["rows"]] == [["Bern"], ["Oslo"]]
+    for row in again["rows"]:
+        cell = row["values"]["people"]
+        assert (cell["value"] - cell["low"], cell["high"] - cell["value"]) == (3, 3)

@@ -83,7 +83,7 @@ def test_the_budget_counts_what_was_answered(used) -> None:
 def test_an_explanation_of_a_question_and_of_an_epsilon(used) -> None:
     told = run(used, "explain", "select sex, count(*) as n, avg(age) from patients group by sex", "--json").json
     assert set(told["columns"]) == {"n", "avg"}
-    assert "One person moves it by at most 1 in all" in told["columns"]["n"]
+    assert "one person moves what is released by at most 1 in all" in told["columns"]["n"]
     words = run(used, "explain", "count", "patients", "--where", "age < 4").out
     assert words.startswith("Asked: the number of people, in patients where age is at most 3.\n")
     meaning = run(used, "explain", "epsilon", "1", "--prior", "0.01", "--json").json

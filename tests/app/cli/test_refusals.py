@@ -36,7 +36,7 @@ def test_an_epsilon_that_is_none_is_refused(clinic, words, given, said) -> None:
     assert told.json["error"]["name"] == "epsilon"
     assert said in told.json["error"]["reason"]
     assert told.json["error"]["remedy"]
-    assert told.err.startswith("lapwing: epsilon = ")
+    assert told.err.startswith("lapwing: --epsilon ")
 
 
 def test_nothing_was_charged_for_any_of_them(clinic) -> None:
@@ -49,13 +49,13 @@ def test_nothing_was_charged_for_any_of_them(clinic) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "price"),
+        ((), "say what to pay, --epsilon 0.1, or how exact it must be, --within 20"),
         (("--epsilon", "1", "--within", "20"), "says the price more than once"),
         (("--epsilon", "1", "--rho", "1"), "says the price more than once"),
         (("--delta", "1e-6"), "price"),
         (("--epsilon", "1", "--delta", "1e-6"), "cannot be paid from a pure budget"),
         (("--rho", "0.1"), "cannot be paid from a pure budget"),
-        (("--within", "0"), "within = '0' is zero"),
+        (("--within", "0"), '--within 0 is zero; write a number above zero, such as "20"'),
         (("--within", "20", "--confidence", "95"), "is not strictly between 0 and 1"),
         (("--epsilon", "1", "--confidence", "0"), "is not strictly between 0 and 1"),
         (("--epsilon", "1", "--dry-run", "--rehearse"), "choose one of them"),
@@ -75,7 +75,7 @@ def test_more_than_is_left_is_refused_with_what_would_fit(clinic) -> None:
     assert told.code == 3
     error = told.json["error"]
     assert (error["code"], error["exit"], error["asked"], error["left"]) == ("budget_exceeded", 3, "15", "10")
-    assert "epsilon <= 10 fits" in error["remedy"]
+    assert "ask at epsilon 10 or less" in error["remedy"]
     assert spent(clinic) == "20"
 
 

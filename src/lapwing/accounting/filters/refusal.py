@@ -1,6 +1,5 @@
 """A refusal: what was asked, what is left, and what would fit."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -8,9 +7,10 @@ from lapwing.accounting.filters.remaining import Remaining, what_fits
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import TwoArms
 from lapwing.accounting.filters.verdict import Shortage
+from lapwing.vocabulary.decimals import decimal_below
 from lapwing.vocabulary.errors import BudgetExceededError
 
-_LONGEST_DENOMINATOR = 10**6
+_RAISE = "ask the custodian to raise the cap"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +42,23 @@ class Refusal:
 
     def error(self) -> BudgetExceededError:
         """Return the refusal as the error that a door raises."""
-        asked = math.inf if self.shortage.asked is None else _readable(self.shortage.asked)
+        fits, currency, asked = self.would_fit, self.shortage.currency, self.shortage.asked
+        left, instead = max(self.shortage.left, Fraction(0)), fits.prices
+        if currency == "delta":
+            instead = (f"delta {decimal_below(left)}",) if left else ()
+        elif currency == "mu squared":  # nobody pays in it: half of it is a rho
+            currency, asked, left = "rho", None, left / 2  # what it asks for is a bound, no price
+        elif isinstance(self.filter_, TwoArms):
+            left = fits.pure  # which the residue may admit when the sum does not
         return BudgetExceededError(
-            asked=asked,
-            left=_readable(self.shortage.left),
-            currency=self.shortage.currency,
-            remedy=f"{self.would_fit}; or ask the custodian to raise the cap",
+            asked=asked if asked is None or asked > left else None,
+            left=left,
+            currency=currency,
+            remedies=(*(f"ask at {price} or less" for price in instead), *self._without_delta, _RAISE),
+            fits=fits.pure if currency != "delta" else Fraction(0),
         )
 
-
-def _readable(number: Fraction) -> Fraction | float:
-    return number if number.denominator <= _LONGEST_DENOMINATOR else float(number)
+    @property
+    def _without_delta(self) -> tuple[str, ...]:
+        delta = self.shortage.currency == "delta" and isinstance(self.filter_, TwoArms)
+        return ("group by columns whose values are declared, which takes no delta",) if delta else ()

@@ -1,6 +1,5 @@
 """What still fits: the largest single release of each kind, and how many more of a given one."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +9,7 @@ from lapwing.accounting.filters.cost import cost_of, cost_of_event
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import TwoArms
 from lapwing.accounting.filters.verdict import Filter, Shortage
+from lapwing.vocabulary.decimals import decimal_below
 from lapwing.vocabulary.event import Event, LaplaceNoise, PureRelease
 
 _LARGEST, _SMALLEST = Fraction(2) ** 10, Fraction(2) ** -40
@@ -31,12 +31,14 @@ class Remaining:
     laplace: Fraction
     gaussian: Fraction
 
+    @property
+    def prices(self) -> tuple[str, ...]:
+        """The largest prices that one question may be asked at, whichever it is: rounded down, to be typed back in."""
+        amounts = {"epsilon": self.pure, "rho": self.gaussian / 2}
+        return tuple(f"{currency} {decimal_below(amount)}" for currency, amount in amounts.items() if amount > 0)
+
     def __str__(self) -> str:
-        sigma = math.sqrt(1 / self.gaussian) if self.gaussian else math.inf
-        return (
-            f"a pure release of epsilon <= {_digits(self.pure)} fits, a Laplace one of epsilon <= "
-            f"{_digits(self.laplace)}, a Gaussian one of sigma >= {sigma:.4g} sensitivities"
-        )
+        return f"one question of {' or '.join(self.prices)}" if self.prices else "nothing"
 
 
 def what_fits(filter_: PureSum | ConcentratedSum | TwoArms) -> Remaining:
@@ -47,7 +49,7 @@ def what_fits(filter_: PureSum | ConcentratedSum | TwoArms) -> Remaining:
     >>> from lapwing.accounting.filters.two_arms import DeltaShares
     >>> fresh = TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
     >>> print(what_fits(fresh))
-    a pure release of epsilon <= 1 fits, a Laplace one of epsilon <= 1, a Gaussian one of sigma >= 4.225 sensitivities
+    one question of epsilon 1 or rho 0.02801
     """
     match filter_:
         case PureSum(left=left):
@@ -103,7 +105,3 @@ def _pure(epsilon: Fraction) -> Event:
 
 def _laplace(epsilon: Fraction) -> Event:
     return LaplaceNoise(l1_sensitivity=epsilon, scale=Fraction(1))
-
-
-def _digits(number: Fraction) -> str:
-    return str(number) if number.denominator <= 10**4 else f"{float(number):.4g}"

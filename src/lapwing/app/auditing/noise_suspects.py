@@ -1,14 +1,13 @@
 """Suspects that add noise, and what accounting says of several of them, of samples and of groups."""
 
-import math
 from fractions import Fraction
 
 from lapwing.accounting.groups import guarantee_for_group
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import fraction_above
 from lapwing.accounting.sampling import amplified
+from lapwing.app.auditing.opened import Adding, noise_of
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.auditor import noise_laws
 from lapwing.auditor.noise_addition import AddedNoise, Norm, OnASample, Several
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.gaussian import GaussianMechanism
@@ -16,46 +15,52 @@ from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.laplace import LaplaceMechanism
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.event import Composed, Event, Repeated
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
+from lapwing.vocabulary.event import Composed, DiscreteGaussianNoise, DiscreteLaplaceNoise, Event, Repeated
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
+_FAR = 3
+"""How far one person moves a number: not 1, so that a sensitivity that is forgotten or squared is seen."""
 _BINS = 3
+_BINS_TOUCHED = 2
+"""Of a histogram, by a person who is replaced: each by one."""
 _GROUP = 3
 _RATE = Fraction(1, 10)
 _ANSWERS = 8
+_GRID = Fraction(1, 16)
+_FIVE_STEPS = Fraction(3, 10)
+"""A sensitivity of 4.8 steps of the grid: two numbers so far apart are rounded to multiples at most 5 steps apart."""
+_EIGHT_STEPS = Fraction(1, 2)
 
 
 def noise_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     """Return the mechanisms that add noise, at this price."""
-    return [*_pure(epsilon), *_gaussian(epsilon, delta), *_accounted(epsilon, delta)]
+    return [*_pure(epsilon), *_gaussian(epsilon, delta), *_accounted(epsilon, delta), *_groups(epsilon, delta)]
 
 
 def _pure(epsilon: Fraction) -> list[Suspect]:
-    geometric = GeometricMechanism(l1_sensitivity=1, epsilon=epsilon)
+    claim = PureDP(epsilon=epsilon)
+    geometric = GeometricMechanism(l1_sensitivity=_FAR, epsilon=epsilon)
     histogram = geometric_histogram(bins=_BINS, adjacency=Adjacency.REPLACE, epsilon=epsilon)
-    laplace = LaplaceMechanism(l1_sensitivity="0.3", epsilon=epsilon, grid="1/16")
+    laplace = LaplaceMechanism(l1_sensitivity=_FIVE_STEPS, epsilon=epsilon, grid=_GRID)
     return [
         Suspect(
             name="geometric",
-            claim=PureDP(epsilon=geometric.epsilon),
-            box=lambda noise: _geometric_box(geometric, noise),
+            claim=claim,
+            box=lambda noise: AddedNoise(law=noise_of(geometric, noise), reach=_FAR),
             release=geometric.release,
-            neighbours=(0, 1),
+            neighbours=(0, _FAR),
         ),
         Suspect(
             name="geometric-histogram",
-            claim=PureDP(epsilon=histogram.epsilon),
-            box=lambda noise: _geometric_box(histogram, noise, dimension=_BINS),
+            claim=claim,
+            box=lambda noise: AddedNoise(law=noise_of(histogram, noise), reach=_BINS_TOUCHED, dimension=_BINS),
             release=lambda counts: tuple(histogram.release(counts).tolist()),
             neighbours=([5, 5, 5], [4, 6, 5]),
         ),
         Suspect(
             name="laplace",
-            claim=PureDP(epsilon=laplace.epsilon),
-            box=lambda noise: AddedNoise(
-                law=noise_laws.RoundedLaplace(float(laplace.event.scale * noise), step=laplace.grid.step),
-                reach=int(laplace.event.l1_sensitivity / laplace.grid.step),
-            ),
+            claim=claim,
+            box=lambda noise: AddedNoise(law=noise_of(laplace, noise), reach=5),
             release=laplace.release,
             neighbours=(0.0, 0.3),
         ),
@@ -63,44 +68,47 @@ def _pure(epsilon: Fraction) -> list[Suspect]:
 
 
 def _gaussian(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
-    gaussian = GaussianMechanism(l2_sensitivity=1, epsilon=epsilon, delta=delta, grid="1/16")
-    mu_squared = gaussian.event.l2_sensitivity_squared / gaussian.event.sigma_squared
-    discrete = DiscreteGaussianMechanism(l2_sensitivity=1, epsilon=epsilon, delta=delta)
+    both, rho = ApproximateDP(epsilon=epsilon, delta=delta), epsilon**2 / 2
+    gaussian = GaussianMechanism(l2_sensitivity=_EIGHT_STEPS, epsilon=epsilon, delta=delta, grid=_GRID)
+    by_mu = GaussianMechanism(l2_sensitivity=_FAR, rho=rho, grid=_GRID)
+    discrete = DiscreteGaussianMechanism(l2_sensitivity=_FAR, epsilon=epsilon, delta=delta)
+    by_rho = DiscreteGaussianMechanism(l2_sensitivity=_FAR, rho=rho)
     histogram = gaussian_histogram(bins=_BINS, adjacency=Adjacency.REPLACE, epsilon=epsilon, delta=delta)
-    both = ApproximateDP(epsilon=epsilon, delta=delta)
-
-    def rounded(noise: Fraction) -> AddedNoise:
-        sigma, step = math.sqrt(gaussian.event.sigma_squared) * float(noise), gaussian.grid.step
-        reach = math.isqrt(int(gaussian.event.l2_sensitivity_squared / step**2))
-        return AddedNoise(law=noise_laws.RoundedGaussian(sigma, step=step), reach=reach)
-
     return [
-        Suspect(name="gaussian", claim=both, box=rounded, release=gaussian.release, neighbours=(0.0, 1.0)),
+        Suspect(
+            name="gaussian",
+            claim=both,
+            box=lambda noise: AddedNoise(law=noise_of(gaussian, noise), reach=8),
+            release=gaussian.release,
+            neighbours=(0.0, 0.5),
+        ),
         Suspect(
             name="gaussian-mu",
-            claim=GaussianDP(mu_squared=mu_squared),
-            box=rounded,
-            release=gaussian.release,
-            neighbours=(0.0, 1.0),
+            claim=GaussianDP(mu_squared=2 * rho),
+            box=lambda noise: AddedNoise(law=noise_of(by_mu, noise), reach=int(_FAR / _GRID)),
+            release=by_mu.release,
+            neighbours=(0.0, float(_FAR)),
         ),
         Suspect(
             name="discrete-gaussian",
             claim=both,
-            box=lambda noise: _discrete_box(discrete, noise),
+            box=lambda noise: AddedNoise(law=noise_of(discrete, noise), reach=_FAR),
             release=discrete.release,
-            neighbours=(0, 1),
+            neighbours=(0, _FAR),
         ),
         Suspect(
             name="discrete-gaussian-rho",
-            claim=ConcentratedDP(rho=discrete.rho),
-            box=lambda noise: _discrete_box(discrete, noise),
-            release=discrete.release,
-            neighbours=(0, 1),
+            claim=ConcentratedDP(rho=rho),
+            box=lambda noise: AddedNoise(law=noise_of(by_rho, noise), reach=_FAR),
+            release=by_rho.release,
+            neighbours=(0, _FAR),
         ),
         Suspect(
             name="gaussian-histogram",
             claim=both,
-            box=lambda noise: _discrete_box(histogram, noise),
+            box=lambda noise: AddedNoise(
+                law=noise_of(histogram, noise), reach=_BINS_TOUCHED, norm=Norm.L2_SQUARED, dimension=_BINS
+            ),
             release=lambda counts: tuple(histogram.release(counts).tolist()),
             neighbours=([5, 5, 5], [4, 6, 5]),
         ),
@@ -108,58 +116,69 @@ def _gaussian(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
 
 
 def _accounted(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
-    geometric = GeometricMechanism(l1_sensitivity=1, epsilon=epsilon)
-    one_of_many = GeometricMechanism(l1_sensitivity=1, epsilon=epsilon / _ANSWERS)
-    discrete = DiscreteGaussianMechanism(l2_sensitivity=1, epsilon=epsilon, delta=delta)
+    """Return what accounting says of samples and of several releases, from what each of them should be."""
+    share, rho = epsilon / _ANSWERS, epsilon**2 / 2
+    geometric = GeometricMechanism(l1_sensitivity=_FAR, epsilon=epsilon)
+    one_of_many = GeometricMechanism(l1_sensitivity=_FAR, epsilon=share)
+    discrete = DiscreteGaussianMechanism(l2_sensitivity=_FAR, epsilon=epsilon, delta=delta)
+    by_rho = DiscreteGaussianMechanism(l2_sensitivity=_FAR, rho=rho)
+    priced_geometric = DiscreteLaplaceNoise(l1_sensitivity=_FAR, scale=_FAR / epsilon)
+    priced_share = DiscreteLaplaceNoise(l1_sensitivity=_FAR, scale=_FAR / share)
+    priced_gaussian = DiscreteGaussianNoise(
+        l2_sensitivity_squared=_FAR**2, sigma_squared=_FAR**2 / (2 * rho), dimension=1
+    )
+
+    def part(mechanism: Adding, noise: Fraction) -> AddedNoise:
+        return AddedNoise(law=noise_of(mechanism, noise), reach=_FAR)
+
     return [
         Suspect(
-            name="group-of-three",
-            claim=guarantee_for_group(PureDP(epsilon=geometric.epsilon), _GROUP),
-            box=lambda noise: AddedNoise(law=_laplace_law(geometric, noise), reach=_GROUP),
-            release=geometric.release,
-            neighbours=(0, _GROUP),
-        ),
-        Suspect(
             name="sampled-geometric",
-            claim=amplified(PureDP(epsilon=geometric.epsilon), _RATE),
-            box=lambda noise: OnASample(part=_geometric_box(geometric, noise), rate=float(_RATE)),
+            claim=amplified(PureDP(epsilon=epsilon), _RATE),
+            box=lambda noise: OnASample(part=part(geometric, noise), rate=float(_RATE)),
         ),
         Suspect(
             name="sampled-gaussian",
             claim=amplified(ApproximateDP(epsilon=epsilon, delta=delta), _RATE),
-            box=lambda noise: OnASample(part=_discrete_box(discrete, noise), rate=float(_RATE)),
+            box=lambda noise: OnASample(part=part(discrete, noise), rate=float(_RATE)),
         ),
         Suspect(
             name="eight-geometric",
-            claim=_priced(Repeated(part=one_of_many.event, times=_ANSWERS), delta),
-            box=lambda noise: Several(parts=(_geometric_box(one_of_many, noise),) * _ANSWERS),
+            claim=_priced(Repeated(part=priced_share, times=_ANSWERS), delta),
+            box=lambda noise: Several(parts=(part(one_of_many, noise),) * _ANSWERS),
         ),
         Suspect(
             name="geometric-and-gaussian",
-            claim=_priced(Composed(parts=(geometric.event, discrete.event)), delta),
-            box=lambda noise: Several(parts=(_geometric_box(geometric, noise), _discrete_box(discrete, noise))),
+            claim=_priced(Composed(parts=(priced_geometric, priced_gaussian)), delta),
+            box=lambda noise: Several(parts=(part(geometric, noise), part(by_rho, noise))),
         ),
+    ]
+
+
+def _groups(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
+    """Return what a family of three is promised, in every currency."""
+    rho, far = epsilon**2 / 2, _GROUP * _FAR
+    geometric = GeometricMechanism(l1_sensitivity=_FAR, epsilon=epsilon)
+    discrete = DiscreteGaussianMechanism(l2_sensitivity=_FAR, epsilon=epsilon, delta=delta)
+    by_rho = DiscreteGaussianMechanism(l2_sensitivity=_FAR, rho=rho)
+    by_mu = GaussianMechanism(l2_sensitivity=_FAR, rho=rho, grid=_GRID)
+
+    def family(name: str, promise: Guarantee, mechanism: Adding, steps: int) -> Suspect:
+        return Suspect(
+            name=name,
+            claim=guarantee_for_group(promise, _GROUP),
+            box=lambda noise: AddedNoise(law=noise_of(mechanism, noise), reach=steps),
+            release=mechanism.release,
+            neighbours=(0, far),
+        )
+
+    return [
+        family("group-of-three", PureDP(epsilon=epsilon), geometric, far),
+        family("group-of-three-delta", ApproximateDP(epsilon=epsilon, delta=delta), discrete, far),
+        family("group-of-three-rho", ConcentratedDP(rho=rho), by_rho, far),
+        family("group-of-three-mu", GaussianDP(mu_squared=2 * rho), by_mu, int(far / _GRID)),
     ]
 
 
 def _priced(event: Event, delta: Fraction) -> ApproximateDP:
     return ApproximateDP(epsilon=fraction_above(price(event).epsilon(float(delta))), delta=delta)
-
-
-def _laplace_law(mechanism: GeometricMechanism, noise: Fraction) -> noise_laws.DiscreteLaplace:
-    return noise_laws.DiscreteLaplace(float(mechanism.event.scale * noise))
-
-
-def _geometric_box(mechanism: GeometricMechanism, noise: Fraction, dimension: int = 1) -> AddedNoise:
-    return AddedNoise(
-        law=_laplace_law(mechanism, noise), reach=mechanism.event.l1_sensitivity, norm=Norm.L1, dimension=dimension
-    )
-
-
-def _discrete_box(mechanism: DiscreteGaussianMechanism, noise: Fraction) -> AddedNoise:
-    return AddedNoise(
-        law=noise_laws.DiscreteGaussian(math.sqrt(mechanism.event.sigma_squared) * float(noise)),
-        reach=mechanism.event.l2_sensitivity_squared,
-        norm=Norm.L2_SQUARED,
-        dimension=mechanism.event.dimension,
-    )

@@ -1,12 +1,12 @@
 """Everything there is to audit: what is shipped, and what is known to lie."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.app.auditing.choice_suspects import choice_suspects
 from lapwing.app.auditing.noise_suspects import noise_suspects
-from lapwing.app.auditing.stream_suspects import stream_suspects
+from lapwing.app.auditing.stream_suspects import gaussian_sparse, stream_suspects
 from lapwing.app.auditing.suspect import Suspect
 from lapwing.auditor.known_liars import KNOWN_LIARS
 from lapwing.auditor.one_shot_liars import ONE_SHOT_LIARS
@@ -19,11 +19,15 @@ from lapwing.vocabulary.exact import Exact, positive, probability
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """Something that can be computed: its name, where it comes from, and how much it loses."""
+    """Something that can be computed: its name, where it comes from, and how much it loses.
+
+    `loses` is the most that it loses on any neighbours, as far as is known; None if what is computed is all there is.
+    """
 
     name: str
     source: str
     compute: Callable[[], Achieved]
+    loses: float | None = None
 
 
 def suspects(*, epsilon: Exact = 1, delta: Exact = "1e-6") -> dict[str, Suspect]:
@@ -33,12 +37,28 @@ def suspects(*, epsilon: Exact = 1, delta: Exact = "1e-6") -> dict[str, Suspect]
     PureDP(epsilon=Fraction(1, 2))
     """
     price, chance = positive("epsilon", epsilon), probability("delta", delta)
-    makers = (noise_suspects, choice_suspects, stream_suspects)
-    return {suspect.name: suspect for make in makers for suspect in make(price, chance)}
+    all_prices = [*noise_suspects(price, chance), *choice_suspects(price, chance), *stream_suspects(price)]
+    some_prices = [] if left_out(epsilon=price, delta=chance) else [gaussian_sparse(price, chance)]
+    return {suspect.name: suspect for suspect in (*all_prices, *some_prices)}
 
 
-def named(name: str, among: dict[str, Suspect]) -> Suspect:
-    """Return the suspect of this name, or refuse with those that there are."""
+def left_out(*, epsilon: Exact = 1, delta: Exact = "1e-6") -> dict[str, ParameterError]:
+    """Return the mechanisms that are shipped, and not for this price, each with its refusal.
+
+    >>> list(left_out(epsilon="0.01"))
+    ['gaussian-sparse']
+    """
+    try:
+        gaussian_sparse(positive("epsilon", epsilon), probability("delta", delta))
+    except ParameterError as refusal:
+        return {"gaussian-sparse": refusal}
+    return {}
+
+
+def named(name: str, among: dict[str, Suspect], missing: Mapping[str, ParameterError] | None = None) -> Suspect:
+    """Return the suspect of this name, or refuse: with why it is missing, or with those that there are."""
+    if missing and name in missing:
+        raise missing[name]
     if name not in among:
         raise ParameterError("mechanism", name, reason="is no mechanism", remedy=f"name one of {', '.join(among)}")
     return among[name]
@@ -58,6 +78,7 @@ def liars() -> list[Audited]:
             compute=lambda liar=liar: achieved_by(  # type: ignore[misc]  # a lambda with a default has no annotation
                 witness_of(liar.variant, liar.pair, liar.transcript), liar.variant, liar.claim
             ),
+            loses=liar.loses,
         )
         for liar in KNOWN_LIARS
     ]

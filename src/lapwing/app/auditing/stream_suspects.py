@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
+from lapwing.app.auditing.opened import law_of
 from lapwing.app.auditing.suspect import Suspect
 from lapwing.auditor import noise_laws
-from lapwing.auditor.noise_laws import NoiseLaw
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.streams import CorrelationStream, Stream
 from lapwing.auditor.worst_pairs import Movement as Moving
@@ -17,40 +17,40 @@ from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
 from lapwing.mechanisms.sparse_vector.rule import Comparison
-from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 
 Shipped: TypeAlias = SparseVector | AdaptiveSparse | GaussianSparse
 
 _NOES = 6
 _GAUSSIAN_NOES = 12
-_RISING = ([0] * 5, [*[1] * 4, -1])
-_TOGETHER = ([0] * 5, [*[1] * 4, 0])
+_FAR = 3
+"""How far one person moves a value: not 1, so that a sensitivity that is forgotten or squared is seen."""
+_RISING = ([0] * 5, [*[_FAR] * 4, -_FAR])
+_TOGETHER = ([0] * 5, [*[_FAR] * 4, 0])
 
 
-def stream_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
-    """Return the streams, at this price."""
-    counts, others = Movement.of_counts(Adjacency.ADD_REMOVE), Movement.of_counts(Adjacency.REPLACE)
-    printed = AboveThreshold.as_printed(epsilon=epsilon, threshold=0, sensitivity=1)
-    first = AboveThreshold(epsilon=epsilon, threshold=0, moves=counts)
-    bare = SparseVector(epsilon=epsilon, yeses=3, threshold=0, moves=counts, tells=YesTells.NOTHING_MORE)
-    gap = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=counts)
+def stream_suspects(epsilon: Fraction) -> list[Suspect]:
+    """Return the streams that there are at this price; `gaussian_sparse` is one more."""
+    claim = PureDP(epsilon=epsilon)
+    sums, others = (Movement.of_sums(adjacency, most=_FAR) for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE))
+    printed = AboveThreshold.as_printed(epsilon=epsilon, threshold=0, sensitivity=_FAR)
+    first = AboveThreshold(epsilon=epsilon, threshold=0, moves=sums)
+    bare = SparseVector(epsilon=epsilon, yeses=3, threshold=0, moves=sums, tells=YesTells.NOTHING_MORE)
+    gap = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=sums)
     general = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others)
     laplace = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others, noise=StreamNoise.LAPLACE)
     number = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others, tells=YesTells.NUMBER)
-    adaptive = AdaptiveSparse(epsilon=epsilon, yeses=2, clear_by=12, threshold=0, moves=counts)
+    adaptive = AdaptiveSparse(epsilon=epsilon, yeses=2, clear_by=12, threshold=0, moves=sums)
     return [
-        _pure("above-threshold", first, Moving.TOGETHER),
-        _pure("above-threshold-as-printed", printed, Moving.EITHER_WAY),
-        _pure("sparse-vector", gap, Moving.TOGETHER),
-        _pure("sparse-vector-bare", bare, Moving.TOGETHER),
-        _pure("sparse-vector-replace", general, Moving.EITHER_WAY),
-        _pure("sparse-vector-laplace", laplace, Moving.EITHER_WAY),
-        _pure("sparse-vector-number", number, Moving.EITHER_WAY),
-        _pure("adaptive-sparse", adaptive, Moving.TOGETHER, noes=2, yeses=((0, 2), (2, 1))),
-        *_gaussian(epsilon, delta, others),
+        _pure("above-threshold", claim, first, Moving.TOGETHER),
+        _pure("above-threshold-as-printed", claim, printed, Moving.EITHER_WAY),
+        _pure("sparse-vector", claim, gap, Moving.TOGETHER),
+        _pure("sparse-vector-bare", claim, bare, Moving.TOGETHER),
+        _pure("sparse-vector-replace", claim, general, Moving.EITHER_WAY),
+        _pure("sparse-vector-laplace", claim, laplace, Moving.EITHER_WAY),
+        _pure("sparse-vector-number", claim, number, Moving.EITHER_WAY),
+        _pure("adaptive-sparse", claim, adaptive, Moving.TOGETHER, noes=2, yeses=((0, 2), (2, 1))),
         _correlations(epsilon),
     ]
 
@@ -61,11 +61,11 @@ def variant_of(mechanism: Shipped, noise: Fraction = Fraction(1)) -> SparseVecto
     *clear, plain = rule.comparisons
     reveals = Reveals.GAP if rule.shows_gap else Reveals.BIT
     return SparseVectorVariant(
-        threshold=_law(rule.threshold_noise, step, noise),
-        query=noise_laws.Shifted(_law(plain.noise, step, noise), by=-plain.bar * step),
+        threshold=law_of(rule.threshold_noise, step, noise),
+        query=noise_laws.Shifted(law_of(plain.noise, step, noise), by=-plain.bar * step),
         yeses=mechanism.yeses,
         reveals=reveals | Reveals.NUMERIC if rule.fresh_noise else reveals,
-        numeric=_law(rule.fresh_noise, step, noise) if rule.fresh_noise else None,
+        numeric=law_of(rule.fresh_noise, step, noise) if rule.fresh_noise else None,
         clear=_clear(clear[0], step, noise) if clear else None,
     )
 
@@ -76,7 +76,10 @@ def asked(mechanism: Shipped) -> Callable[[Sequence[int]], tuple[object, ...]]:
     def ask(values: Sequence[int]) -> tuple[object, ...]:
         with mechanism.open() as stream:
             return tuple(
-                (bool(answer), float(answer.gap) if answer.gap is not None else None)
+                (
+                    answer.above,
+                    *(told if told is None else float(told) for told in (answer.price, answer.gap, answer.number)),
+                )
                 for answer in stream.ask_many(list(values))
             )
 
@@ -85,6 +88,7 @@ def asked(mechanism: Shipped) -> Callable[[Sequence[int]], tuple[object, ...]]:
 
 def _pure(
     name: str,
+    claim: PureDP,
     mechanism: SparseVector | AdaptiveSparse,
     movement: Moving,
     *,
@@ -93,30 +97,32 @@ def _pure(
 ) -> Suspect:
     return Suspect(
         name=name,
-        claim=PureDP(epsilon=mechanism.epsilon),
-        box=lambda noise: Stream(variant=variant_of(mechanism, noise), movement=movement, noes=noes, yeses=yeses),
+        claim=claim,
+        box=lambda noise: Stream(
+            variant=variant_of(mechanism, noise), sensitivity=_FAR, movement=movement, noes=noes, yeses=yeses
+        ),
         release=asked(mechanism),
         neighbours=_TOGETHER if movement is Moving.TOGETHER else _RISING,
     )
 
 
-def _gaussian(epsilon: Fraction, delta: Fraction, moves: Movement) -> list[Suspect]:
-    """Return the Gaussian stream for this budget, unless the budget is too small for one."""
-    try:
-        mechanism = GaussianSparse.for_budget(
-            epsilon=epsilon, delta=delta, yeses=1, questions=_GAUSSIAN_NOES + 1, threshold=0, moves=moves
-        )
-    except ParameterError:
-        return []
-    return [
-        Suspect(
-            name="gaussian-sparse",
-            claim=ApproximateDP(epsilon=epsilon, delta=delta),
-            box=lambda noise: Stream(variant=variant_of(mechanism, noise), noes=_GAUSSIAN_NOES),
-            release=asked(mechanism),
-            neighbours=_RISING,
-        )
-    ]
+def gaussian_sparse(epsilon: Fraction, delta: Fraction) -> Suspect:
+    """Return the Gaussian stream for this budget, or refuse one that is too small for it."""
+    mechanism = GaussianSparse.for_budget(
+        epsilon=epsilon,
+        delta=delta,
+        yeses=1,
+        questions=_GAUSSIAN_NOES + 1,
+        threshold=0,
+        moves=Movement.of_sums(Adjacency.REPLACE, most=_FAR),
+    )
+    return Suspect(
+        name="gaussian-sparse",
+        claim=ApproximateDP(epsilon=epsilon, delta=delta),
+        box=lambda noise: Stream(variant=variant_of(mechanism, noise), sensitivity=_FAR, noes=_GAUSSIAN_NOES),
+        release=asked(mechanism),
+        neighbours=_RISING,
+    )
 
 
 def _correlations(epsilon: Fraction) -> Suspect:
@@ -140,17 +146,5 @@ def _correlations(epsilon: Fraction) -> Suspect:
 
 
 def _clear(comparison: Comparison, step: Fraction, noise: Fraction) -> ClearYes:
-    centred = noise_laws.Shifted(_law(comparison.noise, step, noise), by=-comparison.centre * step)
+    centred = noise_laws.Shifted(law_of(comparison.noise, step, noise), by=-comparison.centre * step)
     return ClearYes(centred, margin=(comparison.bar - comparison.centre) * step)
-
-
-def _law(law: object, step: Fraction, noise: Fraction) -> NoiseLaw:
-    match law:
-        case Geometric():
-            return noise_laws.Geometric(float(law.scale * noise * step), step=step)
-        case DiscreteLaplace():
-            return noise_laws.DiscreteLaplace(float(law.scale * noise * step), step=step)
-        case RoundedGaussian():
-            return noise_laws.RoundedGaussian(float(law.sigma_used * noise * step), step=step)
-        case _:
-            raise TypeError(law)

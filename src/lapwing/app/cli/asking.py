@@ -89,7 +89,8 @@ def question_of(words: Sequence[str], **options: Any) -> Asked:
     _only(given, statistic.options, name, f"it takes {_spelt(statistic.options)}")
     if len(words) != 2 + statistic.columns:
         shape = " ".join([name, "TABLE", *["COLUMN"] * statistic.columns])
-        raise ParameterError("question", " ".join(words), reason="has another shape", remedy=f"write: {shape}")
+        quotes = ', and put the condition in quotes: --where "age > 3"' if {"where", "steps"} & set(given) else ""
+        raise ParameterError("question", " ".join(words), reason="has another shape", remedy=f"write: {shape}{quotes}")
     for number in given.keys() & {"max_rows", "max_groups", "k"}:
         given[number] = whole(number, given[number])
     if "at" in given:

@@ -16,6 +16,7 @@ from lapwing.app.cli.telling import amounts, budget_record, budget_words, left_r
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.population import Analyst
 from lapwing.session import Session
+from lapwing.vocabulary.decimals import decimal_below
 
 
 @click.command()
@@ -65,12 +66,14 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
     }
     whose = {name: left.account, **{f"  {analyst}": account for analyst, account in allowances.items()}}
     header = ["whose", "budget", "spent", "held", "left"]
-    rows = [[one, budget_words(account.budget), *map(_spoken, amounts(account))] for one, account in whose.items()]
-    fits = None if left.left is not None else str(left.remaining)
+    rows = [[one, budget_words(account.budget), *_columns(account)] for one, account in whose.items()]
+    fits = None if left.left is not None else f"{left.remaining} fits; see docs/ledger.md"
+    share = left.for_open_groups
     about = facts(
         ("answered", f"{several(record['answers'], 'question')} and {several(record['streams'], 'stream')}"),
         ("stopped", "spending is suspended; see lapwing suspend --help" if record["suspended"] else None),
         ("now", fits),
+        ("delta", None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"),
     )
     return record, table(header, rows, left=2), about
 
@@ -79,6 +82,14 @@ def _record(account: Account) -> dict[str, Any]:
     spent, held, _ = amounts(account)
     left = left_record(Standing(account=account))
     return {"budget": budget_record(account.budget), "spent": exactly(spent), "held": exactly(held), "left": left}
+
+
+def _columns(account: Account) -> list[str]:
+    """Return what is spent, held and left; of an (epsilon, delta) budget, the largest epsilon of one question."""
+    spent, held, left = amounts(account)
+    if left is None:
+        return ["", "", f"epsilon {decimal_below(account.remaining().pure)} in one"]
+    return [_spoken(spent), _spoken(held), decimal_below(left)]
 
 
 def _spoken(amount: Fraction | None) -> str:

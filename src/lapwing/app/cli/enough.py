@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.answers.answer import brief, exactly
+from lapwing.answers.answer import exactly
 from lapwing.answers.preview import Standing
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
@@ -18,6 +18,7 @@ from lapwing.app.cli.telling import left_record, percent
 from lapwing.app.plots.canvas import checked_path
 from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.streams import fresh_name
+from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
 from lapwing.vocabulary.guarantee import Guarantee, PureDP
@@ -160,7 +161,9 @@ def ask_once(
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     record = {**stream_answer_record(name, answer, where_it_lies), "spent": exactly(spent), "left": left_record(left)}
-    door.tell(record, *stream_answer_blocks(answer, where_it_lies, left, cost=f"epsilon {brief(spent)}"))
+    pure = isinstance(left.account.budget, PureDP)
+    cost = f"epsilon {brief(spent)}" if pure else f"epsilon {brief(agreed.epsilon)}, whatever the answer"
+    door.tell(record, *stream_answer_blocks(answer, where_it_lies, left, cost=cost, once=True))
 
 
 def stream_answer_record(name: str, answer: StreamAnswer, interval: Interval | None) -> dict[str, Any]:
@@ -179,15 +182,15 @@ def stream_answer_record(name: str, answer: StreamAnswer, interval: Interval | N
 
 
 def stream_answer_blocks(
-    answer: StreamAnswer, interval: Interval | None, left: Standing, *, cost: str
+    answer: StreamAnswer, interval: Interval | None, left: Standing, *, cost: str, once: bool = False
 ) -> tuple[str, str]:
-    """Return the answer of a stream in words."""
-    if not isinstance(left.account.budget, PureDP):
+    """Return the answer of a stream in words, or of a question that is asked once."""
+    if not once and not isinstance(left.account.budget, PureDP):
         cost = "nothing more: all of the stream was charged when it was opened"
     told = f"YES, at least {answer.threshold:,}" if answer else f"NO, fewer than {answer.threshold:,}"
     lies = None
     if interval is not None:
         bounds = f"from {brief(interval.low)} to {brief(interval.high)}"
-        lies = f"{bounds}: all yeses of the stream at once, with 95 % confidence"
+        lies = f"{bounds}{'' if once else ': all yeses of the stream at once'}, with 95 % confidence"
     about = facts(("people", lies), ("cost", cost), ("left", str(left)), ("receipt", str(answer.receipt)))
     return f"{told} (after noise)", about

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from lapwing.app.cli.spelling import as_typed, message_of
 from lapwing.vocabulary.errors import BudgetError, EngineError, LapwingError, LedgerError
 
 EXIT_CODES: Final[dict[type[LapwingError], int]] = {BudgetError: 3, EngineError: 4, LedgerError: 5}
@@ -31,7 +32,7 @@ def sentence_of(failure: Failure) -> str:
     if isinstance(failure, EngineError):
         return f"lapwing: {failure}, in failures.log; lapwing budget says whether it was charged"
     if isinstance(failure, LapwingError):
-        return f"lapwing: {failure}"
+        return f"lapwing: {message_of(failure)}"
     if isinstance(failure, OSError):
         return f"lapwing: {failure.filename or 'this'} cannot be used: {failure.strerror}"
     hint = ""
@@ -39,6 +40,9 @@ def sentence_of(failure: Failure) -> str:
         if isinstance(failure, click.exceptions.NoArgsIsHelpError):
             return failure.ctx.get_help()
         hint = f"\nTry: {failure.ctx.command_path} --help"
+        conditions = {"where", "steps"} & {parameter.name for parameter in failure.ctx.command.params}
+        if conditions and "unexpected extra argument" in failure.format_message():
+            hint = f'\nPut a condition in quotes: --where "age > 3"{hint}'
     return f"lapwing: {failure.format_message()}{hint}"
 
 
@@ -53,7 +57,8 @@ def failure_record(failure: Failure) -> dict[str, Any]:
     if isinstance(failure, LapwingError):
         code = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(failure).__name__.removesuffix("Error")).lower()
         numbers = {name: _plain(value) for name, value in vars(failure).items() if not name.startswith("_")}
-        return {"error": {"code": code, "exit": exit_code(failure), "message": str(failure), **numbers}}
+        numbers |= {"remedy": as_typed(numbers["remedy"])} if "remedy" in numbers else {}
+        return {"error": {"code": code, "exit": exit_code(failure), "message": message_of(failure), **numbers}}
     if isinstance(failure, OSError):
         return {"error": {"code": "system", "exit": exit_code(failure), "message": sentence_of(failure)}}
     return {"error": {"code": "usage", "exit": exit_code(failure), "message": failure.format_message()}}
@@ -62,4 +67,8 @@ def failure_record(failure: Failure) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
-    return str(value) if isinstance(value, Fraction) or not isinstance(value, float) else f"{value:.17g}"
+    if isinstance(value, Fraction):
+        from lapwing.answers.answer import exactly
+
+        return exactly(value)
+    return str(value) if not isinstance(value, float) else f"{value:.17g}"

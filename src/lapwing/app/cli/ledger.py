@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from lapwing.answers.answer import brief
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, table
 from lapwing.ledger.chain import Receipt
 from lapwing.ledger.export import check_export, export_json, export_parquet
 from lapwing.ledger.verify import verify as verify_ledger
+from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.errors import ParameterError
 
 _FORMATS = {".json": export_json, ".jsonl": export_json, ".parquet": export_parquet}
@@ -103,7 +103,7 @@ def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:
 )
 @for_the_custodian
 def verify(door: Door, receipts: tuple[str, ...], exported: Path | None) -> None:
-    """Check every hash, every rule and every sum, from the first entry on.
+    """Check every hash, every rule and every sum.
 
     The ledger's word is not taken for anything: what was charged is added up again, and must fit under the cap after
     every entry. With --receipt it must also contain what the receipt proves. An export can be checked by anyone, with

@@ -18,7 +18,7 @@ from lapwing.app.plots.belief import draw_belief
 from lapwing.app.plots.burn_down import draw_burn_down
 from lapwing.app.plots.chance_of_yes import draw_chance_of_yes
 from lapwing.app.plots.error_by_price import draw_error_by_price
-from lapwing.queries.plan import Steps
+from lapwing.queries.plan import Family, Steps
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import ConcentratedDP
@@ -68,12 +68,15 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
     }
     labels = [", ".join(spoken(part) for part in row.key) or column for row in rows]
     sure = percent(confidence)
-    if isinstance(next(answer.asked.several()).plan.meaning, Steps):
+    plan = next(answer.asked.several()).plan
+    if isinstance(plan.meaning, Steps):
         draw_funnel(path, steps=labels, values=values, **bounds, confidence=sure)
         return
     words = answer.asked.words
     title = f"{'Made up: ' if answer.rehearsal else ''}{words[0].upper()}{words[1:]}"
     several = "bounds that all hold at once" if len(cells) > 1 else "bounds that hold"
+    if plan.family is Family.THRESHOLD:
+        several = "bounds that hold for each that is shown"
     draw_bars(
         path, labels=labels, values=values, **bounds, title=title, x=f"{column}, with {several} with {sure} confidence"
     )

@@ -103,7 +103,7 @@ def spoken(value: Any) -> str:
     >>> spoken(1234), spoken(None), spoken("x"), spoken(True)
     ('1,234', '(missing)', 'x', 'true')
     """
-    from lapwing.answers.answer import brief
+    from lapwing.vocabulary.decimals import brief
 
     if value is None:
         return "(missing)"

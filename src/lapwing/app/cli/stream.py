@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import click
 
-from lapwing.answers.answer import brief, exactly
+from lapwing.answers.answer import exactly
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.wishes import Offer
 from lapwing.app.cli.asking import whole_or_none
@@ -27,6 +27,7 @@ from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import Status, Stream
 from lapwing.session import Session
 from lapwing.streams import fresh_name
+from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
@@ -186,7 +187,7 @@ def close_stream(door: Door, name: str) -> None:
 @plot_option
 @at_the_door
 def show_stream(door: Door, name: str, plot: Path | None) -> None:
-    """Show how a stream stands: questions asked, yeses left, epsilon spent.
+    """Show how a stream stands, and what it has cost.
 
     \b
     lapwing stream show cohorts --plot yes.svg

@@ -7,11 +7,13 @@ from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.rounding import float_above
-from lapwing.answers.answer import Answer, Price, Row, brief, exactly
+from lapwing.answers.accuracy import accuracy
+from lapwing.answers.answer import Answer, Asked, Price, Row, exactly, rounded
 from lapwing.answers.preview import Preview, Standing
 from lapwing.app.cli.failures import failure_record
 from lapwing.app.cli.showing import facts, spoken, table
-from lapwing.queries.plan import Quantiles, Top
+from lapwing.queries.plan import Family, Quantiles, Top
+from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
@@ -29,6 +31,7 @@ def answer_blocks(answer: Answer, left: Standing, confidence: Exact) -> tuple[st
     about = facts(
         ("error", _error(answer, confidence, sure)),
         ("asked", answer.asked.words),
+        ("bounded", _bounded(answer.asked)),
         ("cost", _cost(answer)),
         ("left", str(left)),
         ("receipt", None if answer.receipt is None else str(answer.receipt)),
@@ -65,6 +68,8 @@ def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
 
 def _error(answer: Answer, confidence: Exact, sure: str) -> str | None:
     plan = next(answer.asked.several()).plan
+    if plan.family is Family.THRESHOLD:
+        return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
     if not isinstance(plan.meaning, Quantiles | Top):
         return None
     margin = answer.margin(confidence)
@@ -73,6 +78,10 @@ def _error(answer: Answer, confidence: Exact, sure: str) -> str | None:
     if isinstance(plan.meaning, Top):
         return f"no category that is missing has over {brief(margin)} people more, with {sure} confidence"
     return f"each has its place in the order within {brief(margin)} rows, with {sure} confidence"
+
+
+def _bounded(asked: Asked) -> str | None:
+    return f"{asked.bounding}; the error is about noise only" if asked.bounding else None
 
 
 def _cost(answer: Answer) -> str:
@@ -86,14 +95,18 @@ def preview_record(preview: Preview) -> dict[str, Any]:
     after = preview.after
     return {
         "asked": preview.asked.words,
+        "bounding": preview.asked.bounding,
         "price": price_record(preview.price),
         "confidence": exactly(preview.confidence),
         "margin": {name: exactly(margin) for name, margin in preview.margin.items()},
+        "margin_rounded": {name: rounded(margin) for name, margin in preview.margin.items()},
+        "unit": dict(preview.asked.units),
         "affordable": preview.affordable,
         "times": preview.times,
         "left": left_record(preview.before),
         "left_afterwards": None if isinstance(after, Refusal) else left_record(after),
-        "refusal": failure_record(after.error())["error"] if isinstance(after, Refusal) else None,
+        "refusal": None if preview.refusal is None else failure_record(preview.refusal)["error"],
+        "warnings": list(preview.warnings),
     }
 
 
@@ -105,19 +118,21 @@ def preview_facts(preview: Preview) -> list[tuple[str, str | None]]:
         + (
             "known with the answer only, because it depends on how many there are"
             if margin is None
-            else f"within {brief(margin)}"
+            else accuracy(release.plan, margin)
         )
-        for name, margin in preview.margin.items()
+        for (name, margin), release in zip(preview.margin.items(), preview.asked.several(), strict=True)
     ]
-    if isinstance(preview.after, Refusal):
-        end = f"it would be refused now: {preview.after}"
+    if preview.refusal is not None:
+        end = f"it would be refused now: {preview.refusal}"
     else:
         end = f"{preview.after}, for {_times(preview.times)} more like it" if preview.times > 1 else str(preview.after)
     return [
         ("asked", preview.asked.words),
+        ("bounded", _bounded(preview.asked)),
         ("cost", str(preview.price)),
         ("error", f"{', '.join(errors)}, with {sure} confidence"),
         ("left then", end),
+        ("mind", "; ".join(preview.warnings) or None),
         ("paid", "nothing: this is a preview, and no data was read"),
     ]
 
@@ -132,8 +147,10 @@ def left_record(standing: Standing) -> dict[str, Any]:
     fits = standing.remaining
     return {
         "amount": exactly(standing.left),
+        "rounded": rounded(standing.left),
         "currency": "rho" if isinstance(standing.account.budget, ConcentratedDP) else "epsilon",
         "fits": {"pure_epsilon": float(fits.pure), "gaussian_mu_squared": float(fits.gaussian)},
+        "delta_for_open_groups": exactly(standing.for_open_groups),
     }
 
 

@@ -82,3 +82,26 @@ def checked_path(path: str | Path) -> Path:
             "plot", str(path), reason="needs matplotlib", remedy="pip install 'lapwing[plots]', or leave it out"
         )
     return file
+
+
+def checked_folder(path: str | Path) -> Path:
+    """Return where to write several pictures, made if it is not there; a name that looks like a file's is refused.
+
+    >>> checked_folder("regions.pdf")
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: plot = 'regions.pdf' looks like a file, and neither .svg nor .png; name a
+    folder without a dot, or one that is there
+    """
+    folder = Path(path)
+    if folder.suffix and not folder.is_dir():
+        reason = (
+            "looks like one file"
+            if folder.suffix.lower() in FORMATS
+            else "looks like a file, and neither .svg nor .png"
+        )
+        raise ParameterError(
+            "plot", str(path), reason=reason, remedy="name a folder without a dot, or one that is there"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

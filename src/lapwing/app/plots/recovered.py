@@ -15,21 +15,20 @@ _LABELS: Final = {
 }
 
 
-def draw_recovered(path: str | Path, outcomes: Sequence[tuple[str, Outcome]], *, budget: str) -> None:
+def draw_recovered(path: str | Path, outcomes: Sequence[tuple[str, Outcome]], *, title: str) -> None:
     """Draw one bar an outcome, with what guessing would have got.
 
     Parameters
     ----------
     path : where to write
     outcomes : the family of each attack, and what came of it
-    budget : the epsilon of lapwing's account, as it was written
+    title : what came of it
     """
     from matplotlib.patches import Patch  # noqa: PLC0415 - half a second, and an extra
 
     families = [family for family, _ in outcomes]
     gaps = [0.6 * len(set(families[: place + 1])) for place in range(len(families))]
     places = [-place - gap for place, gap in enumerate(gaps)]
-    title = f"Blur is undone; a budget of epsilon {budget} is not"
     with canvas(path, title=title, x="share recovered; a line marks what guessing gets", y="") as axes:
         figure = axes.figure
         figure.set_size_inches(7.6, 1.3 + 0.27 * (len(outcomes) + gaps[-1]))  # type: ignore[union-attr]  # it is no subfigure

@@ -10,7 +10,9 @@ from lapwing.attacks.tracing import FALSE_POSITIVES, Traced
 _STYLES: Final = {0: (QUIET, "-"), 1: (SECOND, "--"), 2: (ACCENT, "-")}
 
 
-def draw_tracing_curve(path: str | Path, traced: Mapping[str, Traced], bound: tuple[float, float]) -> None:
+def draw_tracing_curve(
+    path: str | Path, traced: Mapping[str, Traced], bound: tuple[float, float], *, title: str
+) -> None:
     """Draw the share of members named against the share of others named.
 
     Parameters
@@ -18,9 +20,9 @@ def draw_tracing_curve(path: str | Path, traced: Mapping[str, Traced], bound: tu
     path : where to write
     traced : the scores, by who answered: exact, blurred, and lapwing
     bound : the budget of lapwing, and the share of members that no attacker can exceed at 5 % of others
+    title : what came of it
     """
     epsilon, most = bound
-    title = "Who is in the secret group? Blur does not hide it; lapwing does"
     with canvas(path, title=title, x="share of others named wrongly", y="share of members named") as axes:
         for number, (name, one) in enumerate(traced.items()):
             colour, line = _STYLES[number % len(_STYLES)]

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Final
 
-from lapwing.answers.answer import Row, brief
+from lapwing.answers.answer import Row
 from lapwing.answers.releases import Cell
 from lapwing.app.cli.demo.cast import SURE, Cast, shortened
 from lapwing.app.cli.demo.stage import good
@@ -13,6 +13,7 @@ from lapwing.app.cli.pictures import draw_answer, draw_prices, draw_stream
 from lapwing.app.clinic.concepts import CONDITIONS, SITES
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.queries.asking import correlation, count, quantiles, top
+from lapwing.vocabulary.decimals import brief
 
 COHORT: Final = ("sex = 'M'", "age between 20 and 30", "cancer_survivor", "admitted_for_surgery")
 """The question of the lecture, step by step."""
@@ -115,10 +116,13 @@ def funnel(cast: Cast) -> None:
     answer = cast.ana.funnel("patient", COHORT, epsilon=epsilon)
     stage.table(
         ["step", "people", "95 % sure"],
-        [[str(row.key[0]), brief(_number(row.cells["answer"])), _margin(row.cells["answer"])] for row in answer.rows],
+        [[str(row.key[0]), brief(_number(row.cells["people"])), _margin(row.cells["people"])] for row in answer.rows],
     )
     each = GeometricMechanism(l1_sensitivity=1, epsilon=epsilon / len(COHORT)).margin(SURE)
     stage.remark(f"As {len(COHORT)} counts for the same {answer.price}, each would have been +-{each}.")
+    stage.remark(
+        "Noise goes both ways: a small count may come out below zero. Cut off, small counts would be too high."
+    )
     cast.draw("funnel", lambda file: draw_answer(file, answer, SURE))
 
 

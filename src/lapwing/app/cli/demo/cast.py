@@ -6,12 +6,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from lapwing.answers.answer import brief
 from lapwing.answers.preview import Standing
 from lapwing.app.cli.demo.stage import Stage
 from lapwing.app.workspace import Workspace
 from lapwing.ledger.chain import Receipt
 from lapwing.session import Session
+from lapwing.vocabulary.decimals import brief
 
 POPULATION: Final = "clinic"
 BUDGET: Final = Fraction(3)

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.answers.answer import brief
 from lapwing.app.cli.demo.cast import ALLOWANCES, Cast
 from lapwing.app.cli.demo.stage import bad, good
 from lapwing.app.clinic import SEED, concepts
@@ -24,6 +23,7 @@ from lapwing.attacks.obfuscation import I2b2
 from lapwing.engines.parquet_files import Named, Values
 from lapwing.queries.asking import count
 from lapwing.session import Session
+from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.errors import BudgetExceededError
 
 VICTIMS, TIMES = 32, 400
@@ -153,4 +153,4 @@ def _ask_again(cast: Cast, price: Fraction) -> None:
     try:
         cast.mallory.ask(count("patient"), epsilon=price)
     except BudgetExceededError as refusal:
-        stage.result(f"Refused: asked for {refusal.currency} {refusal.asked}, but {refusal.left} is left.")
+        stage.result(f"Refused: {str(refusal).partition(':')[0]}.")

@@ -92,6 +92,7 @@ def _next(stage: Stage, took: float) -> None:
         ["", ""],
         [
             ["lapwing demo --make --folder clinic", "a clinic of your own to play with"],
+            ["source .venv/bin/activate", "so that the shell finds lapwing"],
             ["lapwing --help", "what there is to play with"],
             ["lapwing attack", "more of Mallory, in five scenes"],
             ["README.md", "five minutes in Python and the shell"],

@@ -1,0 +1,55 @@
+"""Numbers for people: short decimals that are safe to type back in, because it is said which way they are rounded."""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+_DIGITS = 4
+_SHORTEST_EXPONENT = -4
+_LARGE = 1000
+
+
+def decimal_below(number: Fraction) -> str:
+    """Return a decimal of four digits that is at most `number`.
+
+    >>> decimal_below(Fraction(1089, 100)), decimal_below(Fraction(1, 66)), decimal_below(Fraction(1, 10**7))
+    ('10.89', '0.01515', '1e-7')
+    """
+    return _written(number, ROUND_FLOOR)
+
+
+def decimal_above(number: Fraction) -> str:
+    """Return a decimal of four digits that is at least `number`.
+
+    >>> decimal_above(Fraction(1, 66)), decimal_above(Fraction(15)), decimal_above(Fraction(12345, 10**11))
+    ('0.01516', '15', '1.235e-7')
+    """
+    return _written(number, ROUND_CEILING)
+
+
+def decimal_near(number: Fraction) -> str:
+    """Return the decimal of four digits that is nearest to `number`.
+
+    >>> decimal_near(Fraction(1, 66)), decimal_near(Fraction(5000001, 10**13))
+    ('0.01515', '5e-7')
+    """
+    return _written(number, ROUND_HALF_EVEN)
+
+
+def brief(number: Fraction | float) -> str:
+    """Return a number for people to read.
+
+    >>> brief(1234567), brief(Fraction(1, 10)), brief(Fraction(1, 3)), brief(Fraction(4)), brief(Fraction(12345, 2))
+    ('1,234,567', '0.1', '0.3333', '4', '6,172.5')
+    """
+    if isinstance(number, int) or (isinstance(number, Fraction) and number.denominator == 1):
+        return f"{int(number):,}"
+    return f"{float(number):,.1f}" if abs(float(number)) >= _LARGE else f"{float(number):.4g}"
+
+
+def _written(number: Fraction, rounding: str) -> str:
+    digits = max(_DIGITS, len(str(abs(int(number)))))  # whole numbers keep all of theirs
+    context = Context(prec=digits, rounding=rounding)
+    short = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(Context(prec=digits))
+    if short and short.adjusted() < _SHORTEST_EXPONENT:
+        return f"{short.scaleb(-short.adjusted()):f}e{short.adjusted()}"
+    return f"{short:f}"
