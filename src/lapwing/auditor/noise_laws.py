@@ -7,6 +7,7 @@ certified by that: a law that is not may not be added.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -51,7 +52,7 @@ class NoiseLaw(Protocol):
 
 
 @dataclass(frozen=True)
-class _OnTheLine:
+class _OnTheLine(ABC):
     """A continuous law, from its three functions of a real number."""
 
     scale: float
@@ -71,14 +72,17 @@ class _OnTheLine:
     def log_below(self, z: ArrayLike, offset: Offset = 0) -> Reals:
         return self._lower(np.asarray(z, np.float64) + float(offset))
 
+    @abstractmethod
     def _density(self, x: Reals) -> Reals:
-        raise NotImplementedError
+        """Return the logarithm of the density."""
 
+    @abstractmethod
     def _upper(self, x: Reals) -> Reals:
-        raise NotImplementedError
+        """Return ln P(noise >= x)."""
 
+    @abstractmethod
     def _lower(self, x: Reals) -> Reals:
-        raise NotImplementedError
+        """Return ln P(noise < x)."""
 
 
 class Laplace(_OnTheLine):
@@ -154,7 +158,7 @@ class NoNoise(_OnTheLine):
 
 
 @dataclass(frozen=True)
-class _OnALattice:
+class _OnALattice(ABC):
     """A law on the multiples of `step`, from its three functions of a whole number of steps."""
 
     scale: float
@@ -192,16 +196,17 @@ class _OnALattice:
             raise ParameterError("z", z, reason=f"is not on the lattice of step {self.step}", remedy="use the offset")
         return steps
 
+    @abstractmethod
     def _mass(self, n: Reals) -> Reals:
-        raise NotImplementedError
+        """Return ln P(noise = n steps)."""
 
+    @abstractmethod
     def _upper(self, n: Reals) -> Reals:
         """Return ln P(noise >= n steps)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _lower(self, n: Reals) -> Reals:
         """Return ln P(noise <= n steps)."""
-        raise NotImplementedError
 
 
 class Geometric(_OnALattice):
@@ -271,9 +276,9 @@ class _Rounded(_OnALattice):
         return self._before_rounding.log_below(n, 0.5)
 
     @property
+    @abstractmethod
     def _before_rounding(self) -> _OnTheLine:
         """The law in steps."""
-        raise NotImplementedError
 
 
 class RoundedGaussian(_Rounded):

@@ -133,7 +133,8 @@ class HurriedRows(Rows):
 
     def do(self, statement: str, *values: Value) -> None:
         """Refuse: what is done besides appending needs a transaction."""
-        raise NotImplementedError(statement)
+        del values
+        raise LedgerError(f"{self._act} hurries: it may append an entry, and for {statement!r} it must write instead")
 
 
 class OvertakenError(Exception):

@@ -18,6 +18,7 @@ then a function of the law and of the bytes of that source, whatever was drawn b
 another may use the bytes in another way).
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -56,7 +57,7 @@ def scale_in_range(name: str, given: object, power: int = 1) -> Fraction:
     return number
 
 
-class Law:
+class Law(ABC):
     """What every law can do. Values are 64-bit integers; beyond those they saturate, and never wrap."""
 
     __slots__ = ("_pool_reference",)
@@ -103,8 +104,9 @@ class Law:
             object.__setattr__(self, "_pool_reference", ref(pool))
         return pool
 
+    @abstractmethod
     def _new_sampler(self) -> Sampler:
-        raise NotImplementedError
+        """Return what draws from this law."""
 
 
 @dataclass(frozen=True, slots=True)
