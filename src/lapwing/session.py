@@ -11,7 +11,8 @@ from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing import streams
 from lapwing.accounting.filters.charge import OneShot
-from lapwing.answers.answer import CONFIDENCE, Answer, Asked, Price
+from lapwing.answers.answer import Answer
+from lapwing.answers.asked import CONFIDENCE, Asked, Price
 from lapwing.answers.choosing import accuracy_at, release_of
 from lapwing.answers.preview import Preview, Standing
 from lapwing.answers.stream_preview import StreamPreview

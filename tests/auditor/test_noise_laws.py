@@ -6,6 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from lapwing.auditor.moved_laws import Mirrored, Shifted
 from lapwing.auditor.noise_laws import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -13,10 +14,8 @@ from lapwing.auditor.noise_laws import (
     Gaussian,
     Geometric,
     Laplace,
-    Mirrored,
     NoNoise,
     RoundedGaussian,
-    Shifted,
     just_above,
     log_between,
 )

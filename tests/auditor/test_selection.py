@@ -9,7 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from lapwing.auditor.noise_laws import Exponential, Geometric, Laplace, Shifted
+from lapwing.auditor.moved_laws import Shifted
+from lapwing.auditor.noise_laws import Exponential, Geometric, Laplace
 from lapwing.auditor.selection import expected_yeses, released_gap_coverage
 from lapwing.auditor.sparse_vector_oracle import (
     ClearYes,

@@ -8,7 +8,8 @@ from fractions import Fraction
 import mpmath as mp
 import pytest
 
-from lapwing.auditor.noise_laws import DiscreteLaplace, Exponential, Gaussian, Geometric, Laplace, NoNoise, Shifted
+from lapwing.auditor.moved_laws import Shifted
+from lapwing.auditor.noise_laws import DiscreteLaplace, Exponential, Gaussian, Geometric, Laplace, NoNoise
 from lapwing.auditor.sparse_vector_oracle import (
     AfterCrash,
     ClearYes,

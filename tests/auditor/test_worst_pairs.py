@@ -10,16 +10,8 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.auditor.noise_laws import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    Gaussian,
-    Geometric,
-    Laplace,
-    Mirrored,
-    Shifted,
-)
+from lapwing.auditor.moved_laws import Mirrored, Shifted
+from lapwing.auditor.noise_laws import DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Geometric, Laplace
 from lapwing.auditor.sparse_vector_oracle import (
     ClearYes,
     Comparison,

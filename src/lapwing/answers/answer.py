@@ -1,115 +1,29 @@
-"""A question at its price, and the answer to it: values, margins, price, receipt, and a sentence that says it.
+"""The answer to a question: values, margins, price, receipt, and a sentence that says it.
 
 An answer is made of released numbers alone. Whatever is computed from it is free.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from importlib import import_module
 from typing import Any
 
-from lapwing.accounting.filters.cost import cost_of_event
 from lapwing.accounting.rounding import float_above
-from lapwing.answers.accuracy import accuracy, unit_of
+from lapwing.answers.accuracy import accuracy
+from lapwing.answers.asked import CONFIDENCE, Asked, Price
 from lapwing.answers.changes import Change
 from lapwing.answers.labels import Shown, in_order, key_names, shown
-from lapwing.answers.releases import Cell, Number, Numbers, Release
+from lapwing.answers.releases import Cell, Number, Numbers
 from lapwing.answers.wishes import sure
 from lapwing.ledger.chain import Receipt
 from lapwing.queries.aggregate import Label
-from lapwing.queries.bounded import bounded
-from lapwing.queries.explain import explain
 from lapwing.queries.plan import Family, Quantiles
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import brief, exactly, rounded
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.event import Composed, Event
-from lapwing.vocabulary.event_record import to_record
 from lapwing.vocabulary.exact import Exact
-
-CONFIDENCE = Fraction(95, 100)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """What a release costs: its pure epsilon if it has one, its delta, and its rho if it has one."""
-
-    epsilon: Fraction | None
-    delta: Fraction
-    rho: Fraction | None
-
-    @staticmethod
-    def of(event: Event) -> "Price":
-        """Return the price of an event."""
-        cost = cost_of_event(event)
-        return Price(epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
-
-    def __str__(self) -> str:
-        if self.epsilon is None:
-            return f"rho {brief(self.rho or 0)}"
-        return f"epsilon {brief(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """One or more plans, each with its release, asked together and charged as one."""
-
-    releases: Mapping[str, Release]
-
-    def __post_init__(self) -> None:
-        if not self.releases:
-            raise BadQuestionError("nothing is asked; ask for one number at least")
-        groups = {(key_names(one.plan), one.plan.aggregate.keys) for one in self.several()}
-        if len(groups) > 1:
-            raise BadQuestionError("what is asked together has different groups; ask for it one after the other")
-
-    @property
-    def event(self) -> Event:
-        """What is charged."""
-        events = [release.event for release in self.releases.values()]
-        return events[0] if len(events) == 1 else Composed(parts=tuple(events))
-
-    @property
-    def text(self) -> str:
-        """The canonical text: equal for what is the same question at the same price."""
-        parts = [[json.loads(one.plan.canonical), to_record(one.event)] for one in self.releases.values()]
-        return json.dumps(parts, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """Every table that is read."""
-        return frozenset(table for one in self.releases.values() for table in tables_of(one.plan.aggregate))
-
-    @property
-    def words(self) -> str:
-        """What is asked, in plain English."""
-        asked = [explain(one.plan).partition("\n")[0].removeprefix("Asked: ").rstrip(".") for one in self.several()]
-        return "; ".join(dict.fromkeys(asked))
-
-    @property
-    def bounding(self) -> str:
-        """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
-        return ", ".join(dict.fromkeys(phrase for one in self.several() for phrase in bounded(one.plan)))
-
-    @property
-    def bounded_words(self) -> str:
-        """What is asked, and within which bounds, in plain English."""
-        return f"{self.words} ({self.bounding}; the error is about noise only)" if self.bounding else self.words
-
-    @property
-    def units(self) -> Mapping[str, str]:
-        """What the margin of each column counts."""
-        return {name: unit_of(one.plan) for name, one in self.releases.items()}
-
-    def several(self) -> Iterator[Release]:
-        """Go through the releases."""
-        return iter(self.releases.values())
-
-    def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
-        """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
-        return {name: one.margin(sure(confidence)) for name, one in self.releases.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,50 +237,12 @@ class Answer:
         return "\n".join("  ".join(map(str.rjust, line, widths)) for line in lines)
 
 
-def tables_of(noun: object) -> set[str]:
-    """Return the tables that an aggregate reads: its own, and those its conditions look into."""
-    found: set[str] = set()
-    if isinstance(noun, tuple):
-        return found.union(*map(tables_of, noun))
-    if is_dataclass(noun):
-        for field in fields(noun):
-            part = getattr(noun, field.name)
-            found |= {part} if field.name == "table" else tables_of(part)
-    return found
-
-
 def _cell_record(cell: Cell) -> dict[str, Any]:
     parts = {"value": cell.value, "low": cell.low, "high": cell.high}
     return {
         **{name: exactly(part) for name, part in parts.items()},
         "rounded": {name: rounded(part) for name, part in parts.items()},
     }
-
-
-def rounded(value: Any) -> int | float | None:
-    """Return a number as programs compare it, the nearest double of a fraction; None for what is no number.
-
-    >>> rounded(Fraction(1, 3)), rounded(7), rounded("ER"), rounded(None)
-    (0.3333333333333333, 7, None, None)
-    """
-    return value if isinstance(value, int | float) else float(value) if isinstance(value, Fraction) else None
-
-
-def exactly(value: Any) -> Any:
-    """Return a value as JSON can hold it without a loss: a fraction as a decimal if it is one, else as a ratio.
-
-    >>> exactly(Fraction(1, 10)), exactly(Fraction(1, 3)), exactly(Fraction(4)), exactly(2.5), exactly(None)
-    ('0.1', '1/3', '4', 2.5, None)
-    """
-    if not isinstance(value, Fraction):
-        return value
-    places = max(value.denominator.bit_length(), 1)
-    scaled = value * 10**places
-    if scaled.denominator != 1:
-        return str(value)
-    whole, rest = divmod(abs(scaled.numerator), 10**places)
-    digits = f"{rest:0{places}d}".rstrip("0")
-    return f"{'-' if value < 0 else ''}{whole}" + (f".{digits}" if digits else "")
 
 
 def _told(cell: Cell) -> str:

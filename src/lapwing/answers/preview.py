@@ -11,7 +11,7 @@ from lapwing.accounting.filters.remaining import Remaining
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.filters.two_arms import TwoArms
 from lapwing.answers.accuracy import accuracy
-from lapwing.answers.answer import Asked, Price
+from lapwing.answers.asked import Asked, Price
 from lapwing.answers.choosing import accuracy_at
 from lapwing.answers.releases import Number
 from lapwing.answers.wishes import sure

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from lapwing.accounting.filters.charge import Closing
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.answers.answer import CONFIDENCE
+from lapwing.answers.asked import CONFIDENCE
 from lapwing.answers.preview import Standing
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.wishes import sure

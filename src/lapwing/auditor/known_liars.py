@@ -8,7 +8,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.auditor.noise_laws import DiscreteLaplace, Exponential, Geometric, Laplace, Mirrored, NoNoise
+from lapwing.auditor.moved_laws import Mirrored
+from lapwing.auditor.noise_laws import DiscreteLaplace, Exponential, Geometric, Laplace, NoNoise
 from lapwing.auditor.privacy_loss import NeighbouringPair
 from lapwing.auditor.sparse_vector_oracle import AfterCrash, Halting, Reveals, SparseVectorVariant
 from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, Transcript, Within, Yes

@@ -34,7 +34,8 @@ def expected_yeses(variant: SparseVectorVariant, *, value: Number, questions: in
     --------
     A thousand questions, all 20 below the threshold, get nearly all the five yeses there are.
 
-    >>> from lapwing.auditor.noise_laws import Exponential, Shifted
+    >>> from lapwing.auditor.moved_laws import Shifted
+    >>> from lapwing.auditor.noise_laws import Exponential
     >>> scale = {"threshold": 3.924, "query": 6.710}
     >>> centred = {name: Shifted(Exponential(b), by=-b) for name, b in scale.items()}
     >>> variant = SparseVectorVariant(**centred, yeses=5)
@@ -75,7 +76,8 @@ def released_gap_coverage(variant: SparseVectorVariant, *, value: Number, questi
     Before the answer is known, the gap of this variant is within 16.2 of the truth in 95 of 100 cases. Of the gaps that
     are released when a thousand questions lie 20 below the threshold, none is.
 
-    >>> from lapwing.auditor.noise_laws import Exponential, Shifted
+    >>> from lapwing.auditor.moved_laws import Shifted
+    >>> from lapwing.auditor.noise_laws import Exponential
     >>> from lapwing.auditor.sparse_vector_oracle import Reveals
     >>> variant = SparseVectorVariant(
     ...     threshold=Shifted(Exponential(3.924), by=-3.924), query=Shifted(Exponential(6.710), by=-6.710),

@@ -1,7 +1,8 @@
-"""Numbers for people: short decimals that are safe to type back in, because it is said which way they are rounded."""
+"""Numbers for people, in short decimals of which it is said how they are rounded, and for programs, without a loss."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 _DIGITS = 4
 _SHORTEST_EXPONENT = -4
@@ -53,3 +54,29 @@ def _written(number: Fraction, rounding: str) -> str:
     if short and short.adjusted() < _SHORTEST_EXPONENT:
         return f"{short.scaleb(-short.adjusted()):f}e{short.adjusted()}"
     return f"{short:f}"
+
+
+def rounded(value: Any) -> int | float | None:
+    """Return a number as programs compare it, the nearest double of a fraction; None for what is no number.
+
+    >>> rounded(Fraction(1, 3)), rounded(7), rounded("ER"), rounded(None)
+    (0.3333333333333333, 7, None, None)
+    """
+    return value if isinstance(value, int | float) else float(value) if isinstance(value, Fraction) else None
+
+
+def exactly(value: Any) -> Any:
+    """Return a value as JSON can hold it without a loss: a fraction as a decimal if it is one, else as a ratio.
+
+    >>> exactly(Fraction(1, 10)), exactly(Fraction(1, 3)), exactly(Fraction(4)), exactly(2.5), exactly(None)
+    ('0.1', '1/3', '4', 2.5, None)
+    """
+    if not isinstance(value, Fraction):
+        return value
+    places = max(value.denominator.bit_length(), 1)
+    scaled = value * 10**places
+    if scaled.denominator != 1:
+        return str(value)
+    whole, rest = divmod(abs(scaled.numerator), 10**places)
+    digits = f"{rest:0{places}d}".rstrip("0")
+    return f"{'-' if value < 0 else ''}{whole}" + (f".{digits}" if digits else "")

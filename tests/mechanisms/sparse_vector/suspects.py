@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 from lapwing.auditor import noise_laws
+from lapwing.auditor.moved_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.transcripts import NO, Level, Yes
 from lapwing.mechanisms.above_threshold import AboveThreshold
@@ -42,7 +43,7 @@ def variant_of(mechanism, *, times=Fraction(1)) -> SparseVectorVariant:
     reveals = Reveals.GAP if rule.shows_gap else Reveals.BIT
     return SparseVectorVariant(
         threshold=_law(rule.threshold_noise, step),
-        query=noise_laws.Shifted(_law(plain.noise, step, times), by=-plain.bar * step),
+        query=Shifted(_law(plain.noise, step, times), by=-plain.bar * step),
         yeses=mechanism.yeses,
         reveals=reveals | Reveals.NUMERIC if rule.fresh_noise else reveals,
         numeric=_law(rule.fresh_noise, step, times) if rule.fresh_noise else None,
@@ -65,7 +66,7 @@ def outcome_of(mechanism, answer, *, gap=None, number=None):
 
 
 def _clear(comparison, step, times):
-    centred = noise_laws.Shifted(_law(comparison.noise, step, times), by=-comparison.centre * step)
+    centred = Shifted(_law(comparison.noise, step, times), by=-comparison.centre * step)
     return ClearYes(centred, margin=(comparison.bar - comparison.centre) * step)
 
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from lapwing.app.auditing.opened import law_of
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.auditor import noise_laws
+from lapwing.auditor.moved_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.streams import CorrelationStream, Stream
 from lapwing.auditor.worst_pairs import Movement as Moving
@@ -62,7 +62,7 @@ def variant_of(mechanism: Shipped, noise: Fraction = Fraction(1)) -> SparseVecto
     reveals = Reveals.GAP if rule.shows_gap else Reveals.BIT
     return SparseVectorVariant(
         threshold=law_of(rule.threshold_noise, step, noise),
-        query=noise_laws.Shifted(law_of(plain.noise, step, noise), by=-plain.bar * step),
+        query=Shifted(law_of(plain.noise, step, noise), by=-plain.bar * step),
         yeses=mechanism.yeses,
         reveals=reveals | Reveals.NUMERIC if rule.fresh_noise else reveals,
         numeric=law_of(rule.fresh_noise, step, noise) if rule.fresh_noise else None,
@@ -146,5 +146,5 @@ def _correlations(epsilon: Fraction) -> Suspect:
 
 
 def _clear(comparison: Comparison, step: Fraction, noise: Fraction) -> ClearYes:
-    centred = noise_laws.Shifted(law_of(comparison.noise, step, noise), by=-comparison.centre * step)
+    centred = Shifted(law_of(comparison.noise, step, noise), by=-comparison.centre * step)
     return ClearYes(centred, margin=(comparison.bar - comparison.centre) * step)

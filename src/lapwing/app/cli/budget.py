@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from lapwing.accounting.filters.account import Account
-from lapwing.answers.answer import exactly
 from lapwing.answers.preview import Standing
 from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.pictures import draw_account
@@ -16,7 +15,7 @@ from lapwing.app.cli.telling import amounts, budget_record, budget_words, left_r
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.population import Analyst
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import decimal_below
+from lapwing.vocabulary.decimals import decimal_below, exactly
 
 
 @click.command()

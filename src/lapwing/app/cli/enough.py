@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.answers.answer import exactly
 from lapwing.answers.preview import Standing
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
@@ -18,7 +17,7 @@ from lapwing.app.cli.telling import left_record, percent
 from lapwing.app.plots.canvas import checked_path
 from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.streams import fresh_name
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import brief, exactly
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
 from lapwing.vocabulary.guarantee import Guarantee, PureDP

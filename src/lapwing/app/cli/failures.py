@@ -68,7 +68,7 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, Fraction):
-        from lapwing.answers.answer import exactly
+        from lapwing.vocabulary.decimals import exactly
 
         return exactly(value)
     return str(value) if not isinstance(value, float) else f"{value:.17g}"

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import click
 
-from lapwing.answers.answer import exactly
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.wishes import Offer
 from lapwing.app.cli.asking import whole_or_none
@@ -27,7 +26,7 @@ from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import Status, Stream
 from lapwing.session import Session
 from lapwing.streams import fresh_name
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import brief, exactly
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import Guarantee, PureDP
 

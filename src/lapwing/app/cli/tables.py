@@ -5,13 +5,12 @@ from typing import Any
 
 import click
 
-from lapwing.answers.answer import exactly
 from lapwing.app.cli.options import Door, at_the_door, complete_tables
 from lapwing.app.cli.showing import facts
 from lapwing.app.cli.showing import table as drawn
 from lapwing.queries.catalogue import Population, Rows, Table
 from lapwing.queries.column import Category, Column, Date, Integer, Real
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import brief, exactly
 
 _EMPTY = "There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"
 

@@ -8,12 +8,13 @@ from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.rounding import float_above
 from lapwing.answers.accuracy import accuracy
-from lapwing.answers.answer import Answer, Asked, Price, Row, exactly, rounded
+from lapwing.answers.answer import Answer, Row
+from lapwing.answers.asked import Asked, Price
 from lapwing.answers.preview import Preview, Standing
 from lapwing.app.cli.failures import failure_record
 from lapwing.app.cli.showing import facts, spoken, table
 from lapwing.queries.plan import Family, Quantiles, Top
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import brief, exactly, rounded
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 

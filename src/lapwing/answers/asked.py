@@ -1,0 +1,113 @@
+"""A question at its price: the plans that are asked together, what they are charged, and how far off they will be."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+
+from lapwing.accounting.filters.cost import cost_of_event
+from lapwing.answers.accuracy import unit_of
+from lapwing.answers.labels import key_names
+from lapwing.answers.releases import Number, Release
+from lapwing.answers.wishes import sure
+from lapwing.queries.bounded import bounded
+from lapwing.queries.explain import explain
+from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.event import Composed, Event
+from lapwing.vocabulary.event_record import to_record
+from lapwing.vocabulary.exact import Exact
+
+CONFIDENCE = Fraction(95, 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a release costs: its pure epsilon if it has one, its delta, and its rho if it has one."""
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    @staticmethod
+    def of(event: Event) -> "Price":
+        """Return the price of an event."""
+        cost = cost_of_event(event)
+        return Price(epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
+
+    def __str__(self) -> str:
+        if self.epsilon is None:
+            return f"rho {brief(self.rho or 0)}"
+        return f"epsilon {brief(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One or more plans, each with its release, asked together and charged as one."""
+
+    releases: Mapping[str, Release]
+
+    def __post_init__(self) -> None:
+        if not self.releases:
+            raise BadQuestionError("nothing is asked; ask for one number at least")
+        groups = {(key_names(one.plan), one.plan.aggregate.keys) for one in self.several()}
+        if len(groups) > 1:
+            raise BadQuestionError("what is asked together has different groups; ask for it one after the other")
+
+    @property
+    def event(self) -> Event:
+        """What is charged."""
+        events = [release.event for release in self.releases.values()]
+        return events[0] if len(events) == 1 else Composed(parts=tuple(events))
+
+    @property
+    def text(self) -> str:
+        """The canonical text: equal for what is the same question at the same price."""
+        parts = [[json.loads(one.plan.canonical), to_record(one.event)] for one in self.releases.values()]
+        return json.dumps(parts, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """Every table that is read."""
+        return frozenset(table for one in self.releases.values() for table in tables_of(one.plan.aggregate))
+
+    @property
+    def words(self) -> str:
+        """What is asked, in plain English."""
+        asked = [explain(one.plan).partition("\n")[0].removeprefix("Asked: ").rstrip(".") for one in self.several()]
+        return "; ".join(dict.fromkeys(asked))
+
+    @property
+    def bounding(self) -> str:
+        """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
+        return ", ".join(dict.fromkeys(phrase for one in self.several() for phrase in bounded(one.plan)))
+
+    @property
+    def bounded_words(self) -> str:
+        """What is asked, and within which bounds, in plain English."""
+        return f"{self.words} ({self.bounding}; the error is about noise only)" if self.bounding else self.words
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """What the margin of each column counts."""
+        return {name: unit_of(one.plan) for name, one in self.releases.items()}
+
+    def several(self) -> Iterator[Release]:
+        """Go through the releases."""
+        return iter(self.releases.values())
+
+    def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
+        """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
+        return {name: one.margin(sure(confidence)) for name, one in self.releases.items()}
+
+
+def tables_of(noun: object) -> set[str]:
+    """Return the tables that an aggregate reads: its own, and those its conditions look into."""
+    found: set[str] = set()
+    if isinstance(noun, tuple):
+        return found.union(*map(tables_of, noun))
+    if is_dataclass(noun):
+        for field in fields(noun):
+            part = getattr(noun, field.name)
+            found |= {part} if field.name == "table" else tables_of(part)
+    return found
