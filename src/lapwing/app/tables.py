@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from lapwing.engines.engine import Engine, unless_it_fails
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.extras import load_extra
 
 _BLOCK = 1 << 20
 
@@ -206,7 +206,7 @@ class Tables:
         return DuckDB(population, {name: _on_duckdb(one) for name, one in sources.items()}, on_failure=self._on_failure)
 
     def _postgres(self, address: str) -> Engine:
-        driver = _extra("lapwing.engines.postgres", "postgres")
+        driver = load_extra("lapwing.engines.postgres", extra="postgres")
         tables = {
             name: driver.PostgresTable(table=source.table, schema=source.schema)
             for name, source in self._settings.sources.items()
@@ -216,7 +216,7 @@ class Tables:
         return engine
 
     def _spark(self) -> Engine:
-        driver = _extra("lapwing.engines.spark", "spark")
+        driver = load_extra("lapwing.engines.spark", extra="spark")
         population = self._settings.population
         tables = {
             name: source.place if isinstance(source, SparkFiles) else driver.SparkTable.named(source.table)
@@ -250,15 +250,6 @@ def _on_duckdb(source: Source) -> Path | DuckDBTable:
             return DuckDBTable(path=path, table=table)
         case _:  # pragma: no cover - the caller has looked
             raise AssertionError
-
-
-def _extra(module: str, extra: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise RegistrationError(
-            module, reason="cannot be loaded", remedy=f"install its driver: pip install 'lapwing[{extra}]'"
-        ) from None
 
 
 def _stat(table: str, file: Path) -> list[int]:

@@ -13,6 +13,7 @@ from lapwing.engines.csv_files import CSVFile
 from lapwing.engines.dialect import DUCKDB, literal
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.extras import load_extra
 
 _KINDS: Final = {
     "integer": ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"),
@@ -55,8 +56,7 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
 
 def columns_in_postgres(table: str, address: str, *, schema: str, name: str) -> dict[str, str | None]:
     """Return the columns of a table in PostgreSQL, each with its kind."""
-    import psycopg  # noqa: PLC0415 - an extra
-
+    psycopg = load_extra("psycopg", extra="postgres")
     question = (
         "select column_name, data_type from information_schema.columns "
         "where table_schema = %s and table_name = %s order by ordinal_position"

@@ -22,6 +22,7 @@ from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Database, Rows, Store
 from lapwing.ledger.streams import Streams
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerSchemaError
+from lapwing.vocabulary.extras import load_extra
 
 
 class Ledger:
@@ -146,9 +147,8 @@ def _database(address: str | Path | Database) -> Database:
         case Path():
             return SqliteDatabase(address)
         case str() if address.startswith(("postgresql://", "postgres://")):
-            from lapwing.ledger.postgres import PostgresDatabase  # noqa: PLC0415 - the driver is an extra
-
-            return PostgresDatabase(address)
+            database: Database = load_extra("lapwing.ledger.postgres", extra="postgres").PostgresDatabase(address)
+            return database
         case str():
             return SqliteDatabase(Path(address))
         case _:

@@ -1,5 +1,8 @@
 """What a custodian does: declare, add, raise, advance; and nothing is ever learned from the data for them."""
 
+import subprocess
+import sys
+
 import duckdb
 import psycopg
 import pytest
@@ -487,3 +490,42 @@ def test_a_new_key_closes_open_streams_at_their_full_price(clinic) -> None:
     }
     assert run(clinic, "stream", "show", "s", "--json").json["status"] == "closed"
     assert spent(clinic) == "8"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--population", "x" * 300), ("--population", "a\nb"), ("--allow", f"{'y' * 300}=1")],
+    ids=["long", "of two lines", "analyst"],
+)
+def test_a_name_that_no_ledger_takes_leaves_nothing_behind(quick_path, words) -> None:
+    folder = quick_path / "clinic"
+    told = run(folder, "init", str(folder), *KEY, "--epsilon", "3", *words)
+    assert told.code == 2
+    assert "is no name" in told.err
+    assert list(folder.iterdir()) == []
+
+
+_WITHOUT_DRIVER = """
+import sys
+sys.modules["psycopg"] = None
+from lapwing.app.cli import main
+main()
+"""
+
+
+def test_without_the_driver_of_postgresql_its_extra_is_named(fresh) -> None:
+    address = "postgresql://r@localhost/ehr"
+    for words in (
+        ("add", "visits", "--postgres", address),
+        ("init", str(fresh / "other"), *KEY, "--epsilon", "1", "--ledger", address),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", _WITHOUT_DRIVER, *words, "-w", str(fresh)][: -2 if words[0] == "init" else None],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (
+            2,
+            "lapwing: psycopg is not installed; pip install 'lapwing[postgres]'\n",
+        )

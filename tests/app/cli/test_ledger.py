@@ -52,6 +52,7 @@ def test_an_older_copy_is_found_out_by_a_receipt(used, made_once) -> None:
 def test_an_export_can_be_checked_by_anyone(used, quick_path) -> None:
     path = quick_path / "ledger.json"
     head = run(used, "ledger", "export", str(path), "--json").json["head"]
+    assert path.stat().st_mode & 0o777 == 0o600  # who asked what is for the custodian
     elsewhere = quick_path / "elsewhere"
     assert run(elsewhere, "ledger", "verify", "--export", str(path), "--receipt", head, "--json").json["sound"]
     lines = path.read_text().splitlines()

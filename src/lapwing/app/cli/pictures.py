@@ -66,7 +66,7 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
         "lows": [None if cell.low is None else float(cell.low) for cell in cells],
         "highs": [None if cell.high is None else float(cell.high) for cell in cells],
     }
-    labels = [", ".join(spoken(part) for part in row.key) or column for row in rows]
+    labels = [", ".join(spoken(part) for part in row.key) if row.key else column for row in rows]
     sure = percent(confidence)
     plan = next(answer.asked.several()).plan
     if isinstance(plan.meaning, Steps):
