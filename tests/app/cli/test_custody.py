@@ -1,5 +1,7 @@
 """What a custodian does: declare, add, raise, advance; and nothing is ever learned from the data for them."""
 
+import sys
+
 import duckdb
 import psycopg
 import pytest
@@ -345,6 +347,13 @@ def test_a_table_in_postgresql_is_added_by_its_schema(fresh, database) -> None:
     missing = run(fresh, "add", "visits", "--postgres", database, "--name", "nothing")
     assert "there is no table public.nothing" in missing.err
     assert "--schema" in missing.err
+
+
+def test_a_database_without_its_driver_says_what_to_install(fresh, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    told = run(fresh, "add", "patients", "--postgres", "postgresql://reader@localhost/ehr")
+    assert told.code == 2
+    assert "the driver of PostgreSQL is missing; pip install 'lapwing[postgres]'" in told.err
 
 
 @pytest.mark.parametrize(
