@@ -1,0 +1,81 @@
+"""Random values to add up: columns, clipped ones, ages and days between two, and arithmetic aimed at the edges.
+
+An engine counts in 64 bits. A term that could leave them has to be refused, however it is put together; so constants
+here are near powers of two, and some terms are made to reach as far as the rules allow.
+"""
+
+from datetime import date
+from fractions import Fraction
+
+from lapwing.queries.column import Date, Integer, Real
+from lapwing.queries.written import Age, Arithmetic, Clip, Literal, Name
+
+EDGES = (2**20, 2**31, 2**51, 2**52, 2**53, 2**60, 2**61, 2**62, 2**63 - 1, 2**63, 2**64, 10**30)
+SMALL = (0, 1, 2, 3, 7, 100)
+
+
+def value(rng, table):
+    """Draw a value of a row of `table`; None where it has no column of numbers or days."""
+    numbers = [c for c in table.columns if isinstance(c.type, Integer | Real)]
+    days = [Name(c.name) for c in table.columns if isinstance(c.type, Date)]
+    leaves = ([lambda: _column(rng, numbers), lambda: _to_the_edge(rng, numbers)] if numbers else []) + (
+        [lambda: _elapsed(rng, days)] if days else []
+    )
+    if not leaves:
+        return None
+    leaf = rng.choice(leaves)
+    if rng.random() < 0.6:
+        return leaf()
+    return _arithmetic(rng, leaf(), rng.choice([rng.choice(leaves)(), _constant(rng)]))
+
+
+def _arithmetic(rng, left, right):
+    both = [left, right]
+    rng.shuffle(both)
+    return Arithmetic(rng.choice("+-*"), *both)
+
+
+def _constant(rng):
+    number = rng.choice([rng.choice(SMALL), rng.choice(EDGES), Fraction(rng.randint(1, 9), 2 ** rng.randint(1, 4))])
+    return Literal(rng.choice([1, -1]) * number)
+
+
+def _column(rng, numbers):
+    column = rng.choice(numbers)
+    name = Name(column.name)
+    return name if rng.random() < 0.4 else Clip(name, *_limits(rng, column.type))
+
+
+def _limits(rng, kind):
+    """Draw bounds for a clip: of a few steps, near the declared ones, at the edges, or the wrong way round."""
+    low = getattr(kind, "low", None) or 0
+    at = rng.choice([0, int(low), -1, 1000])
+    limits = [
+        (at, at + rng.choice([0, 1, 30])),
+        (-rng.choice(EDGES), rng.choice(EDGES)),
+        (Fraction(1, 3), Fraction(100, 7)),
+        (-(2**52), 2**52),
+    ]
+    return tuple(Literal(limit) for limit in rng.choice(limits))
+
+
+def _to_the_edge(rng, numbers):
+    """Draw a term that spans a power of two: 2^k * (clip(x, a, a + 1) - a), or the difference of two of them."""
+    power, sign = rng.choice([2**51, 2**52, 2**60, 2**61, 2**62, 2**63]), rng.choice([1, -1])
+
+    def step():
+        at = rng.choice([-1, 0, 1000])
+        clipped = Clip(Name(rng.choice(numbers).name), Literal(at), Literal(at + 1))
+        return Arithmetic("*", Literal(sign * power), Arithmetic("-", clipped, Literal(at)))
+
+    return step() if rng.random() < 0.3 else Arithmetic("-", step(), step())
+
+
+def _elapsed(rng, days):
+    one, other = rng.choice(days), rng.choice([*days, Literal(date(2020, 2, 29)), Literal(date.min)])
+    gap = rng.choice([Age(one), Age(one, other), Arithmetic("-", one, other)])
+    if rng.random() < 0.3:
+        return gap
+    far = rng.choice(EDGES)
+    low, high = rng.choice([(0, 30), (-9999, 9999), (-far, far), (0, far), (-far, -1), (3, 3)])
+    return Clip(gap, Literal(low), Literal(high))
