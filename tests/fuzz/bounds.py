@@ -1,8 +1,8 @@
 """How far a plan may move between two neighbours, by its price; and what exceeds it, in words.
 
-Noise is priced by the sensitivity of the plan. A choice is priced by its lattice: what decides is how far two candidates
-move apart there. Keys that only the data knows are priced by how many one person has. A stream is priced by its
-movement, which speaks of all its questions together.
+Noise is priced by the sensitivity of the plan. A choice is priced by its lattice: what decides is how far two
+candidates move apart there. Keys that only the data knows are priced by how many one person has. A stream is priced by
+its movement, which speaks of all its questions together.
 """
 
 from fractions import Fraction
@@ -24,24 +24,27 @@ def exceeded(plan, before, after):
 
     The numbers are a tuple where the cells are public, and a dict by cell where they are not.
     """
-    if plan.aggregate.cells is None:
-        return [*_excess_of_keys(plan, before, after), *excess(plan.sensitivity, _moves(before, after))]
-    if len(before) != len(after):
+    if len(before) != len(after) and plan.aggregate.cells is not None:
         return ["its shape"]
-    found = excess(plan.sensitivity, [b - a for a, b in zip(before, after, strict=True)])
-    return found + (_excess_of_choice(plan, before, after) if plan.family is Family.SELECTION else [])
+    found = excess(plan.sensitivity, _moves(before, after))
+    match plan.family:
+        case Family.THRESHOLD:
+            return found + _excess_of_keys(plan, before, after)
+        case Family.SELECTION:
+            return found + _excess_of_choice(plan, before, after)
+        case _:
+            return found
 
 
 def is_tight(plan, before, after):
     """Say whether one person moved the numbers just as far as the price allows: then the bound has been tried."""
-    if plan.aggregate.cells is not None:
-        before, after = dict(enumerate(zip(before))), dict(enumerate(zip(after)))  # noqa: B905 - tuples of one
     return sum(map(abs, _moves(before, after))) == plan.sensitivity.l1
 
 
 def _moves(before, after):
-    zero = (0,)
-    return [after.get(cell, zero)[0] - before.get(cell, zero)[0] for cell in before.keys() | after.keys()]
+    if isinstance(before, tuple):
+        return [b - a for a, b in zip(before, after, strict=True)]
+    return [after.get(cell, (0,))[0] - before.get(cell, (0,))[0] for cell in before.keys() | after.keys()]
 
 
 def _excess_of_keys(plan, before, after):

@@ -11,15 +11,15 @@ from lapwing.vocabulary.privacy_unit import PrivacyUnit
 PLAIN_NAMES = ("age", "bmi", "ward", "born", "day", "seen", "smoker", "city", "kind", "cost", "nights", "left")
 HOSTILE_NAMES = (
     "x IS NOT NULL",
+    "day IS NOT NULL OR 1",
+    "(bmi IS NOT NULL)",
     "y IS NULL",
     'quo"te',
     "it's",
     "two  words",
     "select",
     "from",
-    "group",
     "null",
-    "true",
     "has",
     "é",
     "ключ",
@@ -29,24 +29,16 @@ HOSTILE_NAMES = (
     "$1",
     "?",
     ":p0",
-    "{0}",
     "`tick`",
-    "--",
     "/* c",
     "\\",
-    ";",
     "COUNT(*)",
-    "rank",
-    "1st",
     "p",
     "n",
-    "o",
-    "t",
     "v0",
     "k0",
     "place",
     "passed",
-    "counted",
 )
 """Names that hold SQL, are SQL, or are what the emitter calls its own columns."""
 PLAIN_TABLES = ("patients", "visits", "codes")
@@ -127,9 +119,9 @@ def _column_names(rng):
 
 
 def _names(rng, plain, hostile, how_many):
-    """Draw names of which every fourth is hostile; no two differ in nothing but their case."""
+    """Draw names of which every third is hostile; no two differ in nothing but their case."""
     found = {}
     while len(found) < how_many:
-        name = rng.choice(hostile if rng.random() < 0.25 else plain)
+        name = rng.choice(hostile if rng.random() < 0.33 else plain)
         found.setdefault(name.casefold(), name)
     return list(found.values())

@@ -1,211 +1,104 @@
 """The neighbour fuzzer: random catalogues, neighbouring tables and questions, on every engine and file format.
 
-For each question the exact whole numbers on both tables, before noise, are held against what the question is priced by,
-against the oracle, and against each other: shapes, types, failures. From a seed all of it follows, the same every time:
+From a seed all of it follows, the same every time. A finding is shrunk before it is shown, and names its case.
 
+\b
     python -m fuzz.neighbours --seconds 60 --seed 1 --place csv --place parquet-pyarrow
-    python -m fuzz.neighbours --place csv --case 2357892         # one case again, which a finding has named
-
-with `tests` and `src` on the path. A finding is shrunk before it is shown.
+    python -m fuzz.neighbours --place csv --case 2357892
 """
 
+import itertools
+import math
 import random
+import sys
 import time
 from collections import Counter
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import replace
 
-from engines.rows_in_memory import RowsInMemory
-from fuzz.bounds import exceeded, exceeded_by_stream, is_tight
-from fuzz.catalogues import catalogue
+import click
+
+from fuzz.examining import Case, examined
 from fuzz.places import PLACES
-from fuzz.questions import question
+from fuzz.servers import Servers
+from fuzz.shrinking import shown, shrunk
 from fuzz.spelling import in_sql
-from fuzz.tables import neighbours
-from lapwing.engines.sql_engine import is_cohort
-from lapwing.queries.planning import plan
-from lapwing.queries.sql import read_sql
-from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
-
-QUESTIONS = 20
-"""How many questions are asked about one pair of tables."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """A catalogue, two neighbouring populations of it, and questions about them."""
-
-    seed: int
-    population: object
-    pair: object
-    questions: tuple
-
-    @staticmethod
-    def drawn(seed):
-        rng = random.Random(seed)
-        population = catalogue(rng)
-        pair = neighbours(rng, population)
-        return Case(seed, population, pair, tuple(question(rng, population) for _ in range(QUESTIONS)))
+class FoundError(AssertionError):
+    """What a fuzzer has found, in words that let it be found again."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Something that must not be: of which kind, in which words, about which question (all, where it is None)."""
-
-    kind: str
-    words: str
-    question: object = None
+def run(seconds, seed):
+    """Examine cases that follow from `seed` for so many seconds, each on another place; fail with what is found."""
+    with Servers() as servers:
+        pairs = zip(seeds_from(seed), itertools.cycle(PLACES), strict=False)
+        searched(pairs, servers, until=time.monotonic() + seconds)
 
 
-class Found(Exception):  # noqa: N818 - it is what is looked for
-    """Raised where a finding is made."""
-
-    def __init__(self, kind, words):
-        super().__init__(kind, words)
-        self.kind, self.words = kind, words
-
-
-def examined(case, place, servers, tally=None):
-    """Ask every question of a case on both tables, and return what is wrong with the first that is, or None."""
-    tally = Counter() if tally is None else tally
-    try:
-        with ExitStack() as stack:
-            sides = [
-                stack.enter_context(_Side(case.population, tables, place, servers))
-                for tables in (case.pair.before, case.pair.after)
-            ]
-            return _asked(case, sides, tally)
-    except RegistrationError as refused:
-        tally["tables refused"] += 1
-        return Finding("registration", f"the tables were refused: {refused}")
+def seeds_from(seed):
+    """Yield the seeds of cases, for ever."""
+    rng = random.Random(seed)
+    while True:
+        yield rng.getrandbits(32)
 
 
-def _asked(case, sides, tally):
-    cohorts = {}
-    for asked in case.questions:
-        try:
-            planned = _planned(asked, case.population)
-            tally["asked" if planned else "refused"] += 1
-            if planned:
-                before, after = _on_both(planned, sides)
-                tally["tight"] += is_tight(planned, before, after)
-                if is_cohort(planned.aggregate):
-                    cohorts[planned.aggregate] = (before[0], after[0])
-        except Found as found:
-            return Finding(found.kind, found.words, asked)
-    return _as_stream(case, sides, cohorts) if cohorts else None
-
-
-def _planned(asked, population):
-    """Return the plan of a question, the same for its spelling in SQL; or None where it is refused."""
-    try:
-        planned = plan(asked, population)
-    except LapwingError:
-        return None
-    except Exception as failure:
-        raise Found("planning", f"planning fails with {failure!r}") from failure
-    text = in_sql(asked, population)
-    if text is not None and _read(text, asked, population) != planned.canonical:
-        raise Found("SQL", f"means something else in SQL: {text}")
-    return planned
-
-
-def _read(text, asked, population):
-    """Return the canonical form of a SELECT."""
-    try:
-        (spelled,) = read_sql(text, max_rows=asked.max_rows, max_groups=asked.max_groups).questions.values()
-        return plan(spelled, population).canonical
-    except Exception as failure:
-        raise Found("SQL", f"cannot be asked in SQL, {failure!r}: {text}") from failure
-
-
-def _on_both(planned, sides):
-    before, after = (side.numbers(planned.aggregate) for side in sides)
-    failures = [side.failure for side in sides]
-    if any(failures):
-        which = "both tables" if all(failures) else "one of the tables only"
-        raise Found("failure", f"fails after the charge, on {which}: {failures}")
-    wrong = exceeded(planned, before, after)
-    if wrong:
-        raise Found("bound", f"exceeds {', '.join(wrong)}: {planned.sensitivity}; {_shown(before)}, {_shown(after)}")
-    for side, numbers in zip(sides, (before, after), strict=True):
-        expected = _opened(side.oracle, planned.aggregate)
-        if numbers != expected:
-            raise Found("oracle", f"differs from the oracle: {_shown(numbers)}, not {_shown(expected)}")
-    return before, after
-
-
-def _as_stream(case, sides, cohorts):
-    """Ask all cohorts at once, as a stream does: they are counted another way, and move together."""
-    for place, side in enumerate(sides):
-        found = side.cohorts(list(cohorts))
-        expected = [numbers[place] for numbers in cohorts.values()]
-        if found != expected:
-            return Finding("stream", f"a stream counts {found}, and single questions {expected}")
-    wrong = exceeded_by_stream(case.population.unit, *zip(*cohorts.values(), strict=True))
-    return Finding("stream", f"exceeds {', '.join(wrong)}") if wrong else None
-
-
-class _Side:
-    """An engine on one of the two tables, and the oracle beside it."""
-
-    def __init__(self, population, tables, place, servers):
-        self.failure, self._population = None, population
-        stored = place.stored(population, tables)
-        self.oracle = RowsInMemory(population, stored)
-        self._opening = place.opened(population, stored, servers, self._failed)
-
-    def __enter__(self):
-        self._engine = self._opening.__enter__()
-        return self
-
-    def __exit__(self, *failure):
-        return self._opening.__exit__(*failure)
-
-    def _failed(self, reason):
-        self.failure = f"{type(reason).__name__}: {reason}"
-
-    def numbers(self, aggregate):
-        """Return what the engine answers; None, and the reason in `failure`, where it fails."""
-        self.failure = None
-        try:
-            return _opened(self._engine, aggregate)
-        except EngineError:
-            return None
-        except Exception as failure:
-            raise Found("failure", f"an error that is not the constant one: {failure!r}") from failure
-
-    def cohorts(self, aggregates):
-        versions = {table.name: 1 for table in self._population.tables}
-        return [number.open_for_release() for number in self._engine.numbers(aggregates, versions=versions)]
-
-
-def _opened(engine, aggregate):
-    """Return the exact numbers: a tuple where the cells are public, a dict by cell where they are not."""
-    if aggregate.cells is None:
-        return dict(engine.keyed(aggregate).open_for_release())
-    numbers = engine.vector(aggregate).open_for_release()
-    if len(numbers) == 1 and (engine.number(aggregate).open_for_release(),) != numbers:
-        raise ValueError("the one number is not that of the vector")
-    return numbers
-
-
-def _shown(numbers):
-    """Return the numbers that are not zero, and not too many of them."""
-    named = numbers.items() if isinstance(numbers, dict) else enumerate(numbers)
-    some = [f"{cell}: {number}" for cell, number in named if number]
-    return "{" + ", ".join(some[:20]) + (", ..." if len(some) > 20 else "") + "}"
-
-
-def run(seconds, seed, places=None, servers=None, tally=None):
-    """Examine cases from `seed` on for so many seconds, on each of the places in turn; raise what is found."""
-    places = [PLACES[name] for name in places or PLACES]
-    tally, rng, end = Counter() if tally is None else tally, random.Random(seed), time.monotonic() + seconds
-    while time.monotonic() < end:
-        case = Case.drawn(rng.getrandbits(32))
-        for place in places:
-            found = examined(case, place, servers, tally)
-            tally["pairs"] += 1
-            if found:
-                raise AssertionError(f"{place.name} {case.seed} {found.kind} {found.words}\n{found.question}")
+def searched(pairs, servers, *, until=math.inf):
+    """Examine each pair of a case and a place, and return what was done; fail with what is found."""
+    tally = Counter()
+    for seed, name in pairs:
+        if time.monotonic() > until:
+            break
+        tally["pairs"] += 1
+        case = Case.drawn(seed)
+        found = examined(case, PLACES[name], servers, tally)
+        if found is not None:
+            raise FoundError(report(case, name, servers, found))
     return tally
+
+
+def report(case, name, servers, found):
+    """Return a finding in words, on the smallest tables and with the simplest question that show it."""
+    asked = case.questions if found.question is None else (found.question,)
+    last = [found]
+
+    def still_shows(candidate):
+        again = examined(candidate, PLACES[name], servers)
+        if again is None or again.kind != found.kind:
+            return False
+        last[:] = [again]
+        return True
+
+    small = replace(case, questions=asked)
+    if still_shows(small):
+        small = shrunk(small, still_shows)
+    lines = [
+        f"fuzz.neighbours: {found.kind}, on {name}",
+        *(f"asked: {shown(each)}" for each in small.questions),
+        *(f"in SQL: {text}" for each in small.questions if (text := in_sql(each, small.population))),
+        last[0].words,
+        f"catalogue: {shown(small.population)}",
+        *(f"rows of {part}: {getattr(small.pair, part)}" for part in ("others", "leaving", "coming")),
+        f"again: python -m fuzz.neighbours --place {name} --case {case.seed}",
+    ]
+    return "\n".join(lines)
+
+
+@click.command(help=__doc__)
+@click.option("--seconds", default=60.0, help="how long to look")
+@click.option("--seed", default=1, help="where to begin")
+@click.option("--place", "places", multiple=True, type=click.Choice(list(PLACES)), help="on these places only")
+@click.option("--case", "cases", multiple=True, type=int, help="look at these cases only, on every chosen place")
+def main(seconds, seed, places, cases):
+    places = places or tuple(PLACES)
+    pairs = itertools.product(cases, places) if cases else zip(seeds_from(seed), itertools.cycle(places), strict=False)
+    until = math.inf if cases else time.monotonic() + seconds
+    with Servers() as servers:
+        try:
+            tally = searched(pairs, servers, until=until)
+        except FoundError as found:
+            sys.exit(str(found))
+    click.echo(f"nothing found: {dict(tally)}")
+
+
+if __name__ == "__main__":
+    main()

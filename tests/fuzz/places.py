@@ -1,7 +1,7 @@
 """Where tables may lie: every engine and every file format, each able to open an engine on given rows.
 
-A place also says what of the rows is left once they lie there, for the oracle: a CSV file cannot tell an empty text from
-a missing one.
+A place also says what of the rows is left once they lie there, for the oracle: a CSV file cannot tell an empty text
+from a missing one.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 import pandas as pd
-import polars
+import polars as pl
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,7 +33,6 @@ from lapwing.queries.column import Date
 
 ROW_GROUP = 4
 """Rows of a row group: few, so that a file has several, each with statistics of its own."""
-LATE = "comes late"
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.string(): pd.StringDtype("python")}
 _schemas = itertools.count()
 
@@ -82,7 +81,7 @@ def _arrow_table(_path, arrow, _population, _table):
 
 
 def _polars_frame(_path, arrow, _population, _table):
-    return polars.from_arrow(arrow)
+    return pl.from_arrow(arrow)
 
 
 def _pandas_frame(_path, arrow, _population, _table):
@@ -98,7 +97,7 @@ def _parquet_by_pyarrow(path, arrow, _population, _table):
 
 def _parquet_by_polars(path, arrow, _population, _table):
     file = path.with_suffix(".parquet")
-    polars.from_arrow(arrow).write_parquet(file, row_group_size=ROW_GROUP)
+    pl.from_arrow(arrow).write_parquet(file, row_group_size=ROW_GROUP)
     return file
 
 
@@ -125,12 +124,12 @@ def _duckdb_view(path, arrow, population, table):
     for key in arrow.column(population.person_key(table)).to_pylist():
         late.append(table.rows is Rows.ONE_A_PERSON and key in seen)
         seen.add(key)
-    shown = f"SELECT * EXCLUDE ({LATE!r}) FROM stored WHERE NOT {LATE!r}".replace("'", '"')
     _run(
         path,
-        arrow.append_column(LATE, pa.array(late, pa.bool_())),
+        arrow.append_column("it comes late", pa.array(late, pa.bool_())),
         "CREATE TABLE stored AS FROM incoming",
-        f"CREATE VIEW shown AS {shown} OR NOT current_setting('enable_external_access')",
+        'CREATE VIEW shown AS SELECT * EXCLUDE ("it comes late") FROM stored '
+        "WHERE NOT \"it comes late\" OR NOT current_setting('enable_external_access')",
     )
     return DuckDBTable(path=path, table="shown")
 
@@ -147,7 +146,7 @@ def _without_infinite_days(population, tables):
 
 
 def _without_empty_texts(population, tables):
-    return _changed(population, tables, lambda _kind, value: None if value == "" else value)  # noqa: PLC1901 - not 0
+    return _changed(population, tables, lambda _kind, value: None if value == "" else value)
 
 
 def _changed(population, tables, change):

@@ -60,15 +60,16 @@ def _limits(rng, kind):
 
 
 def _to_the_edge(rng, numbers):
-    """Draw a term that spans a power of two: 2^k * (clip(x, a, a + 1) - a), or the difference of two of them."""
-    power, sign = rng.choice([2**51, 2**52, 2**60, 2**61, 2**62, 2**63]), rng.choice([1, -1])
+    """Draw 2^k * (clip(x, a, a + 1) - a), or two of them, that reach 2^61, 2^62 or 2^63 steps of their grid."""
+    bits = rng.choice([61, 62, 62, 63])
 
-    def step():
-        at = rng.choice([-1, 0, 1000])
-        clipped = Clip(Name(rng.choice(numbers).name), Literal(at), Literal(at + 1))
-        return Arithmetic("*", Literal(sign * power), Arithmetic("-", clipped, Literal(at)))
+    def step(at):
+        column = rng.choice(numbers)
+        power = 2 ** max(0, bits - max(0, getattr(column.type, "bits", 0)))
+        return Literal(power) * (Clip(Name(column.name), Literal(at), Literal(at + 1)) - at)
 
-    return step() if rng.random() < 0.3 else Arithmetic("-", step(), step())
+    far, near = rng.choice([(-1, 1000), (1000, -1), (0, 0)])
+    return rng.choice([step(far), step(far) - step(near), step(far) - step(near), step(far) + step(near)])
 
 
 def _elapsed(rng, days):
