@@ -19,6 +19,7 @@ from lapwing.engines.writer import RowOf, Value, Writer
 from lapwing.queries.aggregate import Aggregate, Bounding, ClippedTotals, DistinctCells, Furthest, Once, PickedRows
 from lapwing.queries.catalogue import KeyType, Population
 from lapwing.queries.term import Constant, Term, bounds
+from lapwing.queries.totality import check_total
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ def emit(
     one_row_a_person : tables in which no person key is missing or there twice; the engine must have *seen* that, on
         data that cannot change, for nothing else bounds a person's rows there
     """
+    check_total(aggregate, population)
     writer = Writer(dialect, population, relations)
     one_row = aggregate.table in one_row_a_person and _one_row_fits(aggregate.bounding)
     return Statement(_Select(writer, aggregate, one_row=one_row).text(), tuple(writer.parameters))

@@ -46,10 +46,12 @@ _DAY = {"date", "timestamp without time zone", "timestamp with time zone"}
 _MOST_DIGITS = 15  # a decimal of more digits is not one double divided by another, so engines would round it apart
 _KEY_STORED_AS = {KeyType.INTEGER: POSTGRES.integer, KeyType.TEXT: POSTGRES.text}
 
+# Decimals have so many digits, and a scale with a sign in eleven bits. One below zero or above the number of digits
+# allows cells that no double holds, such as 1e400: then, as where a column says nothing, there are no digits to go by.
 _SHAPE = """
 SELECT place, attname,
        CASE typtype WHEN 'e' THEN 'enum' ELSE format_type(atttypid, NULL) END,
-       CASE WHEN atttypid = 'numeric'::regtype AND atttypmod >= 4 THEN ((atttypmod - 4) >> 16) & 65535 END,
+       CASE WHEN atttypid = 'numeric'::regtype AND atttypmod >= 4 AND scale BETWEEN 0 AND digits THEN digits END,
        COALESCE(collisdeterministic, TRUE),
        attnotnull AND (relkind = 'p' OR relkind = 'r' AND NOT relhassubclass) AND EXISTS (
            SELECT 1 FROM pg_index
@@ -61,6 +63,8 @@ JOIN pg_namespace ON nspname = schema
 JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = name AND relkind IN ('r', 'p', 'v', 'm', 'f')
 JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
 JOIN pg_type ON pg_type.oid = atttypid
+CROSS JOIN LATERAL (SELECT ((atttypmod - 4) >> 16) & 65535, (((atttypmod - 4) & 2047) # 1024) - 1024)
+    AS decimals (digits, scale)
 LEFT JOIN pg_collation ON pg_collation.oid = attcollation
 ORDER BY place, attnum
 """

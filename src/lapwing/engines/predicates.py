@@ -72,21 +72,31 @@ def _about_column(
         case IsPresent():
             return _present(writer, row, atom.column)
         case IsMissing():
-            present = _present(writer, row, atom.column)
-            return f"({column} IS NULL OR NOT {present})" if " IS NOT NULL" not in present else f"{column} IS NULL"
+            return _missing(writer, row, atom.column)
 
 
 def _present(writer: Writer, row: RowOf, name: str) -> str:
     column = writer.column(row, name)
+    return f"({_counts(writer, row, name) or f'{column} IS NOT NULL'})"
+
+
+def _missing(writer: Writer, row: RowOf, name: str) -> str:
+    column, counts = writer.column(row, name), _counts(writer, row, name)
+    return f"({column} IS NULL OR NOT ({counts}))" if counts else f"{column} IS NULL"
+
+
+def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
+    """Return which values of a column count as present, or None where all but NULL do."""
+    column = writer.column(row, name)
     if name == writer.population.person_key(row.table):  # which is no column of the catalogue
-        return f"({column} IS NOT NULL)"
+        return None
     match writer.type_of(row, name):
         case Real():
-            return f"({column} <= {writer.value(math.inf)})"
+            return f"{column} <= {writer.value(math.inf)}"
         case Date():
-            return f"({writer.on_calendar(column)})"
+            return writer.on_calendar(column)
         case _:
-            return f"({column} IS NOT NULL)"
+            return None
 
 
 def _in_spans(writer: Writer, column: str, line: Line, spans: tuple[Span, ...]) -> str:

@@ -4,6 +4,7 @@ Every value travels as a parameter and every name comes from the catalogue, so t
 shape.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -11,7 +12,7 @@ from typing import TypeAlias
 
 from lapwing.engines.dialect import Dialect
 from lapwing.queries.catalogue import KeyType, Population, Table
-from lapwing.queries.column import Category, Column, ColumnType, Text
+from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, Category, Column, ColumnType, Text
 from lapwing.queries.spans import DAYS, day
 
 Value: TypeAlias = int | float | str | bool | date
@@ -61,19 +62,22 @@ class Writer:
     parameters: list[Value] = field(default_factory=list)
 
     def value(self, value: Value) -> str:
-        """Return a typed parameter."""
+        """Return a typed parameter; one that its type cannot hold is refused."""
         dialect = self.dialect
         match value:
             case bool():
                 kind = dialect.truth
-            case int():
+            case int() if INT64_LOWEST <= value <= INT64_HIGHEST:
                 kind = dialect.integer
-            case float():
+            case float() if not math.isnan(value):
                 kind = dialect.real
             case str():
                 kind = dialect.text
             case date():
                 kind = dialect.day
+            case _:
+                # A cast of it would fail, and only where a row asks for it: that must not be written at all.
+                raise ValueError("a constant that its type cannot hold")
         self.parameters.append(value)
         return f"CAST({dialect.mark(len(self.parameters) - 1)} AS {kind})"
 

@@ -62,6 +62,7 @@ from lapwing.queries.questions import (
 from lapwing.queries.scope import Scope
 from lapwing.queries.sensitivity import sensitivity
 from lapwing.queries.term import Constant, bounds
+from lapwing.queries.totality import check_total
 from lapwing.queries.written import Value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import whole
@@ -211,6 +212,7 @@ class _Planner:
             raise BadQuestionError(
                 f"the groups make {count} cells, more than {MOST_CELLS}; group by fewer or coarser keys"
             )
+        check_total(aggregate, self.population)
         return Plan(
             population=self.population.name,
             unit=self.population.unit,
