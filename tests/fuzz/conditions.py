@@ -96,7 +96,8 @@ def _gap(rng, table, around):
     here = around[0][0] if around else table.name
     mine = [Name(c.name, here) for c in table.columns if isinstance(c.type, Date)]
     outside = [Name(c.name, alias) for alias, t in around[1:] for c in t.columns if isinstance(c.type, Date)]
-    one, other, sign = rng.choice(mine), rng.choice([*mine, *outside, *outside]), rng.choice(SIGNS)
+    one, sign = rng.choice(mine), rng.choice(SIGNS)
+    other = rng.choice([name for name in (*mine, *outside, *outside) if name is not one] or [Literal(date(2020, 6, 1))])
     days = rng.choice([0, 1, 30, -400, 3_652_058, -3_652_059, 10**7])
     years = Literal(rng.choice([-1, 0, 18, 65, 9998, Fraction(35, 2), 10**10]))
     return rng.choice(

@@ -4,10 +4,12 @@ For each question the exact whole numbers on both tables, before noise, are held
 against the oracle, and against each other: shapes, failures, and the same cohorts asked as a stream asks them.
 """
 
+import json
 import random
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
+from fractions import Fraction
 
 from engines.rows_in_memory import RowsInMemory
 from fuzz.bounds import exceeded, exceeded_by_stream, is_tight
@@ -15,13 +17,18 @@ from fuzz.catalogues import catalogue
 from fuzz.questions import question
 from fuzz.spelling import in_sql
 from fuzz.tables import neighbours
+from lapwing.answers.choosing import release_of
+from lapwing.answers.wishes import AtEpsilon
 from lapwing.engines.sql_engine import is_cohort
+from lapwing.queries.plan import Family
 from lapwing.queries.planning import plan
 from lapwing.queries.sql import read_sql
 from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
+from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 
 QUESTIONS = 20
 """How many questions are asked about one pair of tables."""
+_DELTA = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ class Found(Exception):  # noqa: N818 - it is what is looked for
 
 
 def examined(case, place, servers, tally=None):
-    """Ask every question of a case on both tables, and return what is wrong with the first that is, or None."""
+    """Ask every question of a case on both tables, and return the findings, at most one for each question."""
     tally = Counter() if tally is None else tally
     try:
         with ExitStack() as stack:
@@ -69,12 +76,11 @@ def examined(case, place, servers, tally=None):
             ]
             return _asked(case, sides, tally)
     except RegistrationError as refused:
-        tally["tables refused"] += 1
-        return Finding("registration", f"the tables were refused: {refused}")
+        return [Finding("registration", f"the tables were refused: {refused}")]
 
 
 def _asked(case, sides, tally):
-    cohorts = {}
+    findings, cohorts = [], {}
     for asked in case.questions:
         try:
             planned = _planned(asked, case.population)
@@ -85,8 +91,8 @@ def _asked(case, sides, tally):
                 if is_cohort(planned.aggregate):
                     cohorts[planned.aggregate] = (before[0], after[0])
         except Found as found:
-            return Finding(found.kind, found.words, asked)
-    return _as_stream(case, sides, cohorts) if cohorts else None
+            findings.append(Finding(found.kind, found.words, asked))
+    return [*findings, *(_as_stream(case, sides, cohorts) if cohorts else ())]
 
 
 def _planned(asked, population):
@@ -123,9 +129,24 @@ def _on_both(planned, sides):
         raise Found("bound", f"exceeds {', '.join(wrong)}: {planned.sensitivity}; {_shown(before)}, {_shown(after)}")
     for side, numbers in zip(sides, (before, after), strict=True):
         expected = _opened(side.oracle, planned.aggregate)
-        if numbers != expected:
+        if _typed(numbers) != _typed(expected):
             raise Found("oracle", f"differs from the oracle: {_shown(numbers)}, not {_shown(expected)}")
+        _release(planned, numbers)
     return before, after
+
+
+def _release(planned, numbers):
+    """Draw a release as a session does it: once a question is priced, nothing about its numbers may fail."""
+    keyed, one = planned.family is Family.THRESHOLD, Fraction(1)
+    budget = ApproximateDP(epsilon=one, delta=_DELTA) if keyed else PureDP(epsilon=one)
+    try:
+        release = release_of(planned, AtEpsilon(epsilon=one, delta=_DELTA if keyed else None), budget)
+    except LapwingError:
+        return
+    try:
+        json.dumps(release.release(numbers))
+    except Exception as failure:
+        raise Found("release", f"cannot be released: {failure!r}; {_shown(numbers)}") from failure
 
 
 def _as_stream(case, sides, cohorts):
@@ -134,9 +155,10 @@ def _as_stream(case, sides, cohorts):
         found = side.cohorts(list(cohorts))
         expected = [numbers[place] for numbers in cohorts.values()]
         if found != expected:
-            return Finding("stream", f"a stream counts {found}, and single questions {expected}")
+            yield Finding("stream", f"a stream counts {found}, and single questions {expected}")
     wrong = exceeded_by_stream(case.population.unit, *zip(*cohorts.values(), strict=True))
-    return Finding("stream", f"exceeds {', '.join(wrong)}") if wrong else None
+    if wrong:
+        yield Finding("stream", f"exceeds {', '.join(wrong)}")
 
 
 class _Side:
@@ -178,6 +200,12 @@ def _opened(engine, aggregate):
     if aggregate.cells is None:
         return dict(engine.keyed(aggregate).open_for_release())
     return engine.vector(aggregate).open_for_release()
+
+
+def _typed(numbers):
+    """Return the numbers such that 1 and True are not the same."""
+    named = numbers.items() if isinstance(numbers, dict) else enumerate(numbers)
+    return {(cell, repr(cell)): repr(number) for cell, number in named}
 
 
 def _shown(numbers):

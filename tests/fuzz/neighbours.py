@@ -50,8 +50,7 @@ def searched(pairs, servers, *, until=math.inf):
             break
         tally["pairs"] += 1
         case = Case.drawn(seed)
-        found = examined(case, PLACES[name], servers, tally)
-        if found is not None:
+        for found in examined(case, PLACES[name], servers, tally):
             raise FoundError(report(case, name, servers, found))
     return tally
 
@@ -62,11 +61,9 @@ def report(case, name, servers, found):
     last = [found]
 
     def still_shows(candidate):
-        again = examined(candidate, PLACES[name], servers)
-        if again is None or again.kind != found.kind:
-            return False
-        last[:] = [again]
-        return True
+        again = [one for one in examined(candidate, PLACES[name], servers) if one.kind == found.kind]
+        last[:] = again or last
+        return bool(again)
 
     small = replace(case, questions=asked)
     if still_shows(small):

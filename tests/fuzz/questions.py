@@ -57,12 +57,13 @@ def _at_least(rng, _population, table, where):
 
 
 def _total(rng, _population, table, where):
-    return ask.total(table.name, value(rng, table), where, **_grouped(rng, table, "max_groups", "max_rows"))
+    return ask.total(table.name, value(rng, table, wild=0.2), where, **_grouped(rng, table, "max_groups", "max_rows"))
 
 
 def _moment(rng, _population, table, where):
     asked = rng.choice([ask.mean, ask.variance, ask.covariance, ask.correlation])
-    values = [value(rng, table)] + ([value(rng, table)] if asked in {ask.covariance, ask.correlation} else [])
+    of_two = asked in {ask.covariance, ask.correlation}
+    values = [value(rng, table, wild=0.05) for _ in range(2 if of_two else 1)]
     return asked(table.name, *values, where, **_grouped(rng, table, "max_groups", "max_rows"))
 
 

@@ -69,11 +69,15 @@ def _others(rng, population):
 
 
 def _rows_of(rng, population, people):
+    """Draw what people bring: rows of theirs, and a few that name nobody."""
     tables = {}
     for table in population.tables:
         how_many = rng.choice([0, 1, 1, 2, 5, 12])
         rows = [
-            {population.person_key(table): person, **{c.name: _nasty(rng, c.type) for c in table.columns}}
+            {
+                population.person_key(table): None if rng.random() < 0.1 else person,
+                **{c.name: _nasty(rng, c.type) for c in table.columns},
+            }
             for person in people
             for _ in range(how_many)
         ]

@@ -14,19 +14,21 @@ EDGES = (2**20, 2**31, 2**51, 2**52, 2**53, 2**60, 2**61, 2**62, 2**63 - 1, 2**6
 SMALL = (0, 1, 2, 3, 7, 100)
 
 
-def value(rng, table):
-    """Draw a value of a row of `table`; None where it has no column of numbers or days."""
+def value(rng, table, *, wild=0.5):
+    """Draw a value of a row of `table`, so often at the edge; None where it has no column of numbers or days."""
     numbers = [c for c in table.columns if isinstance(c.type, Integer | Real)]
     days = [Name(c.name) for c in table.columns if isinstance(c.type, Date)]
-    leaves = ([lambda: _column(rng, numbers), lambda: _to_the_edge(rng, numbers)] if numbers else []) + (
-        [lambda: _elapsed(rng, days)] if days else []
-    )
-    if not leaves:
+    if not numbers and not days:
         return None
-    leaf = rng.choice(leaves)
+
+    def leaf():
+        if days and (not numbers or rng.random() < 0.3):
+            return _elapsed(rng, days)
+        return _to_the_edge(rng, numbers) if rng.random() < wild else _column(rng, numbers)
+
     if rng.random() < 0.6:
         return leaf()
-    return _arithmetic(rng, leaf(), rng.choice([rng.choice(leaves)(), _constant(rng)]))
+    return _arithmetic(rng, leaf(), leaf() if rng.random() < 0.5 else _constant(rng, wild))
 
 
 def _arithmetic(rng, left, right):
@@ -35,9 +37,9 @@ def _arithmetic(rng, left, right):
     return Arithmetic(rng.choice("+-*"), *both)
 
 
-def _constant(rng):
-    number = rng.choice([rng.choice(SMALL), rng.choice(EDGES), Fraction(rng.randint(1, 9), 2 ** rng.randint(1, 4))])
-    return Literal(rng.choice([1, -1]) * number)
+def _constant(rng, wild):
+    near = rng.choice([rng.choice(SMALL), Fraction(rng.randint(1, 9), 2 ** rng.randint(1, 4))])
+    return Literal(rng.choice([1, -1]) * (rng.choice(EDGES) if rng.random() < wild else near))
 
 
 def _column(rng, numbers):

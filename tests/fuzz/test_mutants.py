@@ -1,0 +1,80 @@
+"""The fuzzer is worth something: each mistake that was once made here is put back, and it is found.
+
+From one seed, within a bounded number of cases; and the case that shows a mistake shows nothing without it.
+"""
+
+import itertools
+from contextlib import contextmanager
+
+import pytest
+
+from engines.broken import BROKEN
+from fuzz.examining import Case, examined
+from fuzz.neighbours import seeds_from
+from fuzz.places import PLACES, Place
+from lapwing.engines import emitter, predicates
+from lapwing.queries import measure, planning
+from lapwing.queries.predicate import Unit
+from lapwing.queries.spans import Line
+
+SEED, CASES = 1, 150
+
+
+def nothing(*_):
+    """Check nothing."""
+
+
+def ranges_are_not_checked(patch):
+    """The distance of a term from its lower bound leaves 64 bits: an error if and only if a row matches."""
+    patch.setattr(planning, "check_total", nothing)
+    patch.setattr(emitter, "check_total", nothing)
+
+
+def times_are_clipped_to_anything(patch):
+    """The bounds of an age or of days between two leave 64 bits."""
+    patch.setattr(measure, "GAPS", dict.fromkeys(Unit, Line(-(10**40), 10**40)))
+    ranges_are_not_checked(patch)
+
+
+def words_of_sql_are_looked_for_in_names(patch):
+    """Whether a type has missing values besides NULL is read off the statement, in which a column's name stands too."""
+
+    def missing(writer, row, name):
+        present = predicates._present(writer, row, name)
+        column = writer.column(row, name)
+        return f"({column} IS NULL OR NOT {present})" if " IS NOT NULL" not in present else f"{column} IS NULL"
+
+    patch.setattr(predicates, "_missing", missing)
+
+
+MUTANTS = {
+    ranges_are_not_checked: ("arrow", "failure"),
+    times_are_clipped_to_anything: ("arrow", "failure"),
+    words_of_sql_are_looked_for_in_names: ("arrow", "failure"),
+}
+"""Each mistake, the place where it shows, and as what."""
+
+
+def first_shown(place, kind):
+    """Return the first case that shows something of this kind."""
+    cases = map(Case.drawn, itertools.islice(seeds_from(SEED), CASES))
+    return next((case for case in cases if any(found.kind == kind for found in examined(case, place, None))), None)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_mistake_that_is_put_back_is_found(mutant, monkeypatch) -> None:
+    name, kind = MUTANTS[mutant]
+    with monkeypatch.context() as patch:
+        mutant(patch)
+        case = first_shown(PLACES[name], kind)
+    assert case is not None
+    assert examined(case, PLACES[name], None) == []
+
+
+@pytest.mark.parametrize("liar", BROKEN, ids=lambda liar: liar.__name__)
+def test_an_engine_with_a_mistake_exceeds_its_price(liar) -> None:
+    @contextmanager
+    def opened(population, tables, *_):
+        yield liar(population, tables)
+
+    assert first_shown(Place(liar.__name__, opened), "bound") is not None
