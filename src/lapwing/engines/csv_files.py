@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from lapwing.engines.dialect import literal
+from lapwing.engines.files import literal_path
 from lapwing.vocabulary.errors import RegistrationError
 
 _SEPARATORS: Final = ",;\t|"
@@ -62,7 +63,7 @@ class CSVFile:
         }
         named = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in columns.items())
         pinned = ", ".join(f"{option} = {value}" for option, value in _PINNED.items())
-        place = literal(str(self._path))
+        place = literal_path(self._table, self._path)
         return f"read_csv({place}, delim = {literal(self._separator)}, columns = {{{named}}}, {pinned})"
 
     def check(self, rows: int) -> None:

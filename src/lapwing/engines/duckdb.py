@@ -22,7 +22,17 @@ from lapwing.vocabulary.exact import whole
 
 T = TypeVar("T")
 
+_BY_STATISTICS = (
+    "statistics_propagation",
+    "filter_pushdown",
+    "join_filter_pushdown",
+    "row_group_pruner",
+    "compressed_materialization",
+    "late_materialization",
+)
+"""Optimisers that decide about rows, or about an expression, by what is noted about all rows of a file or a group."""
 _PRIVATE: dict[str, str | bool | int | float | list[str]] = {
+    "disabled_optimizers": ",".join(_BY_STATISTICS),
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
@@ -117,7 +127,7 @@ class DuckDB(SQLEngine):
 
     def _lock_down(self, files: Sequence[str], threads: int | None, memory_limit: str | None) -> None:
         settings = {
-            "allowed_paths": f"[{', '.join(literal(file) for file in files)}]",
+            "allowed_paths": f"[{', '.join(files)}]",
             **({} if threads is None else {"threads": str(whole("threads", threads))}),
             **({} if memory_limit is None else {"memory_limit": literal(memory_limit)}),
             "enable_external_access": "false",
