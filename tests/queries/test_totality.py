@@ -14,7 +14,7 @@ from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK
 from lapwing.engines.emitter import emit
 from lapwing.queries import asking as ask
-from lapwing.queries.aggregate import BinnedKey, ClippedTotals, GridKey, Once
+from lapwing.queries.aggregate import BinnedKey, ClippedTotals, GridKey, Once, PickedRows
 from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Column, Date, Integer, Real
 from lapwing.queries.planning import plan
@@ -95,9 +95,14 @@ def test_a_number_of_any_length_is_refused_in_few_digits() -> None:
 AGE = OnGrid(column="age", bits=0, low=0, high=120)
 WRONG = {
     "a key's range": replace(COUNT, keys=(GridKey(term=Plus(AGE, Constant(2**62 - 120)), width=2**63),)),
+    "a width": replace(COUNT, keys=(GridKey(term=AGE, width=0),)),
+    "a coarser grid": replace(COUNT, bounding=ClippedTotals(term=Rounded(AGE, 64), low=0, high=1, max_cells=1)),
     "a bin": replace(COUNT, keys=(BinnedKey(column="age", line=INTEGERS, bins=((0, 2**63),), missing=False),)),
     "a bound": replace(COUNT, bounding=ClippedTotals(term=AGE, low=0, high=2**63, max_cells=1)),
     "a constant": replace(COUNT, bounding=ClippedTotals(term=Constant(2**63), low=0, high=1, max_cells=1)),
+    "a part below zero": replace(
+        COUNT, bounding=PickedRows(terms=(replace(AGE, low=-1),), most=120, max_rows=1, max_cells=1)
+    ),
     "a column": replace(COUNT, bounding=ClippedTotals(term=replace(AGE, high=2**53), low=0, high=1, max_cells=1)),
     "a day": replace(
         COUNT,

@@ -8,17 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from lapwing.queries.aggregate import (
-    Aggregate,
-    BinnedKey,
-    DeclaredKey,
-    DistinctCells,
-    Furthest,
-    GridKey,
-    Key,
-    Label,
-    OpenKey,
-)
+from lapwing.engines.possible import ImpossibleError, possible_label, possible_numbers
+from lapwing.queries.aggregate import Aggregate, DistinctCells, Furthest, Label
 from lapwing.vocabulary.errors import EngineError
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -86,44 +77,41 @@ def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
     sent = numbers_by_cell(aggregate, rows)
     zeros = (0,) * aggregate.terms
     cells = aggregate.cells or ()
+    if cells == ((),) and not sent:
+        raise ImpossibleError("no number where there always is one")
     numbers = tuple(number for cell in cells for number in sent.pop(cell, zeros))
     if sent:
-        raise ValueError("a cell that was not asked for")
+        raise ImpossibleError("a cell that was not asked for")
     return numbers
 
 
 def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, tuple[int, ...]]:
     """Return what a database sent: the parts of a cell's key, then whole numbers, one row a cell.
 
-    A database that sends anything else has failed.
+    A database that sends anything else, or a number that cannot be (`possible`), has failed.
     """
     cells: dict[CellKey, tuple[int, ...]] = {}
     for row in rows:
-        key, numbers = tuple(row[: -aggregate.terms]), tuple(row[-aggregate.terms :])
-        if any(type(number) is not int for number in numbers):
-            raise TypeError("a number that is not whole")
-        cell = key if isinstance(aggregate.bounding, Furthest | DistinctCells) else _labels(aggregate.keys, key)
+        cell, numbers = _cell(aggregate, row)
         if cell in cells:
-            raise ValueError("a cell that came twice")
-        cells[cell] = numbers
+            raise ImpossibleError("a cell that came twice")
+        cells[cell] = possible_numbers(aggregate, numbers)
     return cells
 
 
-def _labels(keys: Sequence[Key], sent: Sequence[Any]) -> CellKey:
-    return tuple(_label(key, part) for key, part in zip(keys, sent, strict=True))
-
-
-def _label(key: Key, part: Any) -> Label:
-    match key:
-        case _ if part is None:
-            return None
-        case BinnedKey(bins=bins):
-            return bins[part]
-        case GridKey(width=width):
-            return int(part) // width
-        case DeclaredKey() | OpenKey():
-            label: Label = part
-            return label
+def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
+    match aggregate.bounding:
+        case DistinctCells():
+            return (), row
+        case Furthest(steps=steps):
+            passed, *numbers = row
+            if type(passed) is not int or not 0 <= passed <= len(steps):
+                raise ImpossibleError("a step that there is not")
+            return (passed,), numbers
+        case _:
+            keys = aggregate.keys
+            parts = zip(keys, row[: len(keys)], strict=True)
+            return tuple(possible_label(key, part) for key, part in parts), row[len(keys) :]
 
 
 def unless_it_fails(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:

@@ -26,6 +26,7 @@ from lapwing.engines.engine import (
     one_number,
     unless_it_fails,
 )
+from lapwing.engines.possible import possible_counts, possible_facts
 from lapwing.engines.writer import Writer
 from lapwing.queries.aggregate import Aggregate, Once
 from lapwing.queries.catalogue import Population, Rows
@@ -123,18 +124,20 @@ class SQLEngine(ABC):
         self.close()
 
     def _run(self, aggregate: Aggregate, shape: Callable[[Aggregate, Sequence[Row]], T]) -> Sensitive[T]:
-        statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
-        return unless_it_fails(lambda: Sensitive(shape(aggregate, self._rows(statement))), self._on_failure)
+        def answered() -> Sensitive[T]:
+            statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
+            return Sensitive(shape(aggregate, self._rows(statement)))
+
+        return unless_it_fails(answered, self._on_failure)
 
     def _read_facts(self, table: str, predicates: Sequence[Predicate]) -> tuple[Integers, Integers]:
         people, facts = self._columns(emit_facts(self._writer(), table, predicates))
+        possible_facts(people, facts, len(predicates))
         return people, facts
 
     def _read_counts(self, table: str, predicates: Sequence[Predicate]) -> Sequence[int]:
-        ((*counts,),) = self._rows(emit_counts(self._writer(), table, predicates))
-        if any(type(number) is not int for number in counts):
-            raise TypeError("a number that is not whole")
-        return counts
+        (sent,) = self._rows(emit_counts(self._writer(), table, predicates))
+        return possible_counts(sent, len(predicates))
 
     def _writer(self) -> Writer:
         return Writer(self._dialect, self._population, self._relations)

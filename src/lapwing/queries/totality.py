@@ -7,6 +7,8 @@ charged.
 
 The rule for whoever adds an expression to the emitter: say its range here, in the type in which the widest and the
 narrowest engine compute it. `check_total` is asked twice, when a plan is made and when its statement is written.
+
+Proof: proofs/totality.md
 """
 
 from collections.abc import Iterator
@@ -95,7 +97,10 @@ class Number:
 
 
 def check_total(aggregate: Aggregate, population: Population) -> None:
-    """Refuse an aggregate that an engine could fail on, or round, for some rows."""
+    """Refuse an aggregate that an engine could fail on, or round, for some rows.
+
+    Proof: proofs/totality.md
+    """
     for number in numbers(aggregate):
         if not number.fits:
             most = f"{number.held.value.highest:.2e}"
@@ -142,10 +147,9 @@ def of_term(term: Term) -> Iterator[Number]:
             yield from of_term(left)
             yield from of_term(right)
             yield Number("the expression", low, high, Held.TERM)
-        case Rounded(inner, bits):
+        case Rounded(inner, _):
             yield from of_term(inner)
             yield Number("the expression before it is rounded", *bounds(inner), Held.DOUBLE)
-            yield Number("the power of two that it is rounded by", 0, bits, Held.DOUBLE)
             yield Number("the rounded expression", low, high, Held.DOUBLE)
 
 
@@ -175,6 +179,7 @@ def _of_bounding(aggregate: Aggregate) -> Iterator[Number]:
             for term in terms:
                 yield from of_term(term)
                 low, high = bounds(term)
+                yield Number("a part that is never negative", low if low >= 0 else -MOST_ROWS, high, Held.TERM)
                 yield Number("the total of one person", rows * min(0, low), rows * max(0, high), Held.TERM)
                 yield _sum("the total", rows * low, rows * high, rows=MOST_ROWS)
 
@@ -222,9 +227,10 @@ class _Conditions:
             case BinnedKey(column=column, line=line, bins=bins):
                 self.spans(table, column, line, bins)
                 self.count(2 * len(bins))
-            case GridKey(term=term):  # which is written twice
+            case GridKey(term=term, width=width):
+                _require(width >= 1, f"cells of width {width} cover no range")
                 self.term(term, table)
-                self.term(term, table)
+                self.term(term, table)  # it is written twice
             case DeclaredKey() | OpenKey():
                 pass
 
@@ -272,8 +278,8 @@ class _Conditions:
         match term:
             case OnGrid(column=column, bits=bits):
                 kind = table.column(column).type
-                grid = kind.bits if isinstance(kind, Real) else 0 if isinstance(kind, Integer) else None
-                _require(grid == bits, f"{column!r} is not on this grid")
+                whole = isinstance(kind, Integer) and bits == 0
+                _require(whole or isinstance(kind, Real), f"{column!r} is not on this grid")
                 self.count(10)
             case Elapsed(until=until, since=since):
                 for end in (until, since):
@@ -285,7 +291,8 @@ class _Conditions:
             case Plus(left, right) | Times(left, right):
                 self.term(left, table, depth + 1)
                 self.term(right, table, depth + 1)
-            case Rounded(inner, _):
+            case Rounded(inner, bits):
+                _require(0 <= bits < 2**6, f"2^{bits} is no width to round to")
                 self.term(inner, table, depth + 1)
                 self.count(2)
 
