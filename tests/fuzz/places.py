@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import psycopg
@@ -29,11 +30,16 @@ from lapwing.engines.postgres import PostgreSQL
 from lapwing.engines.postgres_registry import PostgresTable
 from lapwing.engines.spark import Spark
 from lapwing.queries.catalogue import Rows
-from lapwing.queries.column import Date
+from lapwing.queries.column import Date, Real
 
 ROW_GROUP = 4
 """Rows of a row group: few, so that a file has several, each with statistics of its own."""
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.string(): pd.StringDtype("python")}
+_NARROW = {
+    pa.float64(): pa.float32(),
+    pa.string(): pa.dictionary(pa.int32(), pa.string()),
+    pa.date32(): pa.timestamp("us"),
+}
 _schemas = itertools.count()
 
 
@@ -46,12 +52,13 @@ class Place:
     """One way of keeping tables.
 
     `opened` gives an engine on tables, in a folder of its own, beside the `servers` that run ("postgres", "spark");
-    `stored` says what the tables are once they are there.
+    `stored` says what the tables are once they are there; and some places are to be refused.
     """
 
     name: str
     opened: Callable[..., Any]
     stored: Callable[..., Any] = _as_they_are
+    is_refused: bool = False
 
 
 @contextmanager
@@ -93,6 +100,12 @@ def _parquet_by_pyarrow(path, arrow, _population, _table):
     file = path.with_suffix(".parquet")
     pq.write_table(arrow, file, row_group_size=ROW_GROUP)
     return file
+
+
+def _narrow_parquet(path, arrow, population, table):
+    """Write floats of 32 bits, texts as numbers into a dictionary, and days as moments."""
+    types = [pa.field(field.name, _NARROW.get(field.type, field.type)) for field in arrow.schema]
+    return _parquet_by_pyarrow(path, arrow.cast(pa.schema(types)), population, table)
 
 
 def _parquet_by_polars(path, arrow, _population, _table):
@@ -147,6 +160,12 @@ def _without_infinite_days(population, tables):
 
 def _without_empty_texts(population, tables):
     return _changed(population, tables, lambda _kind, value: None if value == "" else value)
+
+
+def _narrowed(population, tables):
+    with np.errstate(over="ignore"):
+        tables = _changed(population, tables, lambda kind, v: float(np.float32(v)) if kind is Real and v else v)
+    return _without_infinite_days(population, tables)
 
 
 def _changed(population, tables, change):
@@ -218,9 +237,10 @@ PLACES = {
         Place("csv", _in_duckdb(_csv_file), _without_empty_texts),
         Place("parquet-pyarrow", _in_duckdb(_parquet_by_pyarrow)),
         Place("parquet-polars", _in_duckdb(_parquet_by_polars)),
+        Place("parquet-narrow", _in_duckdb(_narrow_parquet), _narrowed),
         Place("parquet-duckdb", _in_duckdb(_parquet_by_duckdb)),
         Place("duckdb-table", _in_duckdb(_duckdb_table)),
-        Place("duckdb-view", _in_duckdb(_duckdb_view)),
+        Place("duckdb-view", _in_duckdb(_duckdb_view), is_refused=True),
         Place("postgres", _in_postgres),
         Place("spark-frames", _spark_frames),
         Place("spark-parquet", _spark_parquet),

@@ -12,7 +12,7 @@ from engines.broken import BROKEN
 from fuzz.examining import Case, examined
 from fuzz.neighbours import seeds_from
 from fuzz.places import PLACES, Place
-from lapwing.engines import emitter, predicates
+from lapwing.engines import duckdb, duckdb_registry, emitter, files, predicates
 from lapwing.queries import measure, planning
 from lapwing.queries.predicate import Unit
 from lapwing.queries.spans import Line
@@ -47,7 +47,22 @@ def words_of_sql_are_looked_for_in_names(patch):
     patch.setattr(predicates, "_missing", missing)
 
 
+def files_say_what_their_rows_hold(patch):
+    """The database believes the least and greatest value that a file notes, in which NaN has no part."""
+    patch.delitem(duckdb._PRIVATE, "disabled_optimizers")
+    patch.delitem(files._AS_IT_IS, "can_have_nan")
+    total = duckdb_registry._total
+    patch.setattr(duckdb_registry, "_total", lambda column, _stored, wanted: total(column, "", wanted))
+
+
+def views_are_trusted(patch):
+    """A view that held one row a person when it was opened is taken to hold one for ever."""
+    patch.setattr(duckdb_registry._Registry, "_require_stored", nothing)
+
+
 MUTANTS = {
+    files_say_what_their_rows_hold: ("parquet-pyarrow", "bound"),
+    views_are_trusted: ("duckdb-view", "bound"),
     ranges_are_not_checked: ("arrow", "failure"),
     times_are_clipped_to_anything: ("arrow", "failure"),
     words_of_sql_are_looked_for_in_names: ("arrow", "failure"),
