@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from engines.clinic import HOSTILE, NASTY_DAYS, NASTY_INTEGERS, NASTY_REALS, PEOPLE
-from lapwing.queries.catalogue import KeyType
+from lapwing.queries.catalogue import KeyType, Rows
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
 
@@ -46,43 +46,12 @@ def neighbours(rng, population):
     coming, leaving = keys[:size], ()
     if population.unit.adjacency is Adjacency.REPLACE:
         leaving = coming if rng.random() < 0.3 else keys[size : 2 * size]
-    return Pair(_others(rng, population), _rows_of(rng, population, leaving), _rows_of(rng, population, coming))
-
-
-def _others(rng, population):
-    """Draw a few people, each with a row or a few in each table; some rows name nobody, in some populations."""
-    kind = population.tables[0].key_type
-    numbers = range(100, 100 + rng.choice([0, 1, 3, 8, 20]))
-    keys = [*(numbers if kind is KeyType.INTEGER else map(str, numbers)), *rng.sample(PEOPLE[kind], rng.randint(0, 3))]
-    if rng.random() < 0.7:
-        keys = [key for key in keys if key is not None]
-    tables = {}
-    for table in population.tables:
-        pools = {column.name: _plain(rng, column.type) for column in table.columns}
-        most = 1 if rng.random() < 0.7 else 3
-        tables[table.name] = [
-            {population.person_key(table): key, **{name: rng.choice(pool) for name, pool in pools.items()}}
-            for key in keys
-            for _ in range(rng.randint(1, most))
-        ]
-    return tables
-
-
-def _rows_of(rng, population, people):
-    """Draw what people bring: rows of theirs, and a few that name nobody."""
-    tables = {}
-    for table in population.tables:
-        how_many = rng.choice([0, 1, 1, 2, 5, 12])
-        rows = [
-            {
-                population.person_key(table): None if rng.random() < 0.1 else person,
-                **{c.name: _nasty(rng, c.type) for c in table.columns},
-            }
-            for person in people
-            for _ in range(how_many)
-        ]
-        tables[table.name] = rows + rows[: rng.choice([0, 0, 1, 3])]  # a row may be there twice
-    return tables
+    pools = {t.name: {column.name: _plain(rng, column.type) for column in t.columns} for t in population.tables}
+    return Pair(
+        _others(rng, population, pools),
+        _rows_of(rng, population, leaving, pools),
+        _rows_of(rng, population, coming, pools),
+    )
 
 
 def _plain(rng, kind):
@@ -93,10 +62,44 @@ def _plain(rng, kind):
     return pool + [None] * rng.randint(0, 1)
 
 
-def _nasty(rng, kind):
-    if rng.random() < 0.15:
-        return None
-    return rng.choice(nasty(kind) if rng.random() < 0.5 else usual(kind))
+def _others(rng, population, pools):
+    """Draw a few people, each with a row or a few in each table; some rows name nobody, in some populations."""
+    kind = population.tables[0].key_type
+    numbers = range(100, 100 + rng.choice([0, 1, 3, 8, 20]))
+    keys = [*(numbers if kind is KeyType.INTEGER else map(str, numbers)), *rng.sample(PEOPLE[kind], rng.randint(0, 3))]
+    if rng.random() < 0.7:
+        keys = [key for key in keys if key is not None]
+    tables = {}
+    for table in population.tables:
+        most = 1 if table.rows is Rows.ONE_A_PERSON and rng.random() < 0.8 else 3
+        tables[table.name] = [
+            {population.person_key(table): key, **{name: rng.choice(pool) for name, pool in pools[table.name].items()}}
+            for key in keys
+            for _ in range(rng.randint(1, most))
+        ]
+    return tables
+
+
+def _rows_of(rng, population, people, pools):
+    """Draw what people bring: rows of theirs, and a few that name nobody."""
+    tables = {}
+    for table in population.tables:
+        how_many, key = rng.choice([0, 1, 1, 2, 5, 12]), population.person_key(table)
+        rows = [
+            {
+                key: None if rng.random() < 0.1 else person,
+                **{c.name: _brought(rng, c.type, pools[table.name][c.name]) for c in table.columns},
+            }
+            for person in people
+            for _ in range(how_many)
+        ]
+        tables[table.name] = rows + rows[: rng.choice([0, 0, 1, 3])]  # a row may be there twice
+    return tables
+
+
+def _brought(rng, kind, pool):
+    """Draw a value that others have too, one that they might have, a nasty one, or none."""
+    return rng.choice([rng.choice(pool), rng.choice(usual(kind)), rng.choice(nasty(kind)), rng.choice([*pool, None])])
 
 
 def usual(kind):

@@ -17,7 +17,8 @@ from lapwing.queries import measure, planning
 from lapwing.queries.predicate import Unit
 from lapwing.queries.spans import Line
 
-SEED, CASES = 1, 150
+CASES = 12
+"""How many cases from its seed on it may take until a mistake is found."""
 
 
 def nothing(*_):
@@ -61,27 +62,29 @@ def views_are_trusted(patch):
 
 
 MUTANTS = {
-    files_say_what_their_rows_hold: ("parquet-pyarrow", "bound"),
-    views_are_trusted: ("duckdb-view", "bound"),
-    ranges_are_not_checked: ("arrow", "failure"),
-    times_are_clipped_to_anything: ("arrow", "failure"),
-    words_of_sql_are_looked_for_in_names: ("arrow", "failure"),
+    files_say_what_their_rows_hold: ("parquet-pyarrow", 1, "bound", "exceeds L1"),
+    views_are_trusted: ("duckdb-view", 1, "bound", "exceeds L1"),
+    ranges_are_not_checked: ("arrow", 1, "failure", "Overflow in subtraction"),
+    times_are_clipped_to_anything: ("arrow", 3, "failure", "cannot hold"),
+    words_of_sql_are_looked_for_in_names: ("arrow", 2, "failure", "count mismatch"),
 }
-"""Each mistake, the place where it shows, and as what."""
+"""Each mistake, the place where it shows, a seed, and as what it shows."""
 
 
-def first_shown(place, kind):
-    """Return the first case that shows something of this kind."""
-    cases = map(Case.drawn, itertools.islice(seeds_from(SEED), CASES))
-    return next((case for case in cases if any(found.kind == kind for found in examined(case, place, None))), None)
+def first_shown(place, seed, kind, words=""):
+    """Return the first case from `seed` on that shows something of this kind, in such words."""
+    for case in map(Case.drawn, itertools.islice(seeds_from(seed), CASES)):
+        if any(found.kind == kind and words in found.words for found in examined(case, place, None)):
+            return case
+    return None
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_mistake_that_is_put_back_is_found(mutant, monkeypatch) -> None:
-    name, kind = MUTANTS[mutant]
+    name, *shown = MUTANTS[mutant]
     with monkeypatch.context() as patch:
         mutant(patch)
-        case = first_shown(PLACES[name], kind)
+        case = first_shown(PLACES[name], *shown)
     assert case is not None
     assert examined(case, PLACES[name], None) == []
 
@@ -92,4 +95,4 @@ def test_an_engine_with_a_mistake_exceeds_its_price(liar) -> None:
     def opened(population, tables, *_):
         yield liar(population, tables)
 
-    assert first_shown(Place(liar.__name__, opened), "bound") is not None
+    assert any(first_shown(Place(liar.__name__, opened), seed, "bound") for seed in range(9))
