@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lapwing as lw
-from lapwing.app.workspace import read_key, renew_key
+from lapwing.app.workspace import open_workspace, read_key, renew_key
 from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, SettingsError, UnansweredError
 from lapwing.vocabulary.guarantee import PureDP
 
@@ -209,6 +209,23 @@ def test_tables_are_read_where_they_lie(quick_path, source, statement) -> None:
         assert abs(answer.value - 150) <= 3
 
 
+def test_another_table_of_the_same_file_is_other_data(quick_path) -> None:
+    rows = "select i as id, (i % 100)::int as age, 'F' as sex from range({}) t(i)"
+    with duckdb.connect(str(quick_path / "all.duckdb")) as connection:
+        for table, people in (("few", 100), ("many", 900)):
+            connection.execute(f"create table {table} as {rows.format(people)}").fetchall()
+    settings = SETTINGS.replace('"patients.csv"', '{ duckdb = "all.duckdb", table = "few" }')
+    with lw.create(quick_path, settings) as workspace:
+        assert abs(workspace.session().ask(lw.count("patients"), epsilon=20).value - 100) <= 3
+    (quick_path / "lapwing.toml").write_text(settings.replace('"few"', '"many"'))
+    with open_workspace(quick_path) as workspace:
+        assert workspace.changed() == ["patients"]
+        with pytest.raises(RegistrationError, match="has changed, and its data version is still 1"):
+            workspace.session().ask(lw.count("patients"), epsilon=1)
+        workspace.advance("patients")
+        assert abs(workspace.session().ask(lw.count("patients"), epsilon=20).value - 900) <= 3
+
+
 def test_a_preview_and_a_rehearsal_need_no_data(folder) -> None:
     (folder / "patients.csv").unlink()
     with lw.open(folder) as clinic:
@@ -225,11 +242,12 @@ def test_data_of_the_wrong_type_is_for_the_custodian(folder) -> None:
     with lw.open(folder) as clinic:
         with pytest.raises(EngineError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
-        assert "old" not in str(failed.value)
+        assert "line 2" not in str(failed.value)
         assert failed.value.__context__ is None
         assert clinic.standing().left == 100
     log = folder / "failures.log"
-    assert "old" in log.read_text()
+    assert "line 2 has a cell in column age" in log.read_text()
+    assert "old" not in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600
 
 

@@ -89,3 +89,17 @@ def write_parquet(table, place):
     columns = [column.cast(pa.int32()) if pa.types.is_date(column.type) else column for column in table.columns]
     content = repr([column.to_pylist() for column in columns]).encode()
     list(WRITERS.values())[zlib.crc32(content) % len(WRITERS)](table, place)
+
+
+def with_the_notes_of_another(place, kind, held, noted, rows=8):
+    """Write a file whose rows hold one value and which notes, in the same number of bytes, another for all of them."""
+    files = []
+    for value in (held, noted):
+        columns = {"pid": list(range(rows)), "x": pa.array([value] * rows, kind)}
+        pq.write_table(pa.table(columns), place, compression="none", use_dictionary=False, row_group_size=rows // 2)
+        files.append(place.read_bytes())
+    length = int.from_bytes(files[0][-8:-4], "little") + 8
+    assert len(files[0]) == len(files[1])
+    place.write_bytes(files[0][:-length] + files[1][-length:])
+    group = pq.ParquetFile(place).metadata.row_group(0).column(1)
+    assert group.statistics.min == group.statistics.max == noted

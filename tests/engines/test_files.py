@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engines.neighbours import cells, excess, moves
-from engines.parquet_writers import WRITERS
+from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
@@ -93,20 +93,6 @@ NOTED = {
     "categories": (Category(values=("a", "b")), pa.string(), "a", "b", "x = 'a'", "x <> 'b'"),
     "truths": (Boolean(), pa.bool_(), True, False, "x", "x is not null"),
 }
-
-
-def with_the_notes_of_another(place, kind, held, noted, rows=8):
-    """Write a file whose rows hold one value and which notes, in the same number of bytes, another for all of them."""
-    files = []
-    for value in (held, noted):
-        columns = {"pid": list(range(rows)), "x": pa.array([value] * rows, kind)}
-        pq.write_table(pa.table(columns), place, compression="none", use_dictionary=False, row_group_size=rows // 2)
-        files.append(place.read_bytes())
-    length = int.from_bytes(files[0][-8:-4], "little") + 8
-    assert len(files[0]) == len(files[1])
-    place.write_bytes(files[0][:-length] + files[1][-length:])
-    group = pq.ParquetFile(place).metadata.row_group(0).column(1)
-    assert group.statistics.min == group.statistics.max == noted
 
 
 @pytest.mark.parametrize("noted", NOTED)

@@ -43,10 +43,13 @@ class Fingerprints:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def check(self, population: str, name: str, version: int, file: Path) -> str:
-        """Return the content of a file, taken down if its version is new; refuse one that changed under its version."""
+    def check(self, population: str, name: str, version: int, file: Path, inside: str = "") -> str:
+        """Return the content of a file, taken down if its version is new; refuse one that changed under its version.
+
+        Of a file that holds several tables, `inside` is the one that is asked about: another one is other data.
+        """
         table = f"{population}.{name}"
-        if self.changed(table, version, file):
+        if self.changed(table, version, file, inside):
             raise RegistrationError(
                 table,
                 reason=f"has changed, and its data version is still {version}",
@@ -54,15 +57,17 @@ class Fingerprints:
             )
         known, stat = self._read(), _stat(table, file)
         kept = known.get(table, {})
-        if kept.get("version") != version or kept["stat"] != stat:
-            kept = {"version": version, "stat": stat, "sha256": _content(table, file)}
+        if kept.get("version") != version or kept["stat"] != stat or kept.get("inside") != inside:
+            kept = {"version": version, "stat": stat, "sha256": _content(table, file), "inside": inside}
             self._write({**known, table: kept})
         content: str = kept["sha256"]
         return content
 
-    def changed(self, table: str, version: int, file: Path) -> bool:
+    def changed(self, table: str, version: int, file: Path, inside: str = "") -> bool:
         """Say whether the content of a file is not that of its version; nothing is known about a new version."""
         kept = self._read().get(table, {})
+        if kept.get("version") == version and kept.get("inside", inside) != inside:
+            return True
         if kept.get("version") != version or kept["stat"] == _stat(table, file):
             return False
         return bool(kept["sha256"] != _content(table, file))
@@ -104,7 +109,7 @@ class Fingerprints:
     def _signs(self, source: Source, content: str | None) -> list[list[str]]:
         """Return by what a source is known again: its place and, wherever it is, its content."""
         place = place_of(source, self._path.parent)
-        inside = [source.table.casefold()] if isinstance(source, DuckDBSource) else []
+        inside = [_inside(source)] if isinstance(source, DuckDBSource) else []
         return [list(place), *([["content", content, *inside]] if content else [])]
 
     def _read(self) -> dict[str, Any]:
@@ -147,7 +152,7 @@ class Tables:
         for table, source in self._settings.sources.items():
             content = None
             if isinstance(source, FileSource | DuckDBSource):
-                content = self._fingerprints.check(name, table, versions[table], source.path)
+                content = self._fingerprints.check(name, table, versions[table], source.path, _inside(source))
             self._fingerprints.claim(name, table, source, content)
         if self._engine is None or dict(versions) != dict(self._opened):
             self.close()
@@ -161,12 +166,20 @@ class Tables:
             table
             for table, source in self._settings.sources.items()
             if isinstance(source, FileSource | DuckDBSource)
-            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path)
+            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, _inside(source))
         ]
 
     def try_out(self) -> None:
         """Open the tables and let go of them again; for the custodian, who may know why one cannot be read."""
         self._open().close()
+
+    def crowded(self) -> list[str]:
+        """Return the tables declared to have one row a person in which somebody has several; for the custodian."""
+        engine = self._open()
+        try:
+            return engine.crowded()
+        finally:
+            engine.close()
 
     def engine(self, versions: Mapping[str, int]) -> Engine:
         """Return the engine on these versions of the tables; fail if the tables have moved on."""
@@ -240,6 +253,11 @@ _DATABASE: Mapping[type[Source], str] = {
 def _owner(known: Mapping[str, Any], population: str, signs: list[list[str]]) -> str | None:
     others = ((name, seen) for name, seen in known.get(_SEEN, {}).items() if name != population)
     return next((name for name, seen in others if any(sign in seen for sign in signs)), None)
+
+
+def _inside(source: Source) -> str:
+    """Return the table inside a file that holds several."""
+    return source.table.casefold() if isinstance(source, DuckDBSource) else ""
 
 
 def _on_duckdb(source: Source) -> Path | DuckDBTable:

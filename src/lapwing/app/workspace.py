@@ -124,6 +124,15 @@ class Workspace:
             self._log(failure)
         return {name: _in_one_line(failure) for name, failure in found.items()}
 
+    def crowded(self, population: str | None = None, *, table: str | None = None) -> list[str]:
+        """Return which tables (or whether this one) have several rows of somebody, declared to have one a person.
+
+        It is for the custodian: how many rows people have is data.
+        """
+        declared = self.settings.declared(population)
+        tables = self._opened(declared if table is None else declared.only(table))
+        return unless_it_fails(tables.crowded, self._log)
+
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
         self._opened(self.settings.declared(population)).check()

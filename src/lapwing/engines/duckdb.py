@@ -4,7 +4,6 @@ The database is private to the engine and locked once the tables are registered:
 opened, nothing can be installed, no setting can be changed.
 """
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TypeVar
@@ -16,6 +15,7 @@ from lapwing.engines.dialect import DUCKDB, literal
 from lapwing.engines.duckdb_registry import Source, register
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
+from lapwing.engines.spill import SpillFolder
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.exact import whole
@@ -78,10 +78,10 @@ class DuckDB(SQLEngine):
         bitmap_memory: int = BITMAP_MEMORY,
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
-        self._spill = tempfile.TemporaryDirectory(prefix="lapwing-")
+        self._spill = SpillFolder()
         self._running: set[duckdb.DuckDBPyConnection] = set()
         self._lock = Lock()
-        self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": self._spill.name})
+        self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": str(self._spill.path)})
         try:
             registered = register(self._connection, population, sources)
             super().__init__(
@@ -105,7 +105,7 @@ class DuckDB(SQLEngine):
     def close(self) -> None:
         """Let go of the database."""
         self._connection.close()
-        self._spill.cleanup()
+        self._spill.close()
 
     def _rows(self, statement: Statement) -> Sequence[Row]:
         return self._fetched(statement, lambda cursor: cursor.fetchall())

@@ -80,16 +80,16 @@ class _Registry:
 
     def add(self, table: Table, source: Source) -> None:
         """Make a table of what is copied, and a view of what is read where it lies."""
-        relation, kind, fixed = self._relation(table, source)
         name = f"{_SCHEMA}.{DUCKDB.name(table.name)}"
-        self._run(f"CREATE {kind} {name} AS SELECT {self._columns(table, relation)} FROM {relation}", table)
-        self._connection.unregister(_INCOMING)
-        if kind == "VIEW":
-            # Through the expressions that questions use: a file may hold a text or time that its own reader chokes on.
-            self._run(f"SELECT max(hash(COLUMNS(*))) FROM {name}", table)
-        elif isinstance(source, str | Path):
-            ((rows,),) = self._run(f"SELECT COUNT(*) FROM {name}")
-            CSVFile(table.name, Path(source)).check(rows)
+        if isinstance(source, str | Path) and Path(source).suffix == ".csv":
+            fixed = self._copy_csv(table, CSVFile(table.name, Path(source)), name)
+        else:
+            relation, kind, fixed = self._relation(table, source)
+            self._create(table, kind, name, relation)
+            self._connection.unregister(_INCOMING)
+            if kind == "VIEW":
+                # Through the expressions that questions use: a file may hold a text that its own reader chokes on.
+                self._run(f"SELECT max(hash(COLUMNS(*))) FROM {name}", table)
         self.registered.relations[table.name] = name
         key = DUCKDB.name(self._population.person_key(table))
         if fixed and table.rows is Rows.ONE_A_PERSON:
@@ -109,8 +109,6 @@ class _Registry:
             case str() | Path() if Path(source).suffix == ".parquet":
                 self.registered.files.append(literal_path(table.name, source))
                 return parquet_relation(table.name, source), "VIEW", False
-            case str() | Path() if Path(source).suffix == ".csv":
-                return self._csv(table, Path(source)), "TABLE", True
             case str() | Path():
                 raise RegistrationError(
                     table.name, reason=f"is in {source}, which is neither", remedy="give a .parquet or a .csv file"
@@ -143,11 +141,25 @@ class _Registry:
                     remedy="store it as a plain column",
                 )
 
-    def _csv(self, table: Table, path: Path) -> str:
-        file = CSVFile(table.name, path)
-        types = {c.name: _stored_as(c.type) for c in table.columns}
-        types[self._population.person_key(table)] = _KEY_STORED_AS[table.key_type]
-        return file.relation({stored_name(table, name, file.header): kind for name, kind in types.items()})
+    def _copy_csv(self, table: Table, file: CSVFile, name: str) -> bool:
+        """Make a table of a CSV file, or refuse it with the line, the column and what to do."""
+        key = stored_name(table, self._population.person_key(table), file.header)
+        columns = {stored_name(table, c.name, file.header): _stored_as(c.type) for c in table.columns}
+        types = columns | {key: _KEY_STORED_AS[table.key_type]}
+        lines = file.check_lines()
+        try:
+            self._create(table, "TABLE", name, file.relation(types, key))
+        except RegistrationError:
+            for column, kind in types.items():
+                for row, cell in self._run(file.misfit(types, key, column), table):
+                    raise file.refusal(row, column, kind, cell, is_key=column == key) from None
+            raise
+        ((rows,),) = self._run(f"SELECT COUNT(*) FROM {name}")
+        file.check_rows(lines, rows)
+        return True
+
+    def _create(self, table: Table, kind: str, name: str, relation: str) -> None:
+        self._run(f"CREATE {kind} {name} AS SELECT {self._columns(table, relation)} FROM {relation}", table)
 
     def _columns(self, table: Table, relation: str) -> str:
         stored = {str(name): str(kind) for name, kind, *_ in self._run(f"DESCRIBE FROM {relation}", table)}

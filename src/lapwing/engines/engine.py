@@ -41,6 +41,9 @@ class Engine(Protocol):
         was read for others of the same versions.
         """
 
+    def crowded(self) -> list[str]:
+        """Return the tables declared to have one row a person in which somebody has several; for custodians only."""
+
     def cancel(self) -> None:
         """Stop what is running, from any thread; it fails like any other failure."""
 

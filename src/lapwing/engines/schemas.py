@@ -56,8 +56,10 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
 
 def columns_in_postgres(table: str, address: str, *, schema: str, name: str) -> dict[str, str | None]:
     """Return the columns of a table in PostgreSQL, each with its kind."""
-    import psycopg  # noqa: PLC0415 - an extra
-
+    try:
+        import psycopg  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise _unreadable(table, "the driver of PostgreSQL is missing", "pip install 'lapwing[postgres]'") from None
     question = (
         "select column_name, data_type from information_schema.columns "
         "where table_schema = %s and table_name = %s order by ordinal_position"

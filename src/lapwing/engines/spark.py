@@ -72,9 +72,20 @@ _PINNED = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",  # days before 1582 would fail, or move
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.mergeSchema": "false",
+    # What is noted about all rows of a file, a page or a table decides nothing about one of them.
+    "spark.sql.parquet.filterPushdown": "false",
+    "spark.sql.parquet.aggregatePushdown": "false",
+    "spark.sql.parquet.recordLevelFilter.enabled": "false",
+    "spark.sql.orc.filterPushdown": "false",
+    "spark.sql.orc.aggregatePushdown": "false",
+    "spark.sql.optimizer.metadataOnly": "false",
+    "spark.sql.cbo.enabled": "false",
 }
 _WHOLE = {"tinyint", "smallint", "int", "bigint"}
 _DAY = {"date", "timestamp", "timestamp_ntz"}
+_CAN_BE_NAN = {"float", "double"}
 _MOST_DIGITS = 15  # a decimal of more digits is not one double divided by another, so engines would round it apart
 _KEY_STORED_AS = {KeyType.INTEGER: SPARK.integer, KeyType.TEXT: SPARK.text}
 _engines = itertools.count()
@@ -253,6 +264,8 @@ def _column(table: Table, name: str, kind: ColumnType | None, stored: StructType
     if type_.startswith("string collate"):  # some collations take different texts for the same
         column = f"{column} COLLATE UTF8_BINARY"
     column = f"CAST({column} AS {wanted})"
+    if type_ in _CAN_BE_NAN:  # what NaN is equal to, and what a file notes about it, differ: no predicate meets it
+        column = f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
     if wanted == SPARK.text:  # bytes that are no text would be two cells to Spark and one to its driver
         column = f"try_validate_utf8({column})"
     return f"{column} AS {SPARK.name(name)}"
@@ -279,7 +292,7 @@ def _fits(stored: str, digits: int | None, wanted: str) -> bool:
     decimal = digits is not None and digits <= _MOST_DIGITS
     fits = {
         SPARK.integer: stored in _WHOLE,
-        SPARK.real: stored in _WHOLE | {"float", "double"} or decimal,
+        SPARK.real: stored in _WHOLE | _CAN_BE_NAN or decimal,
         SPARK.text: stored == "string" or stored.startswith("string collate"),
         SPARK.day: stored in _DAY,
         SPARK.truth: stored == "boolean",

@@ -1,5 +1,7 @@
 """What a custodian does: declare, add, raise, advance; and nothing is ever learned from the data for them."""
 
+import sys
+
 import duckdb
 import psycopg
 import pytest
@@ -47,6 +49,7 @@ def test_a_workspace_may_be_filled_in_by_hand(quick_path) -> None:
         "created": True,
         "changes": [{"what": "population clinic", "from": None, "to": "epsilon 3"}],
         "unreadable": [],
+        "several_rows": [],
     }
     assert run(folder, "update").out == "Nothing to do: the ledger is as lapwing.toml says.\n"
 
@@ -190,11 +193,50 @@ def test_data_that_does_not_fit_is_said_without_a_cell_of_it(fresh) -> None:
     before = (fresh / "lapwing.toml").read_text()
     told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"), "--integer", "city=0..3")
     assert told.code == 2
-    assert "table patients cannot be read: " in told.err
-    assert "failures.log has more" in told.err
+    assert "table patients cannot be read: line 2 has a cell in column city that is no whole number" in told.err
     assert (fresh / "lapwing.toml").read_text() == before
-    assert "Bern" not in told.out + told.err
-    assert "Bern" in (fresh / "failures.log").read_text()
+    assert "line 2" in (fresh / "failures.log").read_text()
+    assert "Bern" not in told.out + told.err + (fresh / "failures.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [("csv", [8507, 8532]), ("bigint", [8507, 8532]), ("varchar", ["8507", "8532"])],
+    ids=["CSV", "integers", "texts"],
+)
+def test_values_that_are_whole_numbers_are_numbers_unless_the_source_holds_texts(fresh, kind, values) -> None:
+    (fresh / "people.csv").write_text("patient_id,concept,city\n" + "".join(f"{i},8507,x\n" for i in range(99)))
+    source = fresh / "people.csv"
+    if kind != "csv":
+        source = fresh / "people.parquet"
+        columns = f"select patient_id, concept::{kind} as concept, city from '{fresh}/people.csv'"  # noqa: S608 - ours
+        duckdb.sql(columns).write_parquet(str(source))
+    words = ("--source", str(source), "--category", "concept=8507, 8532", "--category", "city=,x,01")
+    told = run(fresh, "add", "people", *words, "--json").json
+    assert told["columns"]["concept"]["values"] == values
+    assert told["columns"]["city"]["values"] == ["", "x", "01"]  # the empty text is a text
+    where = f"concept = {values[0]!r}"
+    assert run(fresh, "count", "people", "--where", where, "--epsilon", "1").code == 0
+
+
+def test_a_custodian_is_told_that_people_have_several_rows_and_an_analyst_is_not(fresh) -> None:
+    (fresh / "visits.csv").write_text("patient_id,kind\n1,a\n1,b\n2,a\n")
+    words = ("visits", "--source", str(fresh / "visits.csv"), "--category", "kind=a,b")
+    told = " ".join(run(fresh, "add", *words).out.split())
+    assert "somebody has several rows in visits" in told
+    assert "--rows many" in told
+    assert run(fresh, "update", "--json").json["several_rows"] == ["visits"]
+    assert "somebody has several rows" in " ".join(run(fresh, "update").out.split())
+    answer = run(fresh, "count", "visits", "--epsilon", "1")
+    assert "several" not in answer.out + answer.err + run(fresh, "tables").out
+    settings = fresh / "lapwing.toml"
+    settings.write_text(settings.read_text().replace('source = "visits.csv"', 'source = "visits.csv"\nrows = "many"'))
+    assert run(fresh, "update", "--json").json["several_rows"] == []
+
+
+def test_a_table_with_one_row_a_person_is_no_news(fresh) -> None:
+    told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"), *DECLARED, "--json").json
+    assert told["several_rows"] is False
 
 
 @pytest.mark.parametrize(
@@ -305,6 +347,13 @@ def test_a_table_in_postgresql_is_added_by_its_schema(fresh, database) -> None:
     missing = run(fresh, "add", "visits", "--postgres", database, "--name", "nothing")
     assert "there is no table public.nothing" in missing.err
     assert "--schema" in missing.err
+
+
+def test_a_database_without_its_driver_says_what_to_install(fresh, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    told = run(fresh, "add", "patients", "--postgres", "postgresql://reader@localhost/ehr")
+    assert told.code == 2
+    assert "the driver of PostgreSQL is missing; pip install 'lapwing[postgres]'" in told.err
 
 
 @pytest.mark.parametrize(
