@@ -50,14 +50,6 @@ def quick_path() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """One Spark session for the whole run. Tables are tiny: interpreting a plan is quicker than compiling it."""
-    with spark_session.running(
-        {
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.adaptive.enabled": "false",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        }
-    ) as session:
+    """One Spark session for the whole run."""
+    with spark_session.running(spark_session.FOR_TINY_TABLES) as session:
         yield session

@@ -116,11 +116,15 @@ def double_at(rank: int) -> float:
 
 
 def nearest_double(number: Fraction) -> float:
-    """Return the double nearest to `number`, infinite where it is too large for one."""
+    """Return the double nearest to `number`, infinite where it is too large for one.
+
+    >>> nearest_double(Fraction(1, 3)), nearest_double(Fraction(-(10**400)))
+    (0.3333333333333333, -inf)
+    """
     try:
         return float(number)
     except OverflowError:
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf
 
 
 INTEGERS = Line(INT64_LOWEST, INT64_HIGHEST)
