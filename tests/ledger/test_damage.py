@@ -10,8 +10,9 @@ from typing import ClassVar
 
 import pytest
 
-from lapwing.ledger.chain import Entry, genesis, link
+from lapwing.ledger.chain import Entry, Receipt, genesis, link
 from lapwing.ledger.export import check_export, export_json
+from lapwing.ledger.head import HeadFile
 from lapwing.ledger.questions import recall_digest
 from lapwing.ledger.stream_records import Outcome
 from lapwing.ledger.verify import verify
@@ -48,6 +49,10 @@ def file(quick_path):
     return path
 
 
+def head_of(path) -> HeadFile:
+    return HeadFile(path.with_name("ledger.head"))
+
+
 def edit(path, *statements: str) -> None:
     """Change the file behind the ledger's back."""
     with closing(sqlite3.connect(path)) as connection:
@@ -74,6 +79,7 @@ def forge(path, records: list[dict]) -> None:
         connection.executemany("insert into entries (seq, body, hash) values (?, ?, ?)", rows)
         connection.execute("update ledger set seq = ?, hash = ?", (rows[-1][0], before))
         connection.commit()
+    head_of(path).accept(Receipt(ledger="2f1c", seq=rows[-1][0], hash=before.hex()))
 
 
 class TestRows:
@@ -187,12 +193,46 @@ class TestFiles:
 
 class TestBackups:
     @pytest.mark.catalogue("L7")
-    def test_a_restored_backup_is_refused_by_anyone_who_holds_a_newer_receipt(self, file, quick_path) -> None:
+    def test_an_older_copy_in_the_place_of_the_ledger_is_refused(self, file, quick_path) -> None:
         backup = quick_path / "backup.db"
         shutil.copy(file, backup)
         with Place.in_file(file).open() as ledger:
+            ask(ledger, "after the backup")
+            newest = ledger.head().seq
+        shutil.copy(backup, file)
+        with pytest.raises(LedgerRolledBackError, match="older than what was answered from it") as refused:
+            Place.in_file(file).open()
+        assert (refused.value.seq, refused.value.last) == (newest, newest - 2)
+        assert "counts as spent" in str(refused.value)
+
+    def test_a_copy_without_its_head_is_refused(self, file, quick_path) -> None:
+        (quick_path / "elsewhere").mkdir()
+        shutil.copy(file, quick_path / "elsewhere" / "ledger.db")
+        with pytest.raises(LedgerDamagedError, match=r"ledger\.head is missing, and without it nobody knows how far"):
+            Place.in_file(quick_path / "elsewhere" / "ledger.db").open()
+
+    def test_another_ledger_in_the_place_of_this_one_is_refused(self, file, quick_path) -> None:
+        (quick_path / "elsewhere").mkdir()
+        Place.in_file(quick_path / "elsewhere" / "ledger.db").create("other").close()
+        shutil.copy(quick_path / "elsewhere" / "ledger.db", file)
+        with pytest.raises(LedgerRolledBackError, match="this is ledger other, and ledger 2f1c was kept here"):
+            Place.in_file(file).open()
+
+    def test_no_new_ledger_is_made_where_one_was_lost(self, file) -> None:
+        file.unlink()
+        with pytest.raises(LedgerUnwritableError, match="tells of ledger 2f1c, which had come to entry 21"):
+            Place.in_file(file).create("new")
+        assert not file.exists()
+
+    @pytest.mark.catalogue("L7")
+    def test_a_restored_folder_is_refused_by_anyone_who_holds_a_newer_receipt(self, file, quick_path) -> None:
+        backup, head = quick_path / "backup.db", quick_path / "backup.head"
+        shutil.copy(file, backup)
+        shutil.copy(head_of(file).path, head)
+        with Place.in_file(file).open() as ledger:
             receipt = ask(ledger, "after the backup").receipt
         shutil.copy(backup, file)
+        shutil.copy(head, head_of(file).path)
         with pytest.raises(LedgerRolledBackError, match="older than a receipt"):
             Place.in_file(file).open(receipts=[receipt])
 
@@ -201,13 +241,19 @@ class TestBackups:
         backup = quick_path / "backup.db"
         shutil.copy(file, backup)
         with Place.in_file(file).open() as ledger:
-            receipt = ask(ledger, "after the backup").receipt
+            receipt, before = ask(ledger, "after the backup").receipt, head_of(file).path.read_bytes()
         shutil.copy(backup, file)
+        with sqlite3.connect(backup) as old:
+            (seq, hash_) = old.execute("select seq, hash from ledger").fetchone()
+        head_of(file).accept(Receipt(ledger="2f1c", seq=seq, hash=hash_.hex()))
         with Place.in_file(file).open() as ledger:
             for i in range(3):
                 ask(ledger, f"other {i}", epsilon="1/100")
             with pytest.raises(LedgerRolledBackError, match="another past"):
                 ledger.require(receipt)
+        head_of(file).path.write_bytes(before)
+        with pytest.raises(LedgerRolledBackError, match="another past than the one that was answered from"):
+            Place.in_file(file).open()
 
     def test_a_running_process_notices_that_the_ledger_went_backwards(self, file, quick_path) -> None:
         backup = quick_path / "backup.db"
@@ -314,7 +360,7 @@ class TestForgers:
             with Place.in_file(path).open() as ledger, pytest.raises(LedgerDamagedError, match="suspended") as found:
                 verify(ledger)
             assert found.value.seq == last + 1, act
-            for file in quick_path.glob("ledger.db*"):
+            for file in quick_path.glob("ledger.*"):
                 file.unlink()
 
     def test_the_charges_that_the_forgeries_are_about_are_where_they_are_thought_to_be(self, file) -> None:
