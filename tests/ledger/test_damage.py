@@ -215,7 +215,7 @@ class TestBackups:
         (quick_path / "elsewhere").mkdir()
         Place.in_file(quick_path / "elsewhere" / "ledger.db").create("other").close()
         shutil.copy(quick_path / "elsewhere" / "ledger.db", file)
-        with pytest.raises(LedgerRolledBackError, match="this is ledger other, and ledger 2f1c was kept here"):
+        with pytest.raises(LedgerRolledBackError, match="this is ledger other, and its place belongs to ledger 2f1c"):
             Place.in_file(file).open()
 
     def test_no_new_ledger_is_made_where_one_was_lost(self, file) -> None:

@@ -166,8 +166,9 @@ def require(promised: Receipt, ledger: Receipt, *, found: bytes | None) -> None:
     if not promised.seq:
         return
     if promised.ledger != ledger.ledger:
-        reason = f"this is ledger {ledger.ledger}, and ledger {promised.ledger} was kept here"
-    elif found is None:
+        reason = f"this is ledger {ledger.ledger}, and its place belongs to ledger {promised.ledger}"
+        raise LedgerRolledBackError(reason, seq=0, last=ledger.seq)
+    if found is None:
         reason = "the ledger is older than what was answered from it"
     elif found.hex() != promised.hash:
         reason = "the ledger has another past than the one that was answered from: it was put back and written on"

@@ -468,7 +468,7 @@ def test_the_ledger_of_another_workspace_gives_no_new_account(fresh, tmp_path) -
     for words in (("count", "patients", "--epsilon", "1"), ("update",), ("budget",), ("ledger", "verify")):
         told = run(fresh, *words)
         assert told.code == 5, words
-        assert "and the workspace belongs to ledger" in told.err
+        assert "belongs to ledger" in told.err
         assert "bring back the right one" in told.err
 
 
