@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
+from lapwing.ledger.head import HeadFile
 from lapwing.ledger.schema import Migration
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
@@ -38,6 +39,14 @@ class Database(Protocol):
     @property
     def place(self) -> str:
         """Where it is, for messages: never a password."""
+
+    @property
+    def head(self) -> HeadFile | None:
+        """Where the newest entry that was told of is kept, outside the database."""
+
+    @property
+    def keeps_head(self) -> bool:
+        """Whether that file has been there for as long as the ledger, so that one without it is refused."""
 
     @property
     def begin_writing(self) -> Sequence[str]:
@@ -73,13 +82,10 @@ class Database(Protocol):
         """Overwrite what was deleted, as far as this database can."""
 
     def inspect(self, connection: Connection) -> None:
-        """Have the database look for damage in its own structures, in seconds."""
-
-    def examine(self, connection: Connection) -> None:
-        """Have the database look for damage everywhere, its indexes included, however long it takes."""
+        """Look for damage in the structures of the database, and for an index that disagrees with the entries."""
 
     def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
-        """Make an empty ledger with the name `ledger`, whole or not at all."""
+        """Make an empty ledger with the name `ledger` and begin its head, whole or not at all."""
 
     def statements(self, step: Migration) -> Sequence[str]:
         """Return a step of the schema in the words of this database."""
@@ -221,14 +227,9 @@ class Store:
             self.database.shred(self._writer.open())
 
     def inspect(self) -> None:
-        """Have the database look for damage in its own structures, in seconds."""
-        with self._reader.lock, self._understood(self._reader):
-            self.database.inspect(self._reader.open())
-
-    def examine(self) -> None:
-        """Have the database look for damage everywhere, however long it takes."""
-        with self._reader.lock, self._understood(self._reader):
-            self.database.examine(self._reader.open())
+        """Look for damage in the structures of the database, beside whoever reads."""
+        with self._writer.lock, self._understood(self._writer):
+            self.database.inspect(self._writer.open())
 
     def close(self) -> None:
         """Let go of files and connections; the next block opens them again."""

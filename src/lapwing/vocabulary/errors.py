@@ -241,12 +241,12 @@ class LedgerRolledBackError(LedgerError):
     last : the last entry that the ledger has
     """
 
-    def __init__(self, reason: str, *, seq: int, last: int) -> None:
+    def __init__(self, reason: str, *, seq: int, last: int, remedy: str = "") -> None:
         self.seq, self.last = seq, last
         place = f"entry {seq}; this ledger" if seq else "it"
+        remedy = remedy or f"bring back the {'newest copy' if seq else 'right one'}"
         super().__init__(
-            f"{reason} ({place} ends at entry {last}); charges may be missing, so nothing is answered: bring back the "
-            f"{'newest copy' if seq else 'right one'}"
+            f"{reason} ({place} ends at entry {last}); charges may be missing, so nothing is answered: {remedy}"
         )
 
 

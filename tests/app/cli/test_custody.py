@@ -350,13 +350,6 @@ def test_a_table_in_postgresql_is_added_by_its_schema(fresh, database) -> None:
     assert "--schema" in missing.err
 
 
-def test_a_database_without_its_driver_says_what_to_install(fresh, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    told = run(fresh, "add", "patients", "--postgres", "postgresql://reader@localhost/ehr")
-    assert told.code == 2
-    assert "the driver of PostgreSQL is missing; pip install 'lapwing[postgres]'" in told.err
-
-
 @pytest.mark.parametrize(
     "words", [("add", "patients", "--postgres"), ("init", "there", *KEY, "--ledger")], ids=["table", "ledger"]
 )
@@ -518,7 +511,7 @@ def test_the_ledger_of_another_workspace_gives_no_new_account(fresh, tmp_path) -
     for words in (("count", "patients", "--epsilon", "1"), ("update",), ("budget",), ("ledger", "verify")):
         told = run(fresh, *words)
         assert told.code == 5, words
-        assert "and the workspace belongs to ledger" in told.err
+        assert "belongs to ledger" in told.err
         assert "bring back the right one" in told.err
 
 
