@@ -19,6 +19,7 @@ from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.wishes import Offer, Wish, wish
 from lapwing.engines.engine import Engine, unless_it_fails
+from lapwing.ledger.canonical import name
 from lapwing.ledger.faults import reach
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged, Released, Request
@@ -71,7 +72,7 @@ class Session:
         key: bytes,
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
-        self.population, self.ledger, self.analyst = population, ledger, analyst
+        self.population, self.ledger, self.analyst = population, ledger, name("analyst", analyst)
         self._data, self._key, self._on_failure = data, key, on_failure
 
     def preview(

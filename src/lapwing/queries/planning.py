@@ -184,7 +184,7 @@ class _Planner:
 
         What is rounded away is far below the noise, which is at least as many steps as one person moves.
         """
-        measures = [measure(value, self.scope) for value in values]
+        measures = [measure(self.scope.spelled(value), self.scope) for value in values]
         for bits in range(_MOST_BITS, 1, -1):
             coarser = [value.coarser(max(0, _size(value).bit_length() - bits)) for value in measures]
             if most(coarser) <= _MOST_STEPS:
@@ -197,7 +197,7 @@ class _Planner:
     def quantiles(self, question: Ranks) -> Plan:
         self.ungrouped()
         check_most("quantiles", len(question.at), MOST_FRACTIONS)
-        value = measure(question.value, self.scope)
+        value = measure(self.scope.spelled(question.value), self.scope)
         scale = _scale(value)
         width = -(-(scale.extent + 1) // question.cells)
         key = GridKey(term=value.term, width=width)

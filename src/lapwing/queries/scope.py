@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Column
-from lapwing.queries.written import Name
+from lapwing.queries.written import Name, Spelled, Value
 from lapwing.vocabulary.errors import BadQuestionError
 
 
@@ -38,6 +38,16 @@ class Scope:
             if scope.owns(name):
                 return up, scope
         raise self._unknown(name)
+
+    def spelled(self, value: Value) -> Value:
+        """Return what a text stands for: the column of this row that is called so, or what it reads as."""
+        if not isinstance(value, Spelled):
+            return value
+        if self.owns(Name(value.text)):
+            return Name(value.text)
+        if value.value is None:
+            raise BadQuestionError(value.refusal)
+        return value.value
 
     def outwards(self) -> "Iterator[Scope]":
         """Yield this scope and those around it."""

@@ -145,6 +145,18 @@ class Year(Value):
     day: Value
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Spelled(Value):
+    """A text that stands for a value: the column that is called exactly so, whatever the signs in its name.
+
+    Where there is none, it is the value that it reads as, or refused for the reason why it cannot be read.
+    """
+
+    text: str
+    value: Value | None
+    refusal: str = ""
+
+
 class Condition:
     """Something that is true or not in each row, or unknown where a value is missing."""
 
