@@ -36,6 +36,7 @@ from lapwing.queries.asking import Where, at_least
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import AtLeast, Plan
 from lapwing.queries.planning import plan
+from lapwing.queries.questions import EnoughPeople
 from lapwing.queries.reading_back import read_back
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -151,14 +152,14 @@ class QuestionStream:
         """
         return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
 
-    def ask(self, where: Where, *, at_least: int | None = None, key: str | None = None) -> StreamAnswer:
+    def ask(self, where: Where | EnoughPeople, *, at_least: int | None = None, key: str | None = None) -> StreamAnswer:
         """Say, after noise, whether at least so many people have a row for which `where` is true.
 
         A question that this stream was asked before, about the same data, is answered as it was, for free.
 
         Parameters
         ----------
-        where : which people, as SQL text or built with `col`
+        where : which people, as SQL text or built with `col`; or the whole question, at_least(...)
         at_least : how many; the stream's own number if it is not given
         key : the idempotency key
 
@@ -191,10 +192,22 @@ class QuestionStream:
     def __repr__(self) -> str:
         return f"<stream {self.name!r}: {self.record.used} of {self.record.units} yeses given>"
 
-    def _planned(self, where: Where, people: int | None) -> Plan:
+    def _planned(self, where: Where | EnoughPeople, people: int | None) -> Plan:
         terms = self.terms
+        if isinstance(where, EnoughPeople):
+            return self._planned_whole(where, people)
         wanted = terms.at_least if people is None else whole("at_least", people, most=2**62)
         return plan(at_least(wanted, terms.table, where), self._population)
+
+    def _planned_whole(self, question: EnoughPeople, people: int | None) -> Plan:
+        """Return the plan of a question that says its own number and table, which must be the stream's."""
+        planned, mine = plan(question, self._population), self._population.table(self.terms.table)
+        if people is not None or planned.aggregate.table != mine.name:
+            raise BadQuestionError(
+                f"at_least(...) says how many people itself, and this stream asks about {mine.name}; write "
+                f"at_least(20, {mine.name!r}, ...) alone"
+            )
+        return planned
 
     def _intended(self, question: Plan, key: str) -> Decision:
         """Commit the question with its seed, unless it was decided before, and decide it."""

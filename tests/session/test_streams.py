@@ -330,3 +330,13 @@ def test_no_secret_of_a_stream_is_in_the_ledger_file(quick_path) -> None:
                 lengths.add(len(stream.record.sealed))
             assert stream.record.sealed is None
         assert len(lengths) == 1
+
+
+def test_a_stream_takes_a_whole_question(clinic) -> None:
+    with clinic.stream(at_least=3, yeses=2, epsilon=1, table="patients") as stream:
+        first = stream.ask(at_least(7, "patients", "age > 3"))
+        assert stream.ask("age > 3", at_least=7) == first, "the same question"
+        with pytest.raises(BadQuestionError, match="this stream asks about patients"):
+            stream.ask(at_least(7, "visits"))
+        with pytest.raises(BadQuestionError, match="says how many people itself"):
+            stream.ask(at_least(7, "patients"), at_least=8)

@@ -64,7 +64,7 @@ class Workspace:
             declared.population if cell is None else declared.population.within(cell),
             self.ledger,
             tables,
-            analyst=analyst or getpass.getuser(),
+            analyst=getpass.getuser() if analyst is None else analyst,
             key=read_key(self.folder),
             on_failure=self._log,
         )
