@@ -1,5 +1,6 @@
 """Streams at the door: what they cost, that they survive, and that nobody gets more than was paid for."""
 
+import json
 import threading
 from fractions import Fraction
 
@@ -73,7 +74,11 @@ def test_the_same_question_in_the_same_stream_is_free_and_the_same(ledger) -> No
     for _ in range(20):
         again = stream.ask("sex = 'M' and age = 1")
         assert (again.verdict, again.gap, again.receipt) == (first.verdict, first.gap, first.receipt)
+        assert (again.price, again.free, first.free) == (first.price, True, False)
+        assert json.loads(again.to_json())["free"] is True
+    assert json.loads(first.to_json())["free"] is False
     assert stream.record.asked == 1
+    assert stream.ask("age = 2").free is False
 
 
 def test_a_key_serves_one_question(ledger) -> None:
