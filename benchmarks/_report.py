@@ -56,7 +56,10 @@ def table(title: str, header: list[str], rows: list[list[str]]) -> None:
 
 @dataclass
 class Goals:
-    """The goals of one benchmark; `close` prints them and ends the process: non-zero unless all are measured and met."""
+    """The goals of one benchmark; `close` prints them and ends the process, non-zero unless all were met.
+
+    A goal that could not be measured is not met.
+    """
 
     lines: list[tuple[str, bool | None]] = field(default_factory=list)
 

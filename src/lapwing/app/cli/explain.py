@@ -116,7 +116,7 @@ def _bounds(
     without, outsiders = f"{sure} sure of anything without her data", "wrong about 5 % of those who are not in it"
     return [
         ("belief", f"{knows} is {sure} sure that she is in it, will be {_between(*belief)} sure"),
-        ("anybody", f"who would be {without}, will be {_between(*drift)} sure with it, whatever else they know"),
+        ("anybody", f"who would be {without} will be {_between(*drift)} sure with it, whatever else they know"),
         ("attack", f"{knows} may be {outsiders}, finds at most {_share(caught)} of those who are"),
     ]
 
