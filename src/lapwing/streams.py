@@ -127,8 +127,8 @@ class QuestionStream:
 
     @property
     def spent(self) -> Fraction:
-        """What it has cost so far: its opening and its yeses, or all of it where the budget is not a pure one."""
-        return self.terms.spent(self.record.used, self._ledger.account(self._population.name).budget)
+        """The epsilon that it has cost so far: its opening and its yeses, or all of it where that was paid at once."""
+        return self.terms.spent(self.record.used, self._ledger.account(self._population.name))
 
     @property
     def yeses_left(self) -> int:
@@ -170,7 +170,8 @@ class QuestionStream:
         """
         question = self._planned(where, at_least)
         self._data.check()
-        return self._answer(self._intended(question, fresh_name() if key is None else key))
+        decision, free = self._intended(question, fresh_name() if key is None else key)
+        return self._answer(decision, free=free)
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
@@ -209,8 +210,8 @@ class QuestionStream:
             )
         return planned
 
-    def _intended(self, question: Plan, key: str) -> Decision:
-        """Commit the question with its seed, unless it was decided before, and decide it."""
+    def _intended(self, question: Plan, key: str) -> tuple[Decision, bool]:
+        """Commit the question with its seed and decide it, unless it was decided before; and say which it was."""
         for attempt in range(1, _PATIENCE + 1):
             number = self.record.asked + 1
             sealed = seal_seed(fresh_seed(), key=self._key, label=self._label(number))
@@ -228,7 +229,7 @@ class QuestionStream:
                     raise
                 continue
             reach("stream.intended")
-            return intent if isinstance(intent, Decision) else self._decided(intent)
+            return (intent, True) if isinstance(intent, Decision) else (self._decided(intent), False)
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
     def _decided(self, intent: Intent) -> Decision:
@@ -291,10 +292,10 @@ class QuestionStream:
             self.name, number=intent.number, outcome=Outcome.LOST, sealed=deciding.suspend(self._key)
         )
 
-    def _answer(self, decision: Decision) -> StreamAnswer:
+    def _answer(self, decision: Decision, *, free: bool = False) -> StreamAnswer:
         if decision.answer is None:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
-        return verdicts.read(decision.answer, decision, self.yeses_left)
+        return verdicts.read(decision.answer, decision, self.yeses_left, free=free)
 
     def _label(self, number: int) -> str:
         return f"stream {self.name!r} question {number}"

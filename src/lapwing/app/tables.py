@@ -275,7 +275,8 @@ def _stat(table: str, file: Path) -> list[int]:
         found = file.stat()
     except OSError:
         raise RegistrationError(table, reason=f"is not at {file}", remedy="bring the file back") from None
-    return [found.st_size, found.st_mtime_ns, found.st_ino]
+    # The time of the last change, too: a program may set the time of the last writing back, but not this one.
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
 
 
 def _content(table: str, file: Path) -> str:
