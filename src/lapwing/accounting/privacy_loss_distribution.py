@@ -15,6 +15,7 @@ from lapwing.accounting.homogeneous import MOST_USES, optimal_window
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.sampled import SampledLaw
+from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.profile import epsilon_at
 from lapwing.accounting.spectrum import Line, Spectrum, compose
 from lapwing.accounting.tilting import Factor, Target, Tilts
@@ -32,6 +33,11 @@ _SURE_DELTA = 1e-40
 _MOST_USES_ON_A_GRID = 10**11
 """Round-off grows with the uses: beyond, it would be a hundredth of all mass."""
 
+_LARGEST_LOSS = 1e5
+"""A law that reaches higher is not composed: a grid would be too coarse for all others, and e^loss is no number."""
+
+_RARE = 1e-30
+
 _SPARE = 1e-6
 """The share of delta that covers what the quick bound leaves out."""
 
@@ -44,6 +50,8 @@ def composed_delta(orders: Sequence[Sequence[Factor]], epsilon: float) -> float:
 def _delta(factors: Sequence[Factor], epsilon: float) -> float:
     if (law := alone(factors)) is not None:
         return law.delta(epsilon)
+    if _is_absurd(factors):
+        return 1.0
     if (window := _homogeneous(factors)) is not None:
         return window.delta(epsilon)
     tilts = Tilts(factors)
@@ -58,7 +66,7 @@ def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
     The orders are taken from the worst, by a quick bound, to the best: one whose bound is below what was found already
     need not be composed.
     """
-    if len(orders) == 1 or any(alone(order) is not None for order in orders):
+    if len(orders) == 1 or any(alone(order) is not None or _is_absurd(order) for order in orders):
         return max(_epsilon(order, delta, None) for order in orders)
     quick = [(Tilts(order), order) for order in orders]
     bounds = [tilts.for_delta(delta * (1 - _SPARE)).epsilon for tilts, _ in quick]
@@ -73,6 +81,8 @@ def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
 def _epsilon(factors: Sequence[Factor], delta: float, tilts: Tilts | None) -> float:
     if (law := alone(factors)) is not None:
         return epsilon_at(law.delta, delta)
+    if _is_absurd(factors):
+        return math.inf
     if (window := _homogeneous(factors)) is not None:
         found = window.epsilon(delta)
         return math.inf if found is None else found
@@ -85,7 +95,7 @@ def _epsilon(factors: Sequence[Factor], delta: float, tilts: Tilts | None) -> fl
 
 def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
     """Return the composition as one finite pair; the worst one, of so many uses that nothing else is known."""
-    if _drowns(factors):
+    if _is_absurd(factors) or _drowns(factors):
         return DominatingPair.worst()
     reverse = Tilts([(law.other_order, times) for law, times in factors])
     return pair_on_grid(factors, Tilts(factors), reverse)
@@ -94,6 +104,11 @@ def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
 def _drowns(factors: Sequence[Factor]) -> bool:
     """Say whether there are so many uses that a grid would hold round-off and little else."""
     return sum(times for _, times in factors) > _MOST_USES_ON_A_GRID
+
+
+def _is_absurd(factors: Sequence[Factor]) -> bool:
+    """Say whether a law hides nothing, or has losses that no float can tell apart from that."""
+    return any(law.infinite_mass >= 1 or max(map(abs, law.span(_RARE))) > _LARGEST_LOSS for law, _ in factors)
 
 
 def alone(factors: Sequence[Factor]) -> LossLaw | None:
@@ -113,7 +128,8 @@ def _homogeneous(factors: Sequence[Factor]) -> Window | None:
 def _has_transform(factors: Sequence[Factor]) -> bool:
     """Say whether the characteristic functions of all laws are quick to compute."""
     return all(
-        not isinstance(law, SampledLaw) and not (isinstance(law, AtomicLaw) and len(law.pair.losses) > _MOST_ATOMS)
+        not isinstance(law, SampledLaw | SelectionsLaw)
+        and not (isinstance(law, AtomicLaw) and len(law.pair.losses) > _MOST_ATOMS)
         for law, _ in factors
     )
 

@@ -21,6 +21,8 @@ _MOST_ATOMS = 8192
 _LARGEST_SIGMA = 2.0e4
 """Up to here every atom is looked at; a larger sigma is close enough to a continuous Gaussian."""
 
+_LARGEST_EXPONENT = 50.0
+
 _ONLY_UNIT_MOVES = 3
 """A vector of integers with a squared length of at most 3 has no entry but 0, 1 and -1."""
 
@@ -62,6 +64,8 @@ def _shifted_gaussian(l2_sensitivity_squared: int, sigma_squared: Fraction, dime
     continuous = GaussianLaw(Fraction(l2_sensitivity_squared) / sigma_squared)
     l1 = min(math.sqrt(dimension * l2_sensitivity_squared), float(l2_sensitivity_squared))
     shift = l1 / (2 * variance) * (1 + ROUND_OFF)
+    if dimension > _LARGEST_EXPONENT * 24 * variance:
+        return _law(DominatingPair.worst(), continuous.rho, None)
     inflation = math.exp(dimension / (24 * variance)) * (1 + ROUND_OFF)
     (pair,) = continuous.members(_MOST_ATOMS)
     moved = DominatingPair.of_total_one(
