@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.accounting.concentrated import delta_from_rho, epsilon_from_rho
-from lapwing.accounting.dominating_pair import DominatingPair
+from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.floors import checked_delta, checked_divergence, checked_epsilon
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
@@ -20,6 +20,7 @@ from lapwing.vocabulary.errors import ParameterError
 
 _ATOMS = 512
 _FEWEST_ATOMS = 10
+_CLOSEST = 2.0**-26
 COUNTABLE = 10**14
 """Of more uses than that nothing is claimed but their pure epsilon."""
 
@@ -151,9 +152,17 @@ def _envelope(pairs: Sequence[DominatingPair]) -> DominatingPair:
     """Return a pair whose profile is nowhere below any of `pairs`: the dots of the highest, connected."""
     if len(pairs) == 1:
         return pairs[0]
-    knots = np.unique(np.concatenate([pair.losses for pair in pairs]))
+    knots = _apart(np.unique(np.concatenate([pair.losses for pair in pairs])))
     heights = [[pair.delta(float(x)) for x in knots] for pair in pairs]
     return DominatingPair.through(knots, np.max(np.array(heights), axis=0))
+
+
+def _apart(knots: Floats) -> Floats:
+    """Return some of the increasing `knots`, both ends among them, none so close to the next that digits are lost."""
+    least = _CLOSEST * float(knots[-1] - knots[0])
+    kept = [float(knots[0])]
+    kept += [x for x, after in zip(knots[1:-1].tolist(), knots[2:].tolist(), strict=True) if after - x > least]
+    return np.array([*kept, float(knots[-1])]) if len(knots) > 1 else knots
 
 
 def _members(order: Sequence[Factor], at_most: int) -> tuple[DominatingPair, ...]:

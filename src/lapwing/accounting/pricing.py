@@ -97,7 +97,8 @@ def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the pr
             return _once(GaussianLaw(mu_squared))
         case DiscreteGaussianNoise(l2_sensitivity_squared=moved, sigma_squared=variance, dimension=dimension):
             moved, dimension = whole("l2_sensitivity_squared", moved), whole("dimension", dimension)
-            return PricedLoss((discrete_gaussian(moved, positive("sigma_squared", variance), dimension),))
+            moves = discrete_gaussian(moved, positive("sigma_squared", variance), dimension)
+            return one_of([PricedLoss(tuple(move)) for move in moves])
         case PureRelease(epsilon=epsilon):
             return _once(atoms.pure(positive("epsilon", epsilon)))
         case ApproximateRelease(epsilon=epsilon, delta=delta):
