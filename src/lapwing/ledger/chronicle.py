@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from lapwing.ledger.book import Book, Clock, Glance, Memory
 from lapwing.ledger.chain import Receipt, compare
@@ -24,13 +25,14 @@ class Chronicle:
         self.store, self._clock = store, clock
         self._memory = Memory()
         self._seen: Receipt | None = None
+        self._moments = WeakKeyDictionary[Rows, Receipt | None]()  # what was seen before each open block began
 
     @contextmanager
     def reading(self) -> Iterator[Book]:
-        """Open a block that sees one moment of the ledger."""
+        """Open a block that sees one moment of the ledger; one inside another sees the same."""
         seen = self._seen  # before the block begins: another thread may see more while this one looks at its moment
         with self.store.reading() as rows:
-            book = self._book(rows, seen)
+            book = self._book(rows, self._moments.setdefault(rows, seen))
             yield book
         self._learn(book)
 
