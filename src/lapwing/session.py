@@ -7,6 +7,7 @@ nothing and keeps the charge. Noise is drawn once for a charge, never again.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing import streams
@@ -140,7 +141,9 @@ class Session:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
         asked = self._asked(question, wish(**offer), max_rows, max_groups)
         engine = self._data.rehearsal()
-        numbers = {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
+        numbers = unless_it_fails(
+            lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
+        )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
@@ -228,31 +231,26 @@ class Session:
             accuracy = accuracy_at(asked.releases, refused.fits, budget)
             raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
         reach("ask.charged")
-        free = isinstance(charged, Released)
-        told = charged if isinstance(charged, Released) else self._released(asked, charged)
-        stored = json.loads(told.answer)
-        numbers = dict(zip(asked.releases, stored["released"], strict=True))  # columns may have other names than before
-        return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
-
-    def _released(self, asked: Asked, charged: Charged) -> Released:
-        """Read the data, add noise and commit; whatever goes wrong, the charge is kept and nothing is told."""
-
-        def work() -> str:
-            engine = self._data.engine(charged.versions)
-            exact = [one.read(engine) for one in asked.several()]
-            reach("ask.read")
-            released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
-            reach("ask.noised")
-            return json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
-
+        if isinstance(charged, Released):
+            return _answer(asked, charged, free=True)
         try:
-            answer = unless_it_fails(work, self._on_failure)
-        except EngineError:
-            self.ledger.questions.lose(charged.seq)
+            return unless_it_fails(lambda: self._released(asked, charged), self._on_failure)
+        except BaseException:
+            with suppress(EngineError):  # where the ledger fails as well, the charge is kept and has no end
+                unless_it_fails(lambda: self.ledger.questions.lose(charged.seq), self._on_failure)
             raise
-        told = self.ledger.questions.answer(charged.seq, answer)
+
+    def _released(self, asked: Asked, charged: Charged) -> Answer:
+        """Read the data, add noise, commit, and tell what was committed. It is called inside `unless_it_fails` only."""
+        engine = self._data.engine(charged.versions)
+        exact = [one.read(engine) for one in asked.several()]
+        reach("ask.read")
+        released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
+        reach("ask.noised")
+        written = json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
+        told = self.ledger.questions.answer(charged.seq, written)
         reach("ask.answered")
-        return told
+        return _answer(asked, told, free=False)
 
     def _standing(self, cells: frozenset[str] | None) -> Standing:
         """Return what some cells have left; streams are paid by all of them."""
@@ -269,3 +267,10 @@ class Session:
             key=self._key,
             on_failure=self._on_failure,
         )
+
+
+def _answer(asked: Asked, told: Released, *, free: bool) -> Answer:
+    """Return the answer that stands in the ledger, under the names that its columns have now."""
+    stored = json.loads(told.answer)
+    numbers = dict(zip(asked.releases, stored["released"], strict=True))
+    return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
