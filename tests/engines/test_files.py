@@ -15,7 +15,7 @@ from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.queries import asking as ask
-from lapwing.queries.catalogue import KeyType, Population, Table
+from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import RegistrationError
@@ -165,3 +165,12 @@ def test_a_column_that_is_computed_when_it_is_read_is_refused_if_it_is_declared(
     with pytest.raises(RegistrationError, match="has 'Age' computed when it is read"):
         DuckDB(KEYS, {"patients": source})
     DuckDB(clinic(), {"patients": source}).close()
+
+
+def test_a_table_is_crowded_if_somebody_has_several_rows_and_it_is_declared_to_have_one(tmp_path) -> None:
+    for keys, crowded in (([1, 2, None, None], []), ([1, 2, 2], ["patients"])):
+        pq.write_table(pa.table({"pid": pa.array(keys, pa.int64())}), tmp_path / "patients.parquet")
+        with DuckDB(clinic(), {"patients": tmp_path / "patients.parquet"}) as engine:
+            assert engine.crowded() == crowded
+        with DuckDB(clinic(rows=Rows.MANY_A_PERSON), {"patients": tmp_path / "patients.parquet"}) as engine:
+            assert engine.crowded() == []

@@ -286,7 +286,7 @@ def by_spark(frame, place):
 
 @pytest.mark.parametrize("writer", ["pyarrow", "polars, all noted", "spark"])
 def test_a_row_is_decided_by_itself_whoever_wrote_the_file_and_whoever_else_is_in_it(spark, writer, tmp_path) -> None:
-    for number, more in enumerate([[], [45.0], [None], [math.nan], [0.0]]):
+    for number, more in enumerate([[], [45.0], [None]]):
         bmis = OTHERS + more
         table, place = pa.table({"pid": list(range(len(bmis))), "bmi": pa.array(bmis)}), tmp_path / f"{number}.parquet"
         if writer == "spark":

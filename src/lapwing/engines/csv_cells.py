@@ -18,6 +18,7 @@ _FORMS: Final = {
     DUCKDB.day: rf"{_DAY}([ T]{_TIME} ?(Z|[+-]00(:?00)?)?)?",
     DUCKDB.truth: "(?i:true|false|t|f|yes|no|y|n|1|0)",
 }
+_SHORTEST: Final = {DUCKDB.integer: "{0}", DUCKDB.day: "{0} AND length({0}) = 10"}
 _WORDS: Final = {
     DUCKDB.integer: "whole number of 64 bits",
     DUCKDB.real: "number",
@@ -36,7 +37,12 @@ _REMEDIES: Final = {
 
 def read_cell(column: str, kind: str, *, is_key: bool) -> str:
     """Return the SQL that reads a cell as a type of DuckDB, and fails where the cell does not have its form."""
-    return f"CAST({_formed(column, kind, is_key=is_key)} AS {kind})"
+    read = f"CAST({_formed(column, kind, is_key=is_key)} AS {kind})"
+    if kind not in _SHORTEST:
+        return read
+    # Most cells are written as DuckDB itself would write them, and to see that is quicker than to match a form.
+    tried = f"TRY_CAST({column} AS {kind})"
+    return f"CASE WHEN CAST({tried} AS {DUCKDB.text}) = {_SHORTEST[kind].format(column)} THEN {tried} ELSE {read} END"
 
 
 def is_misfit(column: str, kind: str, *, is_key: bool) -> str:

@@ -5,7 +5,8 @@ guess is made from everybody's rows, so one more row would change what the other
 """
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +34,7 @@ _PINNED: Final = {
     "union_by_name": "false",
     "filename": "false",
 }
+_BLOCK: Final = 1 << 20
 _UTF8: Final = "save it as UTF-8, or as .parquet"
 _LINE_ENDS: Final = "end lines with LF or with CR LF, and take line breaks out of the texts"
 _QUOTES: Final = "close every quote, and take line breaks out of the texts: one line is one row"
@@ -79,28 +81,47 @@ class CSVFile:
 
     def refusal(self, row: int, name: str, kind: str, cell: str, *, is_key: bool) -> RegistrationError:
         """Return what to tell the custodian about a misfit: its line and column, what it is not, and what to do."""
-        line = next((number for place, (number, _) in enumerate(self._rows(), start=1) if place == row), 0)
+        with self._path.open("rb") as file:
+            next(file, None)
+            line, _ = next(islice(self._rows(file, 2), row - 1, None))
         what, remedy = described(kind, cell, is_key=is_key)
         column = f"its person key {name!r}" if is_key else name
         return self._refusal(line, f"has a cell in column {column} that {what}", remedy)
 
     def check_lines(self) -> int:
         """Return how many rows there are; refuse a line that is no text, is no whole row or has other cells."""
-        cells, separator, rows = len(self.header), self._separator.encode(), 0
-        for number, line in self._rows():
-            rows += 1
-            if b"\r" in line:
-                raise self._refusal(number, "has a CR inside", _LINE_ENDS)
-            if not line.isascii():
-                self._require_text(number, line)
-            found = self._cells(number, line.decode()) if b'"' in line else line.count(separator) + 1
-            if found != cells:
-                raise self._refusal(
-                    number,
-                    f"has {found:,} cells, and the header has {cells:,}",
-                    f'write a text or a number that holds "{self._separator}" in double quotes',
-                )
+        with self._path.open("rb") as file:
+            next(file, None)
+            rows, first = 0, 2
+            while lines := file.readlines(_BLOCK):
+                plain = self._are_plain(lines)
+                rows += len(lines) if plain else sum(1 for line in self._rows(lines, first) if self._is_row(*line))
+                first += len(lines)
         return rows
+
+    def _are_plain(self, lines: list[bytes]) -> bool:
+        """Say whether all lines have their cells and nothing that needs a second look."""
+        block, commas = b"".join(lines), len(self.header) - 1
+        if b'"' in block or b"\r" in block or not block.isascii() or commas == 0:
+            return False
+        separator = self._separator.encode()
+        return {line.count(separator) for line in lines} == {commas}
+
+    def _is_row(self, number: int, line: bytes) -> bool:
+        """Return True, or refuse the line."""
+        cells, separator = len(self.header), self._separator.encode()
+        if b"\r" in line:
+            raise self._refusal(number, "has a CR inside", _LINE_ENDS)
+        if not line.isascii():
+            self._require_text(number, line)
+        found = self._cells(number, line.decode()) if b'"' in line else line.count(separator) + 1
+        if found != cells:
+            raise self._refusal(
+                number,
+                f"has {found:,} cells, and the header has {cells:,}",
+                f'write a text or a number that holds "{self._separator}" in double quotes',
+            )
+        return True
 
     def check_rows(self, lines: int, rows: int) -> None:
         """Refuse a file of which not every line was read as one row: an open quote swallows the rows of others."""
@@ -111,14 +132,12 @@ class CSVFile:
                 remedy=_QUOTES,
             )
 
-    def _rows(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the number and the content of each line below the header that is a row."""
-        with self._path.open("rb") as file:
-            next(file, None)
-            for number, line in enumerate(file, start=2):
-                content = line.removesuffix(b"\n").removesuffix(b"\r")
-                if content or len(self.header) == 1:
-                    yield number, content
+    def _rows(self, lines: Iterable[bytes], first: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the number and the content of each line that is a row."""
+        for number, line in enumerate(lines, start=first):
+            content = line.removesuffix(b"\n").removesuffix(b"\r")
+            if content or len(self.header) == 1:
+                yield number, content
 
     def _cells(self, number: int, line: str) -> int:
         try:
