@@ -58,7 +58,7 @@ def test_winner_and_gap_together_lose_at_most_epsilon_on_random_scores(monotone,
 def test_a_group_moves_the_scores_of_correlations_by_no_more_than_is_said(times) -> None:
     rng = np.random.default_rng(12)
     most_up = most_down = 0.0
-    for _ in range(CASES * times):
+    for _ in range(20 * CASES * times):
         people = int(rng.integers(1, 4))
         screen = CorrelationScreen(at_least=Fraction(int(rng.integers(1, 9)), 9), resolution=int(rng.integers(1, 30)))
         come = int(rng.integers(0, people + 1))
