@@ -13,6 +13,16 @@ settings.register_profile("lapwing", deadline=None)
 settings.load_profile("lapwing")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--times", type=int, default=1, help="so many times as many random cases, where a test draws them")
+
+
+@pytest.fixture(scope="session")
+def times(request: pytest.FixtureRequest) -> int:
+    """How many times as many random cases are wanted as a usual run has."""
+    return int(request.config.getoption("--times"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "catalogue(*items): what of the catalogue of faults a test checks")
 

@@ -55,7 +55,7 @@ class RandomizedResponse:
     >>> [round(float(people), 1) for people in smokers.estimate([620, 380])]
     [759.7, 240.3]
     >>> round(smokers.standard_error(people=1000), 1), round(smokers.margin("0.95", people=1000), 1)
-    (30.3, 83.6)
+    (30.3, 59.5)
 
     Theorem: Warner, *Randomized response*, JASA 1965; for k categories Kairouz, Bonawitz, Ramage, ICML 2016.
     Proof: proofs/randomized_response.md
