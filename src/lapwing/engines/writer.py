@@ -23,8 +23,9 @@ FIRST_DAY, LAST_DAY = day(DAYS.lowest), day(DAYS.highest)
 class RowOf:
     """A row of a table under an alias; `outer` is the row of the same person around it, if any.
 
-    `carried` holds columns of rows further out that this row was given for the rows inside it, where the database lets
-    a row see no further than the one around it: how many rows out and the name there, with the name here.
+    `carried` holds columns of rows further out that this row was given, for itself and the rows inside it, where the
+    database should see nothing of them but that they are equal: how many rows out and the name there, with the name
+    here.
     """
 
     table: Table
@@ -105,6 +106,12 @@ class Writer:
                 return name
 
     def referred(self, row: RowOf, up: int, name: str) -> str:
+        """Return a column of the row `up` rows out from `row`, or what it carries of that."""
+        if (up, name) in row.carried:
+            return self.column(row, row.carried[up, name])
+        return self.around(row, up, name)
+
+    def around(self, row: RowOf, up: int, name: str) -> str:
         """Return a column of the row `up` rows out from `row`, or what the row around it carries of that."""
         if row.outer is not None and (up - 1, name) in row.outer.carried:
             return f"{row.outer.alias}.{self.dialect.name(row.outer.carried[up - 1, name])}"
