@@ -29,7 +29,7 @@ from lapwing.queries.questions import (
 from lapwing.queries.sql_conditions import Given, Reader
 from lapwing.queries.sql_nodes import identifier, name_of, parsed
 from lapwing.queries.sql_refusals import check_all_read, only, refusal
-from lapwing.queries.written import And, Condition, Literal, Missing, Name, Not, Value, Within, Year
+from lapwing.queries.written import And, Condition, Literal, Name, Value, Within, Year
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact, whole
 
@@ -139,8 +139,7 @@ class _Select:
                     raise BadQuestionError("different values are counted in one column; write count(distinct column)")
                 return CountDistinct(column=name_of(node.this.expressions[0]), **self.common())
             case exp.Column():
-                present = Not(Missing(name_of(node.this)))
-                return CountRows(**{**self.common(), "where": And((self.where, present))})
+                return CountRows(**self.common(), present=name_of(node.this))
             case _:
                 raise refusal(node.this)
 
