@@ -141,7 +141,7 @@ class _Planner:
         return self.made(Once(max_cells=self.groups()), People())
 
     def count_rows(self, present: Name | None) -> Plan:
-        if present is not None:
+        if present is not None and not self.scope.is_person_key(present):  # rows of nobody never count
             self.where = every([self.where, bind(Not(Missing(present)), self.scope)])
         if self.scope.table.rows is Rows.ONE_A_PERSON:
             return self.people()
