@@ -111,6 +111,12 @@ def test_open_keys_stay_open_and_lose_what_is_missing() -> None:
     assert narrowed(key, few) == DeclaredKey(column="code", values=(0, 1, 5), missing=False)
 
 
+def test_what_is_asked_together_keeps_the_same_groups() -> None:
+    asked = read_sql("select sex, count(*), count(sex), count(bmi) from patients group by sex").questions
+    keys = {plan(one, CLINIC).aggregate.keys for one in asked.values()}
+    assert len(keys) == 1
+
+
 def test_sql_narrows_alike() -> None:
     (asked,) = read_sql(
         "select year(day), count(distinct pid) from visits where day >= date '2024-01-01' group by year(day)",

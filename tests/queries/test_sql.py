@@ -23,6 +23,12 @@ SAME = {
     "select count(*) from visits where kind = 'ER'": ask.count_rows("visits", "kind = 'ER'"),
     "select count(distinct pid) from visits": ask.count("visits"),
     "select count(cost) from visits": ask.count_rows("visits", "cost is not null"),
+    "select count(pid) from visits v": ask.count_rows("visits"),
+    "select count(1) from patients": ask.count("patients"),
+    "select bins(age, 0, 18, 120) as b, count(*) from patients group by b": ask.count(
+        "patients", by=ask.bins("age", [0, 18, 120])
+    ),
+    "select year(born) y, count(*) from patients group by Y": ask.count("patients", by=ask.by_year("born")),
     "select sex, count(*) from patients group by sex": ask.count("patients", by="sex"),
     "select count(*) n, sex s from patients group by sex": ask.count("patients", by="sex"),
     "SELECT SUM(nights) AS total FROM visits AS v WHERE v.nights > 1": ask.total("visits", "nights", "nights > 1"),
@@ -387,6 +393,14 @@ def test_what_is_not_in_the_language_is_refused_with_what_to_write_instead(text)
 
 
 def test_a_refusal_names_what_it_refuses() -> None:
+    for text, named in {
+        "select count(*) from main.patients": "a schema",
+        "select sex, count(*) from patients group by all": "GROUP BY ALL",
+        "with x as (select pid from visits group by pid) select count(*) from x": "GROUP BY here",
+        "select percentile_disc(0.5) within group (order by age) from patients": "PERCENTILE_DISC",
+    }.items():
+        with pytest.raises(BadQuestionError, match=named):
+            read_sql(text)
     for text, named in {
         "1/age > 1": "division",
         "city like 'a%'": "LIKE",

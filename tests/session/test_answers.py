@@ -223,6 +223,12 @@ def test_an_answer_fits_the_ledger_however_many_keys_the_data_knows_and_however_
     assert told.record()["left_out"] == 2_000
 
 
+def test_a_column_is_counted_beside_the_rows_of_all_its_groups(clinic) -> None:
+    answer = clinic.sql("select sex, count(*), count(sex) from patients where sex = 'F' group by sex", epsilon=9)
+    assert [row.key for row in answer.rows] == [("F",)]
+    assert set(answer.rows[0].cells) == {"count", "count_2"}
+
+
 def test_a_long_table_is_shown_in_part_and_kept_whole(answers) -> None:
     table = answers(count("patients", by=["age", "sex"]))
     lines = str(table).splitlines()

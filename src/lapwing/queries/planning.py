@@ -74,7 +74,7 @@ from lapwing.queries.scope import Scope
 from lapwing.queries.sensitivity import sensitivity
 from lapwing.queries.term import Constant, bounds
 from lapwing.queries.totality import check_total
-from lapwing.queries.written import Value
+from lapwing.queries.written import Missing, Name, Not, Value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import whole
 
@@ -124,8 +124,8 @@ class _Planner:
         match self.question:
             case CountPeople():
                 return self.people()
-            case CountRows():
-                return self.count_rows()
+            case CountRows(present=present):
+                return self.count_rows(present)
             case EnoughPeople(people=people):
                 self.ungrouped()
                 return self.made(Once(max_cells=1), AtLeast(people=people), Family.SPARSE_VECTOR)
@@ -141,7 +141,9 @@ class _Planner:
     def people(self) -> Plan:
         return self.made(Once(max_cells=self.groups()), People())
 
-    def count_rows(self) -> Plan:
+    def count_rows(self, present: Name | None) -> Plan:
+        if present is not None and not self.scope.is_person_key(present):  # rows of nobody never count
+            self.where = every([self.where, bind(Not(Missing(present)), self.scope)])
         if self.scope.table.rows is Rows.ONE_A_PERSON:
             return self.people()
         bounding = ClippedTotals(term=Constant(1), low=0, high=self.rows(), max_cells=self.groups())

@@ -46,7 +46,12 @@ class CountPeople(Asked):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CountRows(Asked):
-    """The number of such rows, counting at most `max_rows` of a person."""
+    """The number of such rows, counting at most `max_rows` of a person; of those with a value in `present` only.
+
+    Unlike a condition, `present` says nothing about the groups: beside it, others may be counted.
+    """
+
+    present: Name | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -27,9 +27,9 @@ from lapwing.queries.questions import (
     TopCategories,
 )
 from lapwing.queries.sql_conditions import Given, Reader
-from lapwing.queries.sql_nodes import identifier, name_of, parsed
+from lapwing.queries.sql_nodes import identifier, literal, name_of, parsed
 from lapwing.queries.sql_refusals import check_all_read, only, refusal
-from lapwing.queries.written import And, Condition, Literal, Missing, Name, Not, Value, Within, Year
+from lapwing.queries.written import And, Condition, Literal, Name, Value, Within, Year
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact, whole
 
@@ -84,8 +84,19 @@ class _Select:
         group = tree.args.get("group")
         if group is not None:
             only(group, "expressions")
-        self.group: list[exp.Expr] = [] if group is None else group.expressions
+        self.group: list[exp.Expr] = [] if group is None else [self.unnamed(node) for node in group.expressions]
         self.by = tuple(self.grouping(node) for node in self.group)
+
+    def unnamed(self, node: exp.Expr) -> exp.Expr:
+        """Return what a group is made by, where GROUP BY names years or bins as the SELECT does."""
+        for selected in self.tree.expressions:
+            alias, inner = _unaliased(selected)
+            made = isinstance(inner, exp.Year | exp.Extract | exp.Anonymous)  # what else is named may be a statistic
+            if alias is not None and made and isinstance(node, exp.Column):
+                named = name_of(node)
+                if named.table is None and named.name.casefold() == alias.casefold():
+                    return inner
+        return node
 
     def selection(self) -> Selection:
         keys, questions = list[str](), dict[str, Question]()
@@ -139,8 +150,10 @@ class _Select:
                     raise BadQuestionError("different values are counted in one column; write count(distinct column)")
                 return CountDistinct(column=name_of(node.this.expressions[0]), **self.common())
             case exp.Column():
-                present = Not(Missing(name_of(node.this)))
-                return CountRows(**{**self.common(), "where": And((self.where, present))})
+                return CountRows(**self.common(), present=name_of(node.this))
+            case exp.Literal() if not node.this.is_string:
+                literal(node.this)
+                return CountRows(**self.common())
             case _:
                 raise refusal(node.this)
 
@@ -299,7 +312,7 @@ def _within_group(node: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
         only(order, "expressions")
         only(order.expressions[0], "this", "nulls_first")
         return order.expressions[0].this, [inner.this]
-    raise refusal(node)
+    raise refusal(inner if isinstance(inner, exp.PercentileDisc) else node)
 
 
 def _fraction(value: Value) -> Fraction:
