@@ -33,7 +33,14 @@ from session.clinic import Broken, FixedNumber, door, new_ledger, population, sa
 from session.real_tables import Tables
 
 TERMS = {"at_least": 200, "yeses": 3, "epsilon": 1}
-MECHANISM = SparseVector(epsilon=1, yeses=3, threshold=200, moves=Movement.of_counts(Adjacency.ADD_REMOVE))
+YES = Fraction("0.225111141485")  # the best price of a yes, 693361/3080083, cut after twelve digits
+MECHANISM = SparseVector(
+    epsilon=1,
+    yeses=3,
+    threshold=200,
+    moves=Movement.of_counts(Adjacency.ADD_REMOVE),
+    threshold_share=1 - 3 * YES,
+)
 FAR_ABOVE, FAR_BELOW = FixedNumber(10_000), FixedNumber(-10_000)
 
 

@@ -9,9 +9,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from lapwing.accounting.pricing import price
+from lapwing.accounting.rounding import float_above, float_below
 from lapwing.answers.accuracy import accuracy
 from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release, charged_as
-from lapwing.answers.wishes import AtEpsilon, AtRho, Wish, Within
+from lapwing.answers.wishes import FINEST, AtEpsilon, AtRho, Wish, Within, share_of
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
@@ -24,6 +25,7 @@ from lapwing.queries.plan import Family, Moments, Plan, Quantiles, Top
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.exact import ceil_to_grid
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
 _JUDGED_AT = Fraction(95, 100)
@@ -80,7 +82,7 @@ def _noise(plan: Plan, wish: Wish, budget: Guarantee) -> Noise:
         return _smaller(plan, laplace(wish), gaussian(wish))
     if isinstance(wish, AtEpsilon) and isinstance(budget, ConcentratedDP):
         at_least = laplace(wish)
-        return _smaller(plan, at_least, gaussian(AtRho(rho=_rho(at_least.event))))
+        return _smaller(plan, at_least, gaussian(AtRho(rho=Fraction(float_below(_rho(at_least.event))))))
     return laplace(wish)
 
 
@@ -94,22 +96,26 @@ def _makers(plan: Plan) -> tuple[Callable[[Wish], Noise], Callable[[Wish], Noise
             case AtEpsilon(epsilon=epsilon):
                 return GeometricMechanism(l1_sensitivity=moved, epsilon=epsilon)
             case Within():
-                return _within(plan, wish, lambda size: GeometricMechanism(l1_sensitivity=moved, scale=size))
+                return _within(
+                    plan,
+                    wish,
+                    lambda size: GeometricMechanism(l1_sensitivity=moved, epsilon=ceil_to_grid(moved / size, FINEST)),
+                )
             case AtRho():
                 raise AssertionError  # pragma: no cover - rho asks for Gaussian noise
 
     def gaussian(wish: Wish) -> Noise:
-        def at(size: Fraction) -> Noise:
-            return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, sigma_squared=size**2, dimension=many)
+        def at(rho: Fraction) -> Noise:
+            return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, rho=rho, dimension=many)
 
         match wish:
             case AtRho(rho=rho):
-                return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, rho=rho, dimension=many)
+                return at(rho)
             case AtEpsilon(epsilon=epsilon, delta=delta):
                 variance = _calibrated(squared, epsilon, delta, many)
-                return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, sigma_squared=variance, dimension=many)
+                return at(Fraction(float_below(squared / (2 * variance))))
             case Within():
-                return _within(plan, wish, at)
+                return _within(plan, wish, lambda size: at(Fraction(float_above(squared / (2 * size**2)))))
 
     return laplace, gaussian
 
@@ -162,6 +168,8 @@ def _selection(
         cells = plan.aggregate.cell_count or 0
         match plan.meaning, plan.aggregate.bounding:
             case Quantiles(at=fractions), PickedRows(max_rows=rows):
+                many = len(fractions) or 1
+                epsilon = many * share_of("epsilon", epsilon, many)
                 return QuantileChoice(
                     at=fractions,
                     cells=cells,
@@ -171,6 +179,7 @@ def _selection(
                     selector=selector,
                 )
             case Top(k=k), _:
+                epsilon = max(1, k) * share_of("epsilon", epsilon, max(1, k))
                 one_way = Adjacency.ADD_REMOVE if plan.monotone else None
                 moved = plan.sensitivity.linf
                 return TopChoice(
@@ -179,12 +188,15 @@ def _selection(
             case _:  # pragma: no cover - nothing else is chosen
                 raise AssertionError
 
+    def granted(epsilon: Fraction) -> bool:
+        return at(ceil_to_grid(epsilon, FINEST)).margin(confidence) <= margin
+
     match wish:
         case AtEpsilon(epsilon=epsilon):
             return at(epsilon)
         case Within(margin=margin, confidence=confidence):
             try:
-                return at(turning_point(lambda epsilon: at(epsilon).margin(confidence) <= margin, digits=3)[1])
+                return at(ceil_to_grid(turning_point(granted, digits=3)[1], FINEST))
             except (OverflowError, ParameterError):
                 raise ParameterError(
                     "within", margin, reason="is out of reach at this confidence", remedy="change one of the two"

@@ -4,6 +4,7 @@ All of it is public: prices, the chance of a yes and margins follow from the ter
 """
 
 import json
+import math
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -13,15 +14,15 @@ from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.filters.sums import ConcentratedSum
 from lapwing.accounting.filters.two_arms import TwoArms
-from lapwing.answers.wishes import LARGEST_EPSILON, in_reason, require_price, sure
+from lapwing.answers.wishes import FINEST, LARGEST_EPSILON, in_reason, require_price, sure
 from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, best_share
 from lapwing.queries.catalogue import Population, Rows
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, as_written, positive, whole
+from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, whole
 
 _MOST_YESES: Final = 10_000
 _MOST_QUESTIONS: Final = 10**6
@@ -52,6 +53,7 @@ class StreamTerms:
     epsilon : what it costs when all of them are given
     adjacency, people : who is protected: the neighbours, and the size of the groups
     shift : a public number that is added to every threshold, so that both kinds of error are balanced
+    opening : the part of epsilon that the first answer costs; the best one, to its last digit, if it was not agreed
     """
 
     table: str
@@ -61,6 +63,7 @@ class StreamTerms:
     adjacency: Adjacency
     people: int
     shift: int = 0
+    opening: Fraction | None = None
 
     @staticmethod
     def of(
@@ -98,7 +101,29 @@ class StreamTerms:
         many = None if questions is None else whole("questions", questions, most=_MOST_QUESTIONS)
         if way == ("within",):
             return terms.for_margin(positive("within", as_written(within)), many or 1, confidence)
+        terms = terms.at(terms.epsilon)
         return terms if many is None else terms.placed_for(many, confidence)
+
+    def at(self, epsilon: Fraction) -> "StreamTerms":
+        """Return the terms at another price, of which the opening and every yes cost parts with few digits.
+
+        The price of a yes is the best one, rounded down, and the opening gets the rest: together they are `epsilon`.
+        """
+        best = best_share(self.moves.in_steps(Fraction(1)), self.yeses)
+        yes = math.floor(epsilon * (1 - best) / self.yeses / FINEST) * FINEST
+        if not yes:
+            raise ParameterError(
+                "epsilon",
+                epsilon,
+                reason=f"is too little for {self.yeses} yeses",
+                remedy="offer more, or open the stream for fewer",
+            )
+        return replace(self, epsilon=epsilon, opening=epsilon - self.yeses * yes)
+
+    @property
+    def moves(self) -> Movement:
+        """How far the protected people move a count."""
+        return Movement.of_counts(self.adjacency, people=self.people)
 
     @property
     def mechanism(self) -> SparseVector:
@@ -132,16 +157,22 @@ class StreamTerms:
 
     def written(self) -> str:
         """Return the terms as the ledger keeps them."""
-        terms = {**asdict(self), "epsilon": str(self.epsilon), "adjacency": self.adjacency.value}
+        opening = None if self.opening is None else str(self.opening)
+        terms = {
+            **asdict(self),
+            "epsilon": str(self.epsilon),
+            "adjacency": self.adjacency.value,
+            "opening": opening,
+        }
         return json.dumps(terms, sort_keys=True)
 
     @staticmethod
     def read(text: str) -> "StreamTerms":
         """Return the terms that were written as `text`."""
         written = json.loads(text)
-        return StreamTerms(
-            **{**written, "epsilon": Fraction(written["epsilon"]), "adjacency": Adjacency(written["adjacency"])}
-        )
+        opening = written.get("opening")  # older streams go on with the parts they were opened with
+        numbers = {"epsilon": Fraction(written["epsilon"]), "opening": None if opening is None else Fraction(opening)}
+        return StreamTerms(**{**written, **numbers, "adjacency": Adjacency(written["adjacency"])})
 
     def placed_for(self, questions: int, confidence: Exact) -> "StreamTerms":
         """Return the terms with the shift at which the margin for so many questions is smallest."""
@@ -153,7 +184,7 @@ class StreamTerms:
         """Return the terms at the smallest epsilon (of three digits) whose margin for so many questions is `within`."""
 
         def at(epsilon: Fraction) -> "StreamTerms":
-            return replace(self, epsilon=epsilon).placed_for(questions, confidence)
+            return self.at(ceil_to_grid(epsilon, FINEST)).placed_for(questions, confidence)
 
         def granted(epsilon: Fraction) -> bool:
             try:
@@ -207,6 +238,7 @@ def _mechanism_of(terms: StreamTerms) -> SparseVector:
         epsilon=terms.epsilon,
         yeses=terms.yeses,
         threshold=terms.at_least,
-        moves=Movement.of_counts(terms.adjacency, people=terms.people),
+        moves=terms.moves,
         shift=terms.shift,
+        threshold_share=None if terms.opening is None else terms.opening / terms.epsilon,
     )

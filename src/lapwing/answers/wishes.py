@@ -1,17 +1,26 @@
-"""What an analyst is willing to pay, or wants to know how accurately: one wish, said in one way."""
+"""What an analyst is willing to pay, or wants to know how accurately: one wish, said in one way.
 
+Prices have few digits: an account adds them up exactly, and must stay short for ever. A price is a multiple of 1e-12,
+or such a multiple divided by a number up to 64; one with more digits is rounded up to the next 1e-12, and it is said.
+"""
+
+import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias, TypedDict
+from typing import Final, TypeAlias, TypedDict
 
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, as_written, positive, probability
+from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, probability
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(20)
 """Beyond these a price is a slip of the pen: noise of a billion people, or none in all but one of 2e8 answers."""
+FINEST: Final = Fraction(1, 10**12)
+_FINEST_DELTA: Final = Fraction(1, 10**24)
+_PARTS: Final = math.lcm(*range(1, 65))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +32,8 @@ class AtEpsilon:
 
     def shared(self, parts: int) -> "AtEpsilon":
         """Return an equal share of the wish."""
-        return AtEpsilon(epsilon=self.epsilon / parts, delta=None if self.delta is None else self.delta / parts)
+        delta = None if self.delta is None else share_of("delta", self.delta, parts, _FINEST_DELTA)
+        return AtEpsilon(epsilon=share_of("epsilon", self.epsilon, parts), delta=delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +44,7 @@ class AtRho:
 
     def shared(self, parts: int) -> "AtRho":
         """Return an equal share of the wish."""
-        return AtRho(rho=self.rho / parts)
+        return AtRho(rho=share_of("rho", self.rho, parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +104,7 @@ def wish(
         case ("within",):
             return Within(margin=positive("within", as_written(within)), confidence=sure(confidence))
         case _:
-            chance = None if delta is None else probability("delta", as_written(delta))
+            chance = None if delta is None else short("delta", probability("delta", as_written(delta)), _FINEST_DELTA)
             return AtEpsilon(epsilon=in_reason("epsilon", epsilon), delta=chance)
 
 
@@ -121,4 +131,40 @@ def in_reason(name: str, given: object) -> Fraction:
             reason="is out of reason",
             remedy=f"stay between 1e-9 and {LARGEST_EPSILON}; common prices are 0.01 to 1",
         )
-    return number
+    return short(name, number)
+
+
+def short(name: str, number: Fraction, finest: Fraction = FINEST) -> Fraction:
+    """Return a price if it has few digits, or the next larger one that has, and say so.
+
+    >>> short("epsilon", Fraction(1, 3)), short("epsilon", Fraction(1, 8))
+    (Fraction(1, 3), Fraction(1, 8))
+    """
+    if _is_short(number, finest):
+        return number
+    rounded = ceil_to_grid(number, finest)
+    warnings.warn(
+        f"{name} is rounded up to {float(rounded):.13g}, by less than {float(finest):g}: prices have few digits",
+        stacklevel=2,
+    )
+    return rounded
+
+
+def share_of(name: str, number: Fraction, parts: int, finest: Fraction = FINEST) -> Fraction:
+    """Return an equal part of a price, with few digits; all of them together are no more than the price.
+
+    >>> share_of("epsilon", Fraction(1), 3), share_of("epsilon", Fraction(1), 71)
+    (Fraction(1, 3), Fraction(7042253521, 500000000000))
+    """
+    share = number / parts
+    if not _is_short(share, finest):
+        share = math.floor(share / finest) * finest
+    if not share:
+        raise ParameterError(
+            name, number, reason=f"is too little for {parts} parts", remedy=f"offer {float(parts * finest):g} or more"
+        )
+    return share
+
+
+def _is_short(number: Fraction, finest: Fraction) -> bool:
+    return (finest.denominator * _PARTS) % number.denominator == 0

@@ -68,6 +68,7 @@ class Spending:
         """
         self._population.require_spending(self._analyst)
         for page in self._pages:
+            page.account.require_carried(charge)
             quoted = page.account.quote(charge)
             if isinstance(quoted, Refusal):
                 raise RefusedError(quoted, page.whose)

@@ -16,7 +16,7 @@ from lapwing.accounting.filters.charge import Charge, Closing, Reservation, Yes
 from lapwing.accounting.filters.cost import Cost, cost_of
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.remaining import Remaining, how_many, what_fits
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
+from lapwing.accounting.filters.sums import ConcentratedSum, PureSum, require_carried
 from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
 from lapwing.accounting.filters.verdict import Shortage, Step
 from lapwing.accounting.sampling import required_adjacency
@@ -105,6 +105,18 @@ class Account:
                 return Refusal(cell=cell, shortage=verdict, filter_=self.filters[cell])
             steps[cell] = verdict
         return Admission(charge=charge, cost=cost, steps=MappingProxyType(steps))
+
+    def require_carried(self, charge: Charge) -> None:
+        """Refuse a charge at a price with a denominator of its own, with which sums grow longer for ever.
+
+        Accounts of older ledgers may hold such prices; nothing new is added to them.
+
+        Proof: proofs/sum_filters.md
+        """
+        if isinstance(charge, Reservation):
+            require_carried("price", charge.price)
+        for cell in self._named(charge.cells):
+            self.filters[cell].require_carried(cost_of(charge))
 
     def book(self, booking: "Booking") -> "Account":
         """Return the account after one line of its book. The steps of an admission are taken as they stand."""

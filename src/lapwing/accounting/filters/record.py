@@ -96,9 +96,18 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
+def _ratio(ratio: Fraction) -> str:
+    try:
+        return f"{ratio.numerator}/{ratio.denominator}"
+    except ValueError:  # Python writes no number of more than 4300 digits; ledgers admit nothing that leads to one
+        raise ParameterError(
+            "amount", "<thousands of digits>", reason="cannot be written", remedy="charge prices with few digits"
+        ) from None
+
+
 _WRITERS: dict[type[Any], Callable[[Any], Any]] = {
     **dict.fromkeys((NoneType, bool, int, str), _as_it_is),
-    Fraction: lambda ratio: f"{ratio.numerator}/{ratio.denominator}",
+    Fraction: _ratio,
     float: float.hex,
     Adjacency: lambda adjacency: adjacency.value,
     frozenset: sorted,

@@ -1,15 +1,45 @@
 """Filters that add up: pure epsilons, or zero-concentrated rhos. Exact, and optimal for what they promise.
 
+An exact sum takes the denominators of all that is added to it, so amounts with denominators of their own would let an
+account grow until nobody can write it. What is booked in a ledger is therefore a multiple of one small fraction.
+
 Proof: proofs/sum_filters.md
 """
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Final
 
 from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
+
+_COMMON: Final = 2**1100 * 5**24 * math.lcm(*range(1, 65)) ** 2
+"""What all denominators divide: those of decimals, of their parts up to 64, of the squares of these, and of floats."""
+
+
+def require_carried(name: str, amount: Fraction | None) -> None:
+    """Refuse an amount that is no multiple of 1/`_COMMON`: sums of such amounts stay below 510 digits.
+
+    Proof: proofs/sum_filters.md
+
+    Examples
+    --------
+    >>> require_carried("epsilon", Fraction(1, 3))
+    >>> require_carried("epsilon", Fraction(1, 10**9 + 7))
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.ParameterError: epsilon = '1/1000000007' has a denominator that an account cannot ...
+    """
+    if amount is not None and _COMMON % amount.denominator:
+        raise ParameterError(
+            name,
+            str(amount),
+            reason="has a denominator that an account cannot carry",
+            remedy="offer a decimal with at most 12 digits after the point",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +81,11 @@ class PureSum:
             return Shortage(currency="epsilon", asked=cost.held, left=self.left)
         return Step()
 
+    def require_carried(self, cost: Cost) -> None:
+        """Refuse a cost whose sums would grow longer with every charge."""
+        require_carried("epsilon", cost.epsilon)
+        require_carried("epsilon", cost.reserved)
+
     def book(self, cost: Cost, step: Step) -> "PureSum":
         """Add an admitted cost."""
         epsilon = _known("epsilon", cost.epsilon if step.epsilon is None else step.epsilon)
@@ -90,6 +125,10 @@ class ConcentratedSum:
         if cost.rho is None or cost.rho > self.left:
             return Shortage(currency="rho", asked=cost.rho, left=self.left)
         return Step()
+
+    def require_carried(self, cost: Cost) -> None:
+        """Refuse a cost whose sums would grow longer with every charge."""
+        require_carried("rho", cost.rho)
 
     def book(self, cost: Cost, step: Step) -> "ConcentratedSum":
         """Add an admitted cost."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from lapwing.accounting.filters.cost import Cost, GaussianLoss, loss_of, priced
 from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.filters.residue import residue_after
-from lapwing.accounting.filters.sums import PureSum
+from lapwing.accounting.filters.sums import PureSum, require_carried
 from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
 from lapwing.accounting.rounding import float_below
 from lapwing.vocabulary.errors import ParameterError
@@ -102,6 +102,12 @@ class TwoArms:
         if cost.takes_everything:
             return self._step_of_the_whole(event)
         return self._residue_step(event, cost) or self._step_of_the_sum(cost) or self._shortage(event, cost)
+
+    def require_carried(self, cost: Cost) -> None:
+        """Refuse a cost whose sums would grow longer with every charge; residues and slacks are floats."""
+        if self.pure is not None:
+            self.pure.require_carried(cost)
+        require_carried("delta", cost.delta)
 
     def book(self, cost: Cost, step: Step) -> "TwoArms":
         """Write an admitted cost into both arms; refuse a step that was weighed against another filter than this."""

@@ -1,0 +1,129 @@
+"""Prices have few digits: nobody can make an account so long that others can no longer use it."""
+
+import random
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from lapwing.accounting.filters.charge import OneShot
+from lapwing.accounting.filters.opening import open_account
+from lapwing.accounting.filters.record import to_record
+from lapwing.answers.wishes import wish
+from lapwing.ledger.verify import verify
+from lapwing.queries import asking
+from lapwing.vocabulary.errors import LapwingError, ParameterError
+from lapwing.vocabulary.event import PureRelease
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
+from ledger.clinic import Place, ask, opening, spent
+from session.clinic import FixedNumber, door, population
+
+BUDGETS = {
+    "pure": PureDP(epsilon=Fraction(100)),
+    "concentrated": ConcentratedDP(rho=Fraction(100)),
+    "approximate": ApproximateDP(epsilon=Fraction(100), delta=Fraction(1, 10**6)),
+}
+
+
+def longest(account) -> int:
+    """The digits of the longest number in an account."""
+    text = str(to_record(account))
+    return max(len(word) for word in text.replace("/", " ").replace("'", " ").split())
+
+
+@pytest.fixture(params=BUDGETS)
+def ledger(request, quick_path):
+    place = Place.in_file(quick_path / "ledger.db")
+    with place.clinic(unit=population().unit, budget=BUDGETS[request.param]) as ledger:
+        yield ledger
+
+
+@pytest.mark.filterwarnings("ignore:epsilon is rounded up")
+def test_prices_of_three_hundred_digits_brick_nothing(ledger) -> None:
+    chance = random.Random(1)
+    eve, bob = (door(ledger, FixedNumber(100), analyst=name) for name in ("eve", "bob"))
+    for number in range(20):
+        long = chance.getrandbits(990) | 1 | 1 << 989
+        eve.ask(asking.count("patients", f"age = {number}"), epsilon=str(Fraction(long // 2 + 1, long) / 10**8))
+    assert longest(ledger.account("clinic")) < 510
+    bob.ask(asking.count("patients"), epsilon="0.37")
+    with bob.stream(at_least=200, yeses=7, epsilon="1/3") as stream:
+        stream.ask("age = 3")
+    verify(ledger)
+
+
+PRICE = "0.0123456789123456789"
+OFFERS = ({"epsilon": PRICE}, {"rho": PRICE}, {"epsilon": PRICE, "delta": "1/333333337"}, {"within": 99})
+
+
+@pytest.mark.filterwarnings("ignore:epsilon is rounded up", "ignore:rho is rounded up", "ignore:delta is rounded up")
+@pytest.mark.parametrize("offer", OFFERS, ids=str)
+def test_whatever_is_offered_is_charged_at_a_price_that_accounts_carry(ledger, offer) -> None:
+    clinic, account, charged = door(ledger, FixedNumber(100)), ledger.account("clinic"), 0
+    for question in (
+        asking.count("patients"),
+        asking.quantiles("patients", "age", ["1/4", "1/2", "3/4"]),
+        {str(number): asking.count("patients", f"age = {number}") for number in range(3)},
+    ):
+        try:
+            event = clinic._asked(question, wish(**offer)).event
+        except LapwingError:  # not every offer buys every question under every budget
+            continue
+        account.require_carried(OneShot(event=event))
+        charged += 1
+    assert charged or isinstance(account.budget, PureDP)
+
+
+@pytest.mark.filterwarnings("ignore:epsilon is rounded up")
+def test_two_thousand_random_prices_leave_a_short_account() -> None:
+    chance, account = random.Random(2), open_account(PureDP(epsilon=Fraction(1000)))
+    for _ in range(2000):
+        price = Fraction(chance.randrange(1, 10**9), chance.randrange(10**9, 10**10))
+        charge = OneShot(event=PureRelease(epsilon=wish(epsilon=price).shared(chance.randrange(1, 99)).epsilon))
+        account.require_carried(charge)
+        account = account.admit(charge)
+    assert longest(account) < 60
+
+
+def test_a_stream_pays_parts_with_few_digits_that_add_up_to_its_price(ledger) -> None:
+    clinic = door(ledger, FixedNumber(100))
+    for yeses in (1, 3, 7, 97, 9973):
+        reservation = clinic.preview_stream(at_least=200, yeses=yeses, epsilon="1/3").terms.reservation("s")
+        assert reservation.whole == Fraction(1, 3)
+        assert (10**12 % reservation.price.denominator, (3 * 10**12) % reservation.opening.denominator) == (0, 0)
+    with pytest.raises(ParameterError, match="is too little for 10000 yeses"):
+        clinic.preview_stream(at_least=200, yeses=10_000, epsilon="1e-9")
+
+
+def test_a_price_with_many_digits_is_rounded_up_and_it_is_said() -> None:
+    with pytest.warns(UserWarning, match=r"epsilon is rounded up to 0\.123456789013"):
+        assert wish(epsilon="0.12345678901234567").epsilon == Fraction("0.123456789013")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert wish(epsilon="1/3").epsilon == Fraction(1, 3)
+        assert wish(rho="0.123456789012").rho == Fraction("0.123456789012")
+
+
+def test_shares_of_a_price_are_no_more_than_the_price() -> None:
+    for parts in range(1, 200):
+        for price in ("1", "0.1", "1/3", "0.123456789012"):
+            share = wish(epsilon=price).shared(parts).epsilon
+            assert 0 <= Fraction(price) - parts * share < Fraction(parts, 10**12)
+
+
+def test_the_ledger_itself_refuses_a_price_with_a_denominator_of_its_own(quick_path) -> None:
+    with Place.in_file(quick_path / "ledger.db").clinic() as ledger:
+        with pytest.raises(ParameterError, match="has a denominator that an account cannot carry; offer a decimal"):
+            ask(ledger, "k", epsilon=Fraction(1, 10**9 + 7))
+        for changed in ({"opening": Fraction(1, 97)}, {"price": Fraction(1, 97)}):
+            with pytest.raises(ParameterError, match="has a denominator that an account cannot carry"):
+                ledger.streams.open(opening(yeses=97, **changed))
+        assert spent(ledger) == 0
+        assert ledger.head().seq == 3
+
+
+def test_a_sum_that_python_cannot_write_is_refused_in_a_sentence() -> None:
+    account = replace(open_account(PureDP(epsilon=Fraction(1))).filters["everyone"], realised=Fraction(1, 3**10_000))
+    with pytest.raises(ParameterError, match="cannot be written"):
+        to_record(account)
