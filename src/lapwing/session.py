@@ -7,6 +7,7 @@ nothing and keeps the charge. Noise is drawn once for a charge, never again.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing import streams
@@ -19,13 +20,14 @@ from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.wishes import Offer, Wish, wish
 from lapwing.engines.engine import Engine, unless_it_fails
+from lapwing.ledger.canonical import name
 from lapwing.ledger.faults import reach
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.queries import asking
 from lapwing.queries.asking import Where
 from lapwing.queries.catalogue import Population
-from lapwing.queries.planning import plan
+from lapwing.queries.planning import plan_together
 from lapwing.queries.questions import Question
 from lapwing.queries.sql import read_sql
 from lapwing.streams import QuestionStream, fresh_name, name_of_key
@@ -71,22 +73,33 @@ class Session:
         key: bytes,
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
-        self.population, self.ledger, self.analyst = population, ledger, analyst
+        self.population, self.ledger, self.analyst = population, ledger, name("analyst", analyst)
         self._data, self._key, self._on_failure = data, key, on_failure
 
-    def preview(self, question: Put, **offer: Unpack[Offer]) -> Preview:
+    def preview(
+        self, question: Put, *, max_rows: int | None = None, max_groups: int | None = None, **offer: Unpack[Offer]
+    ) -> Preview:
         """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
 
         Parameters
         ----------
         question : a question, a SELECT, or questions by the names of their columns, which are charged as one
+        max_rows, max_groups : as in `sql`, for a SELECT; any other question says them itself
         offer : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all numbers may be at a
             `confidence=`, for the smallest price that gives it
         """
-        asked = self._asked(question, wish(**offer))
+        asked = self._asked(question, wish(**offer), max_rows, max_groups)
         return Preview.of(asked, self.standing(), offer.get("confidence", CONFIDENCE))
 
-    def ask(self, question: Put, *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
+    def ask(
+        self,
+        question: Put,
+        *,
+        key: str | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        **offer: Unpack[Offer],
+    ) -> Answer:
         """Ask a question, and pay for it: `epsilon=`, `epsilon=` with `delta=`, `rho=` or `within=`, as in `preview`.
 
         The same question at the same price about the same data is answered as it was before, for free. So is the same
@@ -97,7 +110,7 @@ class Session:
         BadQuestionError, BudgetError : the question, or the account, does not allow it; nothing was charged
         EngineError : the database failed after the charge, which stays
         """
-        return self._told(self._asked(question, wish(**offer)), key)
+        return self._told(self._asked(question, wish(**offer), max_rows, max_groups), key)
 
     def sql(
         self,
@@ -116,18 +129,21 @@ class Session:
         key : as in `ask`, like the price; `within` is meant for every statistic
         max_rows, max_groups : how many rows of one person count, and in how many groups, for tables with many rows
         """
-        selected = read_sql(text, max_rows=max_rows, max_groups=max_groups)
-        return self._told(self._priced(selected.questions, wish(**offer)), key)
+        return self.ask(text, key=key, max_rows=max_rows, max_groups=max_groups, **offer)
 
     def funnel(self, table: str, steps: Sequence[Where], *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
         return self.ask({"people": asking.funnel(table, steps)}, key=key, **offer)
 
-    def rehearse(self, question: Put, **offer: Unpack[Offer]) -> Answer:
+    def rehearse(
+        self, question: Put, *, max_rows: int | None = None, max_groups: int | None = None, **offer: Unpack[Offer]
+    ) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
-        asked = self._asked(question, wish(**offer))
+        asked = self._asked(question, wish(**offer), max_rows, max_groups)
         engine = self._data.rehearsal()
-        numbers = {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
+        numbers = unless_it_fails(
+            lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
+        )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
@@ -179,17 +195,19 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _asked(self, question: Put, wanted: Wish) -> Asked:
+    def _asked(self, question: Put, wanted: Wish, max_rows: int | None = None, max_groups: int | None = None) -> Asked:
         if isinstance(question, str):
-            question = read_sql(question).questions
+            question = read_sql(question, max_rows=max_rows, max_groups=max_groups).questions
+        elif max_rows is not None or max_groups is not None:
+            raise BadQuestionError(
+                "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
+                "count(..., max_groups=3)"
+            )
         return self._priced(question if isinstance(question, Mapping) else {"answer": question}, wanted)
 
     def _priced(self, questions: Mapping[str, Question], wanted: Wish) -> Asked:
         """Plan each question and choose its release; the price is shared equally."""
-        try:
-            plans = {name: plan(question, self.population) for name, question in questions.items()}
-        except AttributeError:
-            raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL") from None
+        plans = plan_together(questions, self.population)
         budget = self.ledger.account(self.population.name).budget
         share = wanted.shared(len(plans) or 1)
         return Asked(releases={name: release_of(one, share, budget) for name, one in plans.items()})
@@ -213,31 +231,26 @@ class Session:
             accuracy = accuracy_at(asked.releases, refused.fits, budget)
             raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
         reach("ask.charged")
-        free = isinstance(charged, Released)
-        told = charged if isinstance(charged, Released) else self._released(asked, charged)
-        stored = json.loads(told.answer)
-        numbers = dict(zip(asked.releases, stored["released"], strict=True))  # columns may have other names than before
-        return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
-
-    def _released(self, asked: Asked, charged: Charged) -> Released:
-        """Read the data, add noise and commit; whatever goes wrong, the charge is kept and nothing is told."""
-
-        def work() -> str:
-            engine = self._data.engine(charged.versions)
-            exact = [one.read(engine) for one in asked.several()]
-            reach("ask.read")
-            released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
-            reach("ask.noised")
-            return json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
-
+        if isinstance(charged, Released):
+            return _answer(asked, charged, free=True)
         try:
-            answer = unless_it_fails(work, self._on_failure)
-        except EngineError:
-            self.ledger.questions.lose(charged.seq)
+            return unless_it_fails(lambda: self._released(asked, charged), self._on_failure)
+        except BaseException:
+            with suppress(EngineError):  # where the ledger fails as well, the charge is kept and has no end
+                unless_it_fails(lambda: self.ledger.questions.lose(charged.seq), self._on_failure)
             raise
-        told = self.ledger.questions.answer(charged.seq, answer)
+
+    def _released(self, asked: Asked, charged: Charged) -> Answer:
+        """Read the data, add noise, commit, and tell what was committed. It is called inside `unless_it_fails` only."""
+        engine = self._data.engine(charged.versions)
+        exact = [one.read(engine) for one in asked.several()]
+        reach("ask.read")
+        released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
+        reach("ask.noised")
+        written = json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
+        told = self.ledger.questions.answer(charged.seq, written)
         reach("ask.answered")
-        return told
+        return _answer(asked, told, free=False)
 
     def _standing(self, cells: frozenset[str] | None) -> Standing:
         """Return what some cells have left; streams are paid by all of them."""
@@ -254,3 +267,10 @@ class Session:
             key=self._key,
             on_failure=self._on_failure,
         )
+
+
+def _answer(asked: Asked, told: Released, *, free: bool) -> Answer:
+    """Return the answer that stands in the ledger, under the names that its columns have now."""
+    stored = json.loads(told.answer)
+    numbers = dict(zip(asked.releases, stored["released"], strict=True))
+    return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)

@@ -10,7 +10,13 @@ import pytest
 import lapwing as lw
 from lapwing.app.workspace import renew_key
 from lapwing.ledger.verify import verify
-from lapwing.vocabulary.errors import BudgetExceededError, LedgerRolledBackError, RegistrationError, SettingsError
+from lapwing.vocabulary.errors import (
+    BudgetExceededError,
+    LedgerRolledBackError,
+    LedgerUnwritableError,
+    RegistrationError,
+    SettingsError,
+)
 
 HOSPITALS = """
 [populations.patients]
@@ -244,6 +250,9 @@ def test_a_ledger_that_is_gone_is_not_begun_anew(folder) -> None:
     ):
         lw.create(folder)
     (folder / "fingerprints.json").unlink()
+    with pytest.raises(LedgerUnwritableError, match=r"ledger\.head tells of ledger .*; bring it back"):
+        lw.create(folder)
+    (folder / "ledger.head").unlink()
     lw.create(folder).close()
 
 
@@ -259,7 +268,7 @@ def test_the_ledger_of_another_workspace_is_refused(folder, tmp_path) -> None:
     for file in folder.glob("ledger.db-*"):
         file.unlink()
     (folder / "ledger.db").write_bytes((tmp_path / "ledger.db").read_bytes())
-    with pytest.raises(LedgerRolledBackError, match=f"this is ledger {theirs}, and the .* belongs to ledger {ours}"):
+    with pytest.raises(LedgerRolledBackError, match=f"this is ledger {theirs}, and its place belongs to ledger {ours}"):
         lw.workspace(folder)
     (folder / "ledger.db").write_bytes(kept)
     with lw.workspace(folder) as workspace:

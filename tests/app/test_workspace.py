@@ -326,3 +326,9 @@ def test_a_workspace_is_not_made_twice(folder) -> None:
 def test_an_unknown_population_is_refused_with_those_there_are(folder) -> None:
     with lw.workspace(folder) as workspace, pytest.raises(ParameterError, match="name one of clinic"):
         workspace.session("school")
+
+
+@pytest.mark.parametrize("name", ["", " ", " ana"])
+def test_an_analyst_without_a_name_is_nobody_and_not_whoever_is_logged_in(folder, name) -> None:
+    with pytest.raises(lw.LapwingError, match="is no name; write 1 to 200 printable characters"):
+        lw.open(folder, analyst=name)

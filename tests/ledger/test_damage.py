@@ -10,14 +10,17 @@ from typing import ClassVar
 
 import pytest
 
-from lapwing.ledger.chain import Entry, genesis, link
+from fuzz.damage import HEAD, LEDGER, LOG, Kept, flipped
+from lapwing.ledger import head
+from lapwing.ledger.chain import Entry, Receipt, genesis, link
 from lapwing.ledger.export import check_export, export_json
+from lapwing.ledger.head import HeadFile
 from lapwing.ledger.questions import recall_digest
+from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.stream_records import Outcome
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
-    LedgerError,
     LedgerRolledBackError,
     LedgerUnwritableError,
     ParameterError,
@@ -48,6 +51,10 @@ def file(quick_path):
     return path
 
 
+def head_of(path) -> HeadFile:
+    return HeadFile(path.with_name("ledger.head"))
+
+
 def edit(path, *statements: str) -> None:
     """Change the file behind the ledger's back."""
     with closing(sqlite3.connect(path)) as connection:
@@ -74,6 +81,7 @@ def forge(path, records: list[dict]) -> None:
         connection.executemany("insert into entries (seq, body, hash) values (?, ?, ?)", rows)
         connection.execute("update ledger set seq = ?, hash = ?", (rows[-1][0], before))
         connection.commit()
+    head_of(path).accept(Receipt(ledger="2f1c", seq=rows[-1][0], hash=before.hex()))
 
 
 class TestRows:
@@ -159,40 +167,119 @@ class TestFiles:
         with pytest.raises(LedgerDamagedError):
             Place.in_file(file).open()
 
-    @pytest.mark.catalogue("L6")
-    def test_no_flipped_byte_goes_unnoticed_where_it_would_matter(self, file) -> None:
-        """Flip bytes all over the file: it is refused, or nothing that the ledger says has changed."""
+    def test_a_name_that_is_no_text_is_refused_in_a_sentence(self, file) -> None:
+        """A byte of the schema that is not even UTF-8."""
         good = file.read_bytes()
-        with Place.in_file(file).open() as ledger:
-            head, account = ledger.head(), ledger.account("clinic")
-        refused = 0
-        for position in range(40, len(good), 401):
-            bad = bytearray(good)
-            bad[position] ^= 0x55
-            file.write_bytes(bad)
-            for leftover in ("-wal", "-shm"):
-                file.with_name(file.name + leftover).unlink(missing_ok=True)
-            try:
-                with Place.in_file(file).open() as ledger:
-                    assert ledger.head() == head
-                    try:
-                        assert verify(ledger).head == head
-                        assert ledger.account("clinic") == account
-                    except LedgerError:
-                        refused += 1
-            except LedgerError:
-                refused += 1
-        assert refused > 30
+        for word in (b"entries_account", b"generated always"):
+            file.write_bytes(good.replace(word, word[:-2] + b"\xff" + word[-1:], 1))
+            with pytest.raises(LedgerDamagedError):
+                Place.in_file(file).open()
+
+
+PARTS = 6
+
+
+class TestEveryByte:
+    """Whatever byte is flipped, wherever a log is cut: all that was told is there, or the ledger is refused."""
+
+    @pytest.mark.parametrize("part", range(PARTS))
+    @pytest.mark.catalogue("L6")
+    def test_a_flipped_bit_anywhere_gives_nothing_back(self, quick_path, part) -> None:
+        """Every byte, but of long runs of zeros, which is unused space, every sixteenth."""
+        kept = Kept.of(quick_path / "kept", questions=1, closed=True)
+        content, refused = kept.files[LEDGER], 0
+        places = [at for at in range(len(content)) if any(content[max(0, at - 8) : at + 9]) or at % 16 == 0]
+        for at in places[part::PARTS]:
+            files = kept.damaged(LEDGER, flipped(content, at, 1 << at % 8))
+            refused += not kept.tried(files, quick_path / "damaged")
+        assert len(places) / PARTS * 0.5 < refused < len(places) / PARTS
+
+    def test_a_flipped_bit_in_the_log_gives_nothing_back(self, quick_path) -> None:
+        kept = Kept.of(quick_path / "kept", questions=1)
+        content, refused = kept.files[LOG], 0
+        for at in range(0, len(content), 61):
+            files = kept.damaged(LOG, flipped(content, at, 1 << at % 8))
+            refused += not kept.tried(files, quick_path / "damaged")
+        assert refused > len(content) / 61 * 0.8
+
+    def test_a_log_that_is_cut_anywhere_or_lost_gives_nothing_back(self, quick_path) -> None:
+        """Once whole it is opened; shorter by a byte, it lacks what was told last."""
+        kept = Kept.of(quick_path / "kept", questions=1)
+        content, frame = kept.files[LOG], 512 + 24
+        ends = {end + near for end in range(32, len(content), frame) for near in (-1, 0, 1)}
+        for end in sorted(ends | set(range(0, len(content), 211))):
+            assert not kept.tried(kept.damaged(LOG, content[:end]), quick_path / "damaged"), end
+        assert not kept.tried(kept.damaged(LOG, None), quick_path / "damaged")
+        assert kept.tried(kept.files, quick_path / "damaged")
+
+    def test_a_damaged_head_gives_nothing_back(self, quick_path) -> None:
+        """With one slot damaged the other still vouches; the ledger itself is whole, and opened. With both, refused."""
+        kept = Kept.of(quick_path / "kept", questions=1, closed=True)
+        content = kept.files[HEAD]
+        for at in (*range(160), *range(4096, 4096 + 160), *range(0, len(content), 509)):
+            assert kept.tried(kept.damaged(HEAD, flipped(content, at, 1 << at % 8)), quick_path / "damaged"), at
+        for worse in (flipped(flipped(content, 9, 1), 4096 + 9, 1), b"", content[:20], bytes(len(content)), None):
+            assert not kept.tried(kept.damaged(HEAD, worse), quick_path / "damaged")
+
+    def test_this_finds_an_index_that_was_believed(self, quick_path, monkeypatch) -> None:
+        """If nobody compared indexes with the chain, some flipped bit would give budget or answers back."""
+        kept = Kept.of(quick_path / "kept", questions=1, closed=True)
+        content = kept.files[LEDGER]
+        monkeypatch.setattr(SqliteDatabase, "inspect", lambda *_: None)
+        damages = (flipped(content, at, 1 << at % 8) for at in (*range(11 * 512, 14 * 512), *range(len(content))))
+        with pytest.raises(AssertionError, match=r"forgotten|given something back|went back"):
+            [kept.tried(kept.damaged(LEDGER, damage), quick_path / "damaged") for damage in damages]
+
+    def test_this_finds_a_log_that_was_not_missed(self, quick_path, monkeypatch) -> None:
+        """If nobody looked at the head, a cut log would give budget back."""
+        kept = Kept.of(quick_path / "kept", questions=1)
+        monkeypatch.setattr(head, "require", lambda *_, **__: None)
+        with pytest.raises(AssertionError, match="given something back"):
+            kept.tried(kept.damaged(LOG, kept.files[LOG][: -20 * 536]), quick_path / "damaged")
 
 
 class TestBackups:
     @pytest.mark.catalogue("L7")
-    def test_a_restored_backup_is_refused_by_anyone_who_holds_a_newer_receipt(self, file, quick_path) -> None:
+    def test_an_older_copy_in_the_place_of_the_ledger_is_refused(self, file, quick_path) -> None:
         backup = quick_path / "backup.db"
         shutil.copy(file, backup)
         with Place.in_file(file).open() as ledger:
+            ask(ledger, "after the backup")
+            newest = ledger.head().seq
+        shutil.copy(backup, file)
+        with pytest.raises(LedgerRolledBackError, match="older than what was answered from it") as refused:
+            Place.in_file(file).open()
+        assert (refused.value.seq, refused.value.last) == (newest, newest - 2)
+        assert "counts as spent" in str(refused.value)
+
+    def test_a_copy_without_its_head_is_refused(self, file, quick_path) -> None:
+        (quick_path / "elsewhere").mkdir()
+        shutil.copy(file, quick_path / "elsewhere" / "ledger.db")
+        with pytest.raises(LedgerDamagedError, match=r"ledger\.head is missing, and without it nobody knows how far"):
+            Place.in_file(quick_path / "elsewhere" / "ledger.db").open()
+
+    def test_another_ledger_in_the_place_of_this_one_is_refused(self, file, quick_path) -> None:
+        (quick_path / "elsewhere").mkdir()
+        Place.in_file(quick_path / "elsewhere" / "ledger.db").create("other").close()
+        shutil.copy(quick_path / "elsewhere" / "ledger.db", file)
+        with pytest.raises(LedgerRolledBackError, match="this is ledger other, and its place belongs to ledger 2f1c"):
+            Place.in_file(file).open()
+
+    def test_no_new_ledger_is_made_where_one_was_lost(self, file) -> None:
+        file.unlink()
+        with pytest.raises(LedgerUnwritableError, match="tells of ledger 2f1c, which had come to entry 21"):
+            Place.in_file(file).create("new")
+        assert not file.exists()
+
+    @pytest.mark.catalogue("L7")
+    def test_a_restored_folder_is_refused_by_anyone_who_holds_a_newer_receipt(self, file, quick_path) -> None:
+        backup, head = quick_path / "backup.db", quick_path / "backup.head"
+        shutil.copy(file, backup)
+        shutil.copy(head_of(file).path, head)
+        with Place.in_file(file).open() as ledger:
             receipt = ask(ledger, "after the backup").receipt
         shutil.copy(backup, file)
+        shutil.copy(head, head_of(file).path)
         with pytest.raises(LedgerRolledBackError, match="older than a receipt"):
             Place.in_file(file).open(receipts=[receipt])
 
@@ -201,13 +288,19 @@ class TestBackups:
         backup = quick_path / "backup.db"
         shutil.copy(file, backup)
         with Place.in_file(file).open() as ledger:
-            receipt = ask(ledger, "after the backup").receipt
+            receipt, before = ask(ledger, "after the backup").receipt, head_of(file).path.read_bytes()
         shutil.copy(backup, file)
+        with sqlite3.connect(backup) as old:
+            (seq, hash_) = old.execute("select seq, hash from ledger").fetchone()
+        head_of(file).accept(Receipt(ledger="2f1c", seq=seq, hash=hash_.hex()))
         with Place.in_file(file).open() as ledger:
             for i in range(3):
                 ask(ledger, f"other {i}", epsilon="1/100")
             with pytest.raises(LedgerRolledBackError, match="another past"):
                 ledger.require(receipt)
+        head_of(file).path.write_bytes(before)
+        with pytest.raises(LedgerRolledBackError, match="another past than the one that was answered from"):
+            Place.in_file(file).open()
 
     def test_a_running_process_notices_that_the_ledger_went_backwards(self, file, quick_path) -> None:
         backup = quick_path / "backup.db"
@@ -314,7 +407,7 @@ class TestForgers:
             with Place.in_file(path).open() as ledger, pytest.raises(LedgerDamagedError, match="suspended") as found:
                 verify(ledger)
             assert found.value.seq == last + 1, act
-            for file in quick_path.glob("ledger.db*"):
+            for file in quick_path.glob("ledger.*"):
                 file.unlink()
 
     def test_the_charges_that_the_forgeries_are_about_are_where_they_are_thought_to_be(self, file) -> None:

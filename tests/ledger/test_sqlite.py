@@ -1,12 +1,12 @@
 """What a ledger in a file does beyond the contract: settings, schema, locks, full disks, read-only folders."""
 
+import os
 import sqlite3
 import subprocess
 import sys
 import textwrap
 from contextlib import closing
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -108,8 +108,21 @@ class TestSchema:
         Place.in_file(path).clinic().close()
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("update ledger set version = version + 1")
-        with pytest.raises(LedgerSchemaError, match=r"newer lapwing \(schema 2, this one knows 1\); update lapwing"):
+        with pytest.raises(LedgerSchemaError, match=r"newer lapwing \(schema 3, this one knows 2\); update lapwing"):
             Place.in_file(path).open()
+
+    def test_a_process_that_runs_while_the_ledger_is_brought_forward_stops(self, path) -> None:
+        with Place.in_file(path).clinic() as ledger:
+            ask(ledger, "before")
+            with closing(sqlite3.connect(path)) as connection, connection:
+                connection.execute("update ledger set version = version + 1")
+            for act in (lambda: ask(ledger, "after"), lambda: ledger.account("clinic"), ledger.head):
+                with pytest.raises(LedgerSchemaError, match="newer lapwing"):
+                    act()
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute(
+                "select count(*) from entries where record ->> 'request' = 'after'"
+            ).fetchone() == (0,)
 
     def test_an_older_ledger_is_brought_forward_and_keeps_its_chain(self, path, monkeypatch) -> None:
         with Place.in_file(path).clinic() as ledger:
@@ -140,7 +153,7 @@ class TestSchema:
         with pytest.raises(LedgerUnwritableError, match=r"there is a ledger at .* already; open it"):
             Place.in_file(path).create()
         assert path.read_bytes() == before
-        assert [file.name for file in path.parent.iterdir()] == ["ledger.db"]
+        assert [file.name for file in path.parent.iterdir()] == ["ledger.db", "ledger.head"]
 
 
 class TestTrouble:
@@ -177,8 +190,8 @@ class TestTrouble:
         """
         for room in (110_000, 151_234):
             run = [sys.executable, "-c", textwrap.dedent(code), str(path), str(room)]
-            tests = str(Path(__file__).parents[1])
-            shown = subprocess.run(run, check=True, capture_output=True, text=True, env={"PYTHONPATH": tests})
+            found_by = {"PYTHONPATH": os.pathsep.join(sys.path)}
+            shown = subprocess.run(run, check=True, capture_output=True, text=True, env=found_by)
             told, refused = shown.stdout.split()
             assert 0 < int(told) < 100, shown.stdout
             assert refused in {"LedgerUnwritableError", "LedgerInDoubtError"}

@@ -50,6 +50,20 @@ SAME = {
     ),
     "with a as (select pid, age from patients p where p.age > 65), b as (select * from a x where x.age < 90) "
     "select avg(y.age) from b y": ask.mean("patients", "age", "age > 65 and age < 90"),
+    "with codes as (select * from visits p where has(codes, p.day < codes.day)) select count(*) from codes": (
+        ask.count_rows("visits", "has(codes, visits.day < codes.day)")
+    ),
+    "with v as (select * from visits p where has(codes, p.day < codes.day)) select count(*) from v as codes": (
+        ask.count_rows("visits", "has(codes, visits.day < codes.day)")
+    ),
+    "with p as (select * from visits v where v.nights > 1) select count(*) from patients p where has(p, day > born)": (
+        ask.count("patients", "has(visits, nights > 1 and day > born)")
+    ),
+    "with v as (select pid, day from visits where nights > 1), w as (select * from v where day > date '2020-01-01') "
+    "select count(*) from patients where has(w)": ask.count(
+        "patients", "has(visits, nights > 1 and day > date '2020-01-01')"
+    ),
+    "select kind from visits group by kind order by count(distinct pid) desc limit 2": ask.top("visits", "kind", 2),
     "with er as (select pid from visits v where v.kind = 'ER') select count(*) from patients "
     "where pid in (select pid from er)": ask.count("patients", "has(visits, kind = 'ER')"),
     "select count(*) from patients p where exists "
@@ -255,6 +269,26 @@ HOSTILE = [
     "select count(*) from patients where has(other.visits)",
     "select sum(age + interval '30' day) from patients",
     "select sum(clip(age, 0, interval '30' day)) from patients",
+    "with p as (select age from patients) select count(sex) from p",
+    "with p as (select age from patients) select avg(age) from p where sex = 'F'",
+    "with p as (select age from patients), q as (select sex from p) select count(*) from q",
+    "with p as (select age from patients), q as (select * from p where sex = 'F') select count(*) from q",
+    "with p as (select unknown from patients) select count(*) from p",
+    "with p as (select age from patients) select count(distinct pid) from p",
+    "with p as (select * from patients), p as (select * from visits) select count(*) from p",
+    "with p as (select * from patients), P as (select * from visits) select count(*) from p",
+    "with p as (select * from patients) select count(*) from visits",
+    "with v as (select * from visits where born < day) select count(*) from patients where has(v)",
+    "with v as (select * from visits where patients.born < day) select count(*) from patients where has(v)",
+    "with v as (select kind from visits) select count(*) from patients where pid in (select pid from v)",
+    "with v as (select kind from visits) select count(*) from patients where has(v, nights = 1)",
+    "with v as (select kind from visits) select count(*) from patients where exists (select 1 from v where v.pid = 1)",
+    "select kind from visits group by kind order by count(*) desc limit 2",
+    "select kind from visits group by kind order by count(distinct day) desc limit 2",
+    "select sex from patients group by sex order by count(bmi) desc limit 2",
+    "select count(*) from patients where age[1] = 1",
+    "select count(*) from patients where [age] = 1",
+    "select count(*) from patients where {'a': age} = 1",
     "with x as materialized (select * from patients) select count(*) from x",
     "select count(*) from patients where pid = 7",
     "select count(*) from patients where pid in (1, 2)",

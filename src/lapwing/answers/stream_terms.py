@@ -9,7 +9,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Required, TypedDict
 
+from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.charge import Reservation
+from lapwing.accounting.filters.sums import ConcentratedSum
+from lapwing.accounting.filters.two_arms import TwoArms
 from lapwing.answers.wishes import LARGEST_EPSILON, in_reason, require_price, sure
 from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.mechanism import one_way
@@ -19,7 +22,6 @@ from lapwing.queries.catalogue import Population, Rows
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_written, positive, whole
-from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
 _MOST_YESES: Final = 10_000
 _MOST_QUESTIONS: Final = 10**6
@@ -107,9 +109,9 @@ class StreamTerms:
         """Return what the account must hold for a stream of this name."""
         return self.mechanism.reservation(name)
 
-    def spent(self, yeses: int, budget: Guarantee) -> Fraction:
-        """Return what it has cost after so many yeses: only a pure budget is paid yes by yes, all others at once."""
-        if not isinstance(budget, PureDP):
+    def spent(self, yeses: int, account: Account) -> Fraction:
+        """Return the epsilon that it has cost an account after so many yeses; all of it where that was paid at once."""
+        if not paid_by_yes(account):
             return self.epsilon
         return self.mechanism.threshold_epsilon + yeses * self.mechanism.yes_price
 
@@ -169,6 +171,18 @@ class StreamTerms:
             )
         epsilon = turning_point(granted, digits=3)[1]
         return at(in_reason("epsilon", epsilon))
+
+
+def paid_by_yes(account: Account) -> bool:
+    """Say whether streams are paid yes by yes: where epsilons are added up, and not where rho is.
+
+    An (epsilon, delta) budget adds them up as long as nothing was charged that has no pure epsilon. In its Gaussian
+    account, the residue, all of a stream is paid at the opening.
+    """
+    return not any(
+        isinstance(one, ConcentratedSum) or (isinstance(one, TwoArms) and one.pure is None)
+        for one in account.filters.values()
+    )
 
 
 def _all_of(questions: int, yeses: int) -> tuple[int, int]:

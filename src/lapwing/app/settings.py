@@ -36,6 +36,7 @@ from typing import Any, Final, TypeAlias
 from lapwing.accounting.filters.opening import Budget
 from lapwing.app.addresses import require_no_password
 from lapwing.app.toml_sections import Document, Section
+from lapwing.ledger.canonical import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.cells import Cell
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
@@ -176,6 +177,11 @@ def _require_one_account(populations: Mapping[str, PopulationSettings], folder: 
 
 def _population(name: str, section: Section, folder: Path) -> PopulationSettings:
     analysts, tables = section.section("analysts", {}), section.section("tables", {})
+    with section.blamed():
+        ledger_name("population", name)  # refused here, before anything is written under it
+    for analyst in analysts.entries:
+        with analysts.blamed(analyst):
+            ledger_name("analyst", analyst)
     budgets = {analyst: _budget(analysts, analyst) for analyst in analysts.entries}
     read = [_table(table, one, folder) for table, one in tables.sections()]
     with section.blamed():

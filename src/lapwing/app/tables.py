@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from lapwing.engines.engine import Engine, unless_it_fails
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.extras import load_extra
 
 _BLOCK = 1 << 20
 
@@ -219,7 +219,7 @@ class Tables:
         return DuckDB(population, {name: _on_duckdb(one) for name, one in sources.items()}, on_failure=self._on_failure)
 
     def _postgres(self, address: str) -> Engine:
-        driver = _extra("lapwing.engines.postgres", "postgres")
+        driver = load_extra("lapwing.engines.postgres", extra="postgres")
         tables = {
             name: driver.PostgresTable(table=source.table, schema=source.schema)
             for name, source in self._settings.sources.items()
@@ -229,7 +229,7 @@ class Tables:
         return engine
 
     def _spark(self) -> Engine:
-        driver = _extra("lapwing.engines.spark", "spark")
+        driver = load_extra("lapwing.engines.spark", extra="spark")
         population = self._settings.population
         tables = {
             name: source.place if isinstance(source, SparkFiles) else driver.SparkTable.named(source.table)
@@ -270,21 +270,13 @@ def _on_duckdb(source: Source) -> Path | DuckDBTable:
             raise AssertionError
 
 
-def _extra(module: str, extra: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise RegistrationError(
-            module, reason="cannot be loaded", remedy=f"install its driver: pip install 'lapwing[{extra}]'"
-        ) from None
-
-
 def _stat(table: str, file: Path) -> list[int]:
     try:
         found = file.stat()
     except OSError:
         raise RegistrationError(table, reason=f"is not at {file}", remedy="bring the file back") from None
-    return [found.st_size, found.st_mtime_ns, found.st_ino]
+    # The time of the last change, too: a program may set the time of the last writing back, but not this one.
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
 
 
 def _content(table: str, file: Path) -> str:

@@ -3,6 +3,7 @@
 clinic/
 lapwing.toml         what is declared; edited by the custodian
 ledger.db            the account (or a PostgreSQL address in lapwing.toml)
+ledger.head          the newest entry that was told of: a ledger without it was rolled back, and is refused
 stream.key           seals the secrets of streams; readable by its owner only, and never in a backup of the ledger
 fingerprints.json    what the data was at each version, whose, and which ledger is ours; for the custodian
 failures.log         why a question could not be answered; for the custodian
@@ -37,6 +38,7 @@ from lapwing.vocabulary.errors import (
 
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
+HEAD: Final = "ledger.head"
 SHARES: Final = DeltaShares(failures=Fraction(1, 10))
 """A tenth of a delta pays for groups whose keys only the data knows."""
 _KEY_BYTES: Final = 32
@@ -62,7 +64,7 @@ class Workspace:
             declared.population if cell is None else declared.population.within(cell),
             self.ledger,
             tables,
-            analyst=analyst or getpass.getuser(),
+            analyst=getpass.getuser() if analyst is None else analyst,
             key=read_key(self.folder),
             on_failure=self._log,
         )
@@ -292,8 +294,8 @@ def create_workspace(folder: str | Path, settings: str | None = None) -> Workspa
         )
     name, fingerprints = SYSTEM.take(8).hex(), Fingerprints(place / FINGERPRINTS)
     if fingerprints.ledger is not None and not in_a_file:
-        open_ledger(declared.ledger).close()  # refuses a database from which it is gone
-    ledger = create_ledger(declared.ledger, name=name)
+        open_ledger(declared.ledger, head=place / HEAD).close()  # refuses a database from which it is gone
+    ledger = create_ledger(declared.ledger, name=name, head=place / HEAD)
     fingerprints.belong(name)
     if not (place / KEY_FILE).exists():
         renew_key(place)
@@ -309,7 +311,7 @@ def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace
     signs = (place / FINGERPRINTS, place / KEY_FILE, Path(declared.ledger))
     if "://" not in declared.ledger and not any(sign.exists() for sign in signs):
         raise SettingsError(str(place / FILE), 0, reason="has no account yet", remedy="make it with lapwing update")
-    ledger = open_ledger(declared.ledger)
+    ledger = open_ledger(declared.ledger, head=place / HEAD)
     try:
         _require_own(ledger, Fingerprints(place / FINGERPRINTS))
     except LedgerError:

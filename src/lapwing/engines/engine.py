@@ -118,11 +118,38 @@ def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
 
 
 def unless_it_fails(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
-    """Return what `work` returns. Should it fail, tell the custodian why and the caller only that it failed."""
+    """Return what `work` returns; should it fail in any way, tell the custodian why and the caller only that it failed.
+
+    Whatever touches data runs in here. An interrupt (Ctrl-C, a signal handler that ends the process) comes out as a new
+    one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
+    """
+    try:
+        return _unless_it_fails(work, on_failure)
+    except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
+        kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
+    # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
+    raise _constant(kind)
+
+
+def _unless_it_fails(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
+    """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
     try:
         return work()
-    except Exception as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
+    except EngineError:  # whose reason was told already, where it happened
+        raise
+    except Exception as failure:  # noqa: BLE001 - as above
         with suppress(Exception):
             on_failure(failure)
-    # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
     raise EngineError
+
+
+_INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
+def _constant(kind: type[BaseException]) -> BaseException:
+    """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
+    match [one for one in _INTERRUPTS if issubclass(kind, one)]:
+        case [interrupt]:
+            return SystemExit(1) if interrupt is SystemExit else interrupt()
+        case _:
+            return EngineError()

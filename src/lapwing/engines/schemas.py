@@ -14,6 +14,7 @@ from lapwing.engines.dialect import DUCKDB
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.files import literal_path, parquet_relation
 from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.extras import load_extra
 
 _KINDS: Final = {
     "integer": ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"),
@@ -56,10 +57,7 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
 
 def columns_in_postgres(table: str, address: str, *, schema: str, name: str) -> dict[str, str | None]:
     """Return the columns of a table in PostgreSQL, each with its kind."""
-    try:
-        import psycopg  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise _unreadable(table, "the driver of PostgreSQL is missing", "pip install 'lapwing[postgres]'") from None
+    psycopg = load_extra("psycopg", extra="postgres")
     question = (
         "select column_name, data_type from information_schema.columns "
         "where table_schema = %s and table_name = %s order by ordinal_position"

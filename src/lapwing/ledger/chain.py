@@ -10,10 +10,12 @@ a rewritten past to everyone who kept a receipt.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lapwing.ledger.canonical import parse
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, ParameterError
+
+_MOST_DIGITS: Final = 19  # what the databases count to
 
 
 class Entry(NamedTuple):
@@ -56,8 +58,9 @@ class Receipt:
     @staticmethod
     def parse(given: str) -> "Receipt":
         """Return the receipt that was printed as `given`."""
-        match given.strip().split(":"):
-            case ["lapwing", ledger, seq, hash_] if ledger and seq.isdecimal() and _is_hash(hash_):
+        kind, _, rest = given.strip().partition(":")
+        match [kind, *rest.rsplit(":", 2)]:
+            case ["lapwing", ledger, seq, hash_] if ledger and _is_number(seq) and _is_hash(hash_):
                 return Receipt(ledger=ledger, seq=int(seq), hash=hash_)
             case _:
                 remedy = "paste the whole line, lapwing:LEDGER:NUMBER:HASH"
@@ -74,7 +77,9 @@ def link(before: bytes, body: str) -> bytes:
     return sha256(b"lapwing entry 1\n" + before + body.encode("ascii")).digest()
 
 
-def checked(ledger: str, entries: Iterable[Entry], *, last: int, head: bytes) -> Iterator[Entry]:
+def checked(
+    ledger: str, entries: Iterable[Entry], *, last: int, head: bytes, after: Receipt | None = None
+) -> Iterator[Entry]:
     """Yield `entries` as long as they are numbered without a gap and each hash follows from the one before.
 
     Parameters
@@ -82,12 +87,13 @@ def checked(ledger: str, entries: Iterable[Entry], *, last: int, head: bytes) ->
     ledger : the name of the ledger
     entries : all of them, from the first on
     last, head : the number and the hash of the entry with which they must end
+    after : the entry after which they begin, if it was checked before
 
     Raises
     ------
     LedgerDamagedError : with the number of the first entry that is wrong
     """
-    before, due = genesis(ledger), 1
+    before, due = (bytes.fromhex(after.hash), after.seq + 1) if after else (genesis(ledger), 1)
     for entry in entries:
         if due > last:
             raise LedgerDamagedError(f"was added by hand: the ledger says that it ends at entry {last}", seq=due)
@@ -125,6 +131,10 @@ def compare(receipt: Receipt, *, ledger: str, last: int, found: bytes | None) ->
             seq=receipt.seq,
             last=last,
         )
+
+
+def _is_number(given: str) -> bool:
+    return given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS
 
 
 def _is_hash(given: str) -> bool:

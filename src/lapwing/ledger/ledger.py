@@ -5,23 +5,26 @@ data, release. There is no refund: a failure after the charge keeps the charge.
 """
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
 from lapwing.accounting.filters.account import Account
 from lapwing.ledger import schema
-from lapwing.ledger.book import Clock
+from lapwing.ledger.book import Clock, require_known
 from lapwing.ledger.canonical import Record
 from lapwing.ledger.canonical import name as named
-from lapwing.ledger.chain import Receipt, checked, compare, genesis
+from lapwing.ledger.chain import Receipt, compare, genesis
 from lapwing.ledger.chronicle import Chronicle, now
 from lapwing.ledger.custody import Custody
+from lapwing.ledger.head import REMEDY
 from lapwing.ledger.population import Population
 from lapwing.ledger.questions import Questions
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Database, Rows, Store
 from lapwing.ledger.streams import Streams
-from lapwing.vocabulary.errors import LedgerDamagedError, LedgerSchemaError
+from lapwing.vocabulary.errors import LedgerDamagedError
+from lapwing.vocabulary.extras import load_extra
 
 
 class Ledger:
@@ -93,13 +96,14 @@ class Ledger:
         self.close()
 
 
-def create_ledger(address: str | Path | Database, *, name: str, clock: Clock = now) -> Ledger:
+def create_ledger(address: str | Path | Database, *, name: str, head: Path | None = None, clock: Clock = now) -> Ledger:
     """Make an empty ledger and open it.
 
     Parameters
     ----------
     address : the path of a file that does not exist yet, or the address of a PostgreSQL database ("postgresql://...")
     name : what tells this ledger from all others, in its receipts: random, and drawn by the caller
+    head : where this host keeps the newest entry that was told of, for a ledger in PostgreSQL; a file has its own
     clock : says what time it is, for the eyes of people; nothing is decided by it
 
     Examples
@@ -116,23 +120,38 @@ def create_ledger(address: str | Path | Database, *, name: str, clock: Clock = n
     ('2f1c', 1, ['clinic'])
     >>> ledger.close()
     """
-    database = _database(address)
+    database = _database(address, head)
     Store(database).create(schema.MIGRATIONS, named("name", name), genesis(name))
     return open_ledger(database, clock=clock)
 
 
-def open_ledger(address: str | Path | Database, *, receipts: Iterable[Receipt] = (), clock: Clock = now) -> Ledger:
-    """Open a ledger, after it was checked: settings, schema, chain, and that it is no older than any of `receipts`.
+def open_ledger(
+    address: str | Path | Database,
+    *,
+    receipts: Iterable[Receipt] = (),
+    head: Path | None = None,
+    clock: Clock = now,
+) -> Ledger:
+    """Open a ledger, after it was checked: settings, schema, chain, indexes, and that it is not older than it was.
+
+    Parameters
+    ----------
+    address, head, clock : as for `create_ledger`
+    receipts : what it must contain, besides what `head` says
 
     Raises
     ------
     LedgerDurabilityError, LedgerSchemaError, LedgerDamagedError, LedgerRolledBackError : why it is not opened
     """
-    ledger = Ledger(Store(_database(address)), clock)
+    ledger = Ledger(Store(_database(address, head)), clock)
     try:
+        _require_head(ledger.store)
+        with ThreadPoolExecutor(max_workers=1) as beside:  # each takes about as long, and they need each other's core
+            inspected = beside.submit(ledger.store.inspect)
+            ledger.head()  # follows the chain from the beginning
+            inspected.result()
         _migrate(ledger.store)
-        ledger.store.inspect()
-        _follow_chain(ledger)
+        _look_around(ledger)
         for receipt in receipts:
             ledger.require(receipt)
     except BaseException:
@@ -141,14 +160,14 @@ def open_ledger(address: str | Path | Database, *, receipts: Iterable[Receipt] =
     return ledger
 
 
-def _database(address: str | Path | Database) -> Database:
+def _database(address: str | Path | Database, head: Path | None) -> Database:
     match address:
         case Path():
             return SqliteDatabase(address)
         case str() if address.startswith(("postgresql://", "postgres://")):
-            from lapwing.ledger.postgres import PostgresDatabase  # noqa: PLC0415 - the driver is an extra
-
-            return PostgresDatabase(address)
+            driver = load_extra("lapwing.ledger.postgres", extra="postgres")
+            database: Database = driver.PostgresDatabase(address, head=head)
+            return database
         case str():
             return SqliteDatabase(Path(address))
         case _:
@@ -160,11 +179,6 @@ def _migrate(store: Store) -> None:
     latest = len(schema.MIGRATIONS)
     with store.reading() as rows:
         version = _version(rows)
-    if version > latest:
-        raise LedgerSchemaError(
-            f"{store.database.place} was written by a newer lapwing (schema {version}, this one knows {latest}); "
-            "update lapwing"
-        )
     if version < latest:
         with store.writing("migrate") as rows:
             for step in schema.MIGRATIONS[_version(rows) :]:
@@ -177,11 +191,26 @@ def _version(rows: Rows) -> int:
     row = rows.one("select version from ledger")
     if row is None:
         raise LedgerDamagedError("the row that names the ledger is missing")
+    require_known(row[0])
     return int(row[0])
 
 
-def _follow_chain(ledger: Ledger) -> None:
-    """Follow the chain from the beginning to the end that the ledger says it has."""
+def _require_head(store: Store) -> None:
+    """Refuse a ledger without the file that says how far it had come, if it ever had one."""
+    with store.reading() as rows:
+        version = _version(rows)
+    kept = store.database.head
+    if version >= schema.WITH_A_HEAD and store.database.keeps_head and kept and kept.promised() is None:
+        raise LedgerDamagedError(
+            f"{kept.path} is missing, and without it nobody knows how far the ledger had come: copy it with the "
+            f"ledger, or {REMEDY}"
+        )
+
+
+def _look_around(ledger: Ledger) -> None:
+    """Look up every state once while the indexes are known to be right: whoever finds an older one later is told."""
     with ledger.chronicle.reading() as book:
-        for _ in checked(book.ledger, book.entries(), last=book.last, head=book.head):
-            pass
+        for name in book.populations():
+            book.account(name)
+            for analyst in book.population(name).analysts:
+                book.allowance(name, analyst)

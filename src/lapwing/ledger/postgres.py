@@ -7,13 +7,16 @@ power cut, every time it is made.
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import psycopg
 from psycopg import sql
 
+from lapwing.ledger import schema as tables
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
+from lapwing.ledger.head import HeadFile
 from lapwing.ledger.schema import Migration
 from lapwing.ledger.store import Connection
 from lapwing.vocabulary.errors import (
@@ -34,9 +37,30 @@ _UNWRITABLE: Final = (
 )
 _CUT_OFF: Final = ("08", "57")  # classes of errors that say the conversation ended, not what became of the statement
 _APPEND: Final = """
-with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s returning one)
+with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version <= %s returning one)
 insert into entries (seq, body, hash) select %s, %s, %s from moved returning seq
 """
+_MISFOUND: Final = """
+with said as materialized (
+    select body ->> 'population' as population, body ->> 'analyst' as analyst,
+        max(seq) filter (where body ->> 'policy' is not null) as policy,
+        max(seq) filter (where body ->> 'account' is not null) as account,
+        max(seq) filter (where body ->> 'allowance' is not null) as allowance
+    from (select seq, body::jsonb as body from entries offset 0) as entries group by 1, 2
+), populations as (
+    select population, max(policy) as policy, max(account) as account from said where population is not null group by 1
+)
+select population from populations where
+    policy is distinct from (select max(seq) from entries
+        where record ->> 'population' = population and record ->> 'policy' is not null)
+    or account is distinct from (select max(seq) from entries
+        where record ->> 'population' = population and record ->> 'account' is not null)
+union all
+select population from said where allowance is not null and allowance is distinct from (select max(seq) from entries
+    where record ->> 'population' = population and record ->> 'analyst' = analyst
+    and record ->> 'allowance' is not null)
+"""
+"""The populations whose state an index finds elsewhere than the texts of the entries have it."""
 
 
 class PostgresDatabase:
@@ -47,15 +71,18 @@ class PostgresDatabase:
     dsn : how to reach the database, as psycopg takes it
     schema : where the tables of the ledger live; several ledgers may share a database
     patience : seconds to wait for other processes to finish writing
+    head : where this host keeps the newest entry that was told of; another host may come without one
     """
 
+    keeps_head: bool = False
     begin_writing: Sequence[str] = ("BEGIN", "SELECT 1 FROM ledger FOR UPDATE")
     begin_reading: Sequence[str] = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 
-    def __init__(self, dsn: str, *, schema: str = "lapwing", patience: float = 30.0) -> None:
+    def __init__(self, dsn: str, *, schema: str = "lapwing", patience: float = 30.0, head: Path | None = None) -> None:
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise ParameterError("schema", schema, reason="is no plain name", remedy='write for example "lapwing"')
         self._dsn, self._schema, self._patience = dsn, schema, patience
+        self.head = None if head is None else HeadFile(head)
 
     @property
     def place(self) -> str:
@@ -136,7 +163,7 @@ class PostgresDatabase:
 
     def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
         """Add an entry and move the end of the chain in one statement, which does nothing if the end is elsewhere."""
-        values = (entry.seq, entry.hash, before.seq, before.hash, *entry)
+        values = (entry.seq, entry.hash, before.seq, before.hash, len(tables.MIGRATIONS), *entry)
         return connection.execute(_APPEND, values).fetchone() is not None
 
     def is_lost(self, connection: Connection) -> bool:
@@ -153,10 +180,10 @@ class PostgresDatabase:
         connection.execute("vacuum secrets")
 
     def inspect(self, connection: Connection) -> None:
-        """Do nothing: PostgreSQL checks its pages when it reads them, if it was set up with checksums."""
-
-    def examine(self, connection: Connection) -> None:
-        """Do nothing more than `inspect`."""
+        """Compare where indexes find each state with the entries; of pages PostgreSQL itself keeps checksums."""
+        row = connection.execute(_MISFOUND).fetchone()
+        if row is not None:
+            raise LedgerDamagedError(f"an index of {self.place} does not find the last state of population {row[0]!r}")
 
     def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
         """Make the schema, whole or not at all."""
@@ -165,6 +192,8 @@ class PostgresDatabase:
             self._require_durability(connection)
             with connection.transaction():
                 connection.execute(sql.SQL("create schema {}").format(sql.Identifier(self._schema)))
+                if self.head is not None:
+                    self.head.begin(ledger)
                 for step in steps:
                     for statement in step.postgres:
                         connection.execute(statement)

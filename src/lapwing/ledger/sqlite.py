@@ -5,7 +5,6 @@ The file must be on a local disk: SQLite's locks do not work over network file s
 
 import os
 import sqlite3
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Final
 
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
+from lapwing.ledger.head import HeadFile, sync_folder
 from lapwing.ledger.schema import Migration
 from lapwing.ledger.store import Connection
 from lapwing.vocabulary.errors import (
@@ -59,11 +59,13 @@ class SqliteDatabase:
 
     begin_writing: Sequence[str] = ("BEGIN IMMEDIATE",)
     begin_reading: Sequence[str] = ("BEGIN",)
+    keeps_head: bool = True
 
     def __init__(
         self, path: Path, *, patience: float = 30.0, driver: Callable[[Path], Connection] | None = None
     ) -> None:
         self.path, self._patience, self._driver = path, patience, driver or _open
+        self.head = HeadFile(path.with_name(path.name.removesuffix(".db") + ".head"))
 
     @property
     def place(self) -> str:
@@ -117,6 +119,8 @@ class SqliteDatabase:
 
     def translate(self, error: Exception) -> LedgerError | None:
         """Say what an error of SQLite means."""
+        if isinstance(error, UnicodeDecodeError):  # what it should have said is not even text
+            return LedgerDamagedError(f"{self.place} is damaged: {error.reason}")
         if not isinstance(error, sqlite3.Error):
             return None
         code = getattr(error, "sqlite_errorcode", None)
@@ -125,9 +129,7 @@ class SqliteDatabase:
             return LedgerUnwritableError(
                 f"{self.place} cannot be used: {_UNWRITABLE[primary]} ({error}); nothing was charged"
             )
-        if isinstance(error, sqlite3.DatabaseError):
-            return LedgerDamagedError(f"{self.place} is damaged: {error}")
-        return None
+        return LedgerDamagedError(f"{self.place} is damaged: {error}")
 
     hurries: bool = False
 
@@ -153,21 +155,17 @@ class SqliteDatabase:
         connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def inspect(self, connection: Connection) -> None:
-        """Have SQLite check its pages."""
-        self._ask(connection, "pragma quick_check(1)")
-
-    def examine(self, connection: Connection) -> None:
-        """Have SQLite check its pages, and its indexes against its tables."""
-        self._ask(connection, "pragma integrity_check(1)")
-
-    def _ask(self, connection: Connection, check: str) -> None:
-        (found,) = connection.execute(check).fetchone()
+        """Have SQLite check its pages, and its indexes against its tables: all that is looked up is found by them."""
+        (found,) = connection.execute("pragma integrity_check(1)").fetchone()
         if found != "ok":
             raise LedgerDamagedError(f"{self.place} is damaged: {found}")
 
     def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
         """Make the file, whole or not at all; only the owner may read it."""
         _require_version()
+        if self.path.exists():
+            raise self._made_already()
+        self.head.begin(ledger)
         making = self.path.with_name(f"{self.path.name}.creating-{os.getpid()}")
         os.close(os.open(making, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
@@ -183,13 +181,16 @@ class SqliteDatabase:
             connection.close()
             reach("create.written")
             os.link(making, self.path)  # fails if someone else was faster, where a rename would overwrite
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
             reach("create.committed")
         except FileExistsError:
-            raise LedgerUnwritableError(f"there is a ledger at {self.place} already; open it") from None
+            raise self._made_already() from None
         finally:
             with suppress(FileNotFoundError):
                 making.unlink()
+
+    def _made_already(self) -> LedgerUnwritableError:
+        return LedgerUnwritableError(f"there is a ledger at {self.place} already; open it")
 
     def statements(self, step: Migration) -> Sequence[str]:
         """Return a step of the schema in SQLite's words."""
@@ -203,12 +204,3 @@ def _open(path: Path) -> Any:
 def _require_version() -> None:
     if sqlite3.sqlite_version_info < _OLDEST:
         raise LedgerSchemaError(f"SQLite {sqlite3.sqlite_version} is too old; use a Python with SQLite 3.38 or newer")
-
-
-def _sync_folder(folder: Path) -> None:
-    if sys.platform != "win32":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -9,12 +9,14 @@ statement that does nothing if the chain has grown meanwhile. Where that is no g
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TypeAlias
+from weakref import ref
 
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
+from lapwing.ledger.head import HeadFile
 from lapwing.ledger.schema import Migration
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
@@ -38,6 +40,14 @@ class Database(Protocol):
     @property
     def place(self) -> str:
         """Where it is, for messages: never a password."""
+
+    @property
+    def head(self) -> HeadFile | None:
+        """Where the newest entry that was told of is kept, outside the database."""
+
+    @property
+    def keeps_head(self) -> bool:
+        """Whether that file has been there for as long as the ledger, so that one without it is refused."""
 
     @property
     def begin_writing(self) -> Sequence[str]:
@@ -73,13 +83,10 @@ class Database(Protocol):
         """Overwrite what was deleted, as far as this database can."""
 
     def inspect(self, connection: Connection) -> None:
-        """Have the database look for damage in its own structures, in seconds."""
-
-    def examine(self, connection: Connection) -> None:
-        """Have the database look for damage everywhere, its indexes included, however long it takes."""
+        """Look for damage in the structures of the database, and for an index that disagrees with the entries."""
 
     def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
-        """Make an empty ledger with the name `ledger`, whole or not at all."""
+        """Make an empty ledger with the name `ledger` and begin its head, whole or not at all."""
 
     def statements(self, step: Migration) -> Sequence[str]:
         """Return a step of the schema in the words of this database."""
@@ -147,15 +154,28 @@ class Store:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._writer, self._reader = _Line(database), _Line(database)
+        # The block of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is forgotten.
+        self._reading: Callable[[], Rows | None] = _nothing
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
-        """Open a block that sees one moment of the ledger, whatever others write meanwhile."""
+        """Open a block that sees one moment of the ledger, whatever others write meanwhile.
+
+        A block inside another one of the same thread sees the same moment.
+        """
         with self._reader.lock:
-            with self._understood(self._reader):
-                connection = self._reader.begin(self.database.begin_reading)
-                yield Rows(connection, self.database)
-            self._reader.undo()
+            around = self._reading()
+            if around is not None:
+                yield around
+                return
+            try:
+                with self._understood(self._reader):
+                    rows = Rows(self._reader.begin(self.database.begin_reading), self.database)
+                    self._reading = ref(rows)
+                    yield rows
+            finally:
+                self._reading = _nothing
+                self._reader.undo()
 
     @contextmanager
     def writing(self, act: str) -> Iterator[Rows]:
@@ -177,7 +197,7 @@ class Store:
                 yield Rows(connection, self.database)
                 reach(f"{act}.written")
             try:
-                connection.execute("COMMIT")
+                self._writer.commit()
                 reach(f"{act}.committed")
             except BaseException as error:
                 self._writer.drop()
@@ -199,7 +219,7 @@ class Store:
                 yield rows
             return
         with self._writer.lock, self._understood(self._writer):
-            connection = self._writer.open()
+            connection = self._writer.idle()
             reach(f"{act}.begun")
             try:
                 yield HurriedRows(connection, self.database, act)
@@ -221,14 +241,9 @@ class Store:
             self.database.shred(self._writer.open())
 
     def inspect(self) -> None:
-        """Have the database look for damage in its own structures, in seconds."""
-        with self._reader.lock, self._understood(self._reader):
-            self.database.inspect(self._reader.open())
-
-    def examine(self) -> None:
-        """Have the database look for damage everywhere, however long it takes."""
-        with self._reader.lock, self._understood(self._reader):
-            self.database.examine(self._reader.open())
+        """Look for damage in the structures of the database, beside whoever reads."""
+        with self._writer.lock, self._understood(self._writer):
+            self.database.inspect(self._writer.open())
 
     def close(self) -> None:
         """Let go of files and connections; the next block opens them again."""
@@ -260,6 +275,10 @@ class Store:
                 return None
 
 
+def _nothing() -> None:
+    """Stand for no block."""
+
+
 def _in_doubt(database: Database, error: Exception) -> LedgerInDoubtError:
     return LedgerInDoubtError(
         f"{database.place} failed while it committed ({error}); what was being written counts as charged, and asking "
@@ -275,14 +294,23 @@ class _Line:
         self._database = database
         self._connection: Connection | None = None
         self._process = os.getpid()
+        self._begun = False
 
     def open(self) -> Connection:
         if self._process != os.getpid():
             _left_to_the_parent.append(self._connection)
-            self._connection, self._process = None, os.getpid()
+            self._connection, self._process, self._begun = None, os.getpid(), False
         if self._connection is None:
             self._connection = self._database.connect()
         return self._connection
+
+    def idle(self) -> Connection:
+        """Return the connection outside any transaction: one whose end was interrupted ends with its connection."""
+        connection = self.open()
+        if self._begun:
+            self.drop()
+            connection = self.open()
+        return connection
 
     def begin(self, statements: Sequence[str]) -> Connection:
         """Begin a transaction; a connection that broke since it was last used is replaced, once."""
@@ -296,24 +324,30 @@ class _Line:
             return self._begin(statements)
 
     def _begin(self, statements: Sequence[str]) -> Connection:
-        connection = self.open()
+        connection = self.idle()
+        self._begun = True
         for statement in statements:
             connection.execute(statement)
         return connection
 
     def undo(self) -> None:
         """End the transaction without a trace; a connection that cannot even do that is dropped."""
-        if self._connection is not None:
+        if self._connection is not None and self._begun:
             try:
                 self._connection.execute("ROLLBACK")
+                self._begun = False
             except Exception:  # noqa: BLE001 - whatever it is, the transaction dies with its connection
                 self.drop()
+
+    def commit(self) -> None:
+        self.open().execute("COMMIT")
+        self._begun = False
 
     def drop(self) -> None:
         if self._connection is not None and self._process == os.getpid():
             with suppress(Exception):
                 self._connection.close()
-        self._connection = None
+        self._connection, self._begun = None, False
 
 
 _left_to_the_parent: list[Connection | None] = []

@@ -35,7 +35,7 @@ def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress 
     shown = list(receipts)
     for receipt in shown:
         ledger.require(receipt)
-    ledger.store.examine()
+    ledger.store.inspect()
     replay = Replay()
     with ledger.chronicle.reading() as book:
         for entry in checked(book.ledger, book.entries(), last=book.last, head=book.head):

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -12,12 +13,12 @@ from hypothesis import strategies as st
 from accounting.filters.atoms import gaussian_profile
 from lapwing.accounting.filters.account import EVERYONE, Admission, replay
 from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
-from lapwing.accounting.filters.cost import Cost
+from lapwing.accounting.filters.cost import Cost, cost_of
 from lapwing.accounting.filters.odometer import Odometer
 from lapwing.accounting.filters.opening import open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.filters.two_arms import DeltaShares
+from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
 from lapwing.accounting.filters.verdict import Step
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.adjacency import Adjacency
@@ -451,3 +452,31 @@ class TestBadInput:
         gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
         with pytest.raises(ParameterError, match="is no price"):
             open_account(BUDGETS["pure"]).book(open_account(BUDGETS["approximate"]).quote(OneShot(event=gaussian)))
+
+
+class TestStaleQuotes:
+    """A quote is for the account it was asked of, under every kind of budget."""
+
+    def test_one_quote_is_not_booked_twice_when_the_residue_is_dead(self) -> None:
+        account = open_account(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
+        account = account.admit(OneShot(event=RandomizedResponse(epsilon=Fraction(3, 5))))
+        assert account.filters["everyone"].residue is None
+        quote = account.quote(OneShot(event=RandomizedResponse(epsilon=Fraction(2, 5))))
+        account = account.book(quote)
+        assert account.filters["everyone"].pure.left == 0
+        with pytest.raises(ParameterError, match="cannot follow"):
+            account.book(quote)
+
+    @pytest.mark.parametrize("residue", [0.0, 0.05])
+    def test_a_residue_of_nothing_does_not_grow(self, residue) -> None:
+        spent = replace(TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares()), residue=0.0, untouched=False)
+        cost = cost_of(OneShot(event=PureRelease(epsilon=Fraction(1, 100))))
+        with pytest.raises(ParameterError, match="cannot follow"):
+            spent.book(cost, Step(residue=residue))
+
+    def test_a_plan_that_takes_everything_is_not_booked_after_anything_else(self) -> None:
+        account = open_account(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
+        quote = account.quote(WholeBudget(event=PureRelease(epsilon=Fraction(1))))
+        touched = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1, 100))))
+        with pytest.raises(ParameterError, match="cannot follow"):
+            touched.book(quote)

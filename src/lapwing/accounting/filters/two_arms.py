@@ -104,9 +104,8 @@ class TwoArms:
         return self._residue_step(event, cost) or self._step_of_the_sum(cost) or self._shortage(event, cost)
 
     def book(self, cost: Cost, step: Step) -> "TwoArms":
-        """Write an admitted cost into both arms."""
-        grown = step.residue is not None and (self.residue is None or step.residue >= self.residue > 0)
-        if grown or step.slack > self.slack or step.failure > self.failures:
+        """Write an admitted cost into both arms; refuse a step that was weighed against another filter than this."""
+        if not self._can_follow(cost, step) or step.slack > self.slack or step.failure > self.failures:
             raise ParameterError(
                 "step", step, reason=f"cannot follow on {self}", remedy="replay the records in their order"
             )
@@ -126,6 +125,13 @@ class TwoArms:
     def release(self, amount: Fraction) -> "TwoArms":
         """Give a reserved amount back, in the pure arm; the residue arm paid at the opening."""
         return replace(self, pure=self.pure and self.pure.release(amount))
+
+    def _can_follow(self, cost: Cost, step: Step) -> bool:
+        if step.residue is not None:
+            return self.residue is not None and step.residue < self.residue
+        if step.epsilon is not None:
+            return self.untouched
+        return self._step_of_the_sum(cost) is not None
 
     def _step_of_the_sum(self, cost: Cost) -> Step | None:
         if self.pure is None or cost.held is None or cost.held > self.pure.left or cost.delta > self.failures:

@@ -1,11 +1,13 @@
-"""The privacy region: what an attacker who must tell two neighbours apart can do, and what the claim lets him do.
+"""Pictures of what a guarantee means: beliefs before and after, two worlds side by side, and the privacy region.
 
-He looks at the answer and says which of the two it was. He raises a false alarm with some probability, and misses with
-another; the nearer both can come to zero, the more was given away. A claim forbids a corner around zero.
+In the privacy region an attacker must tell two neighbours apart by an answer. He raises a false alarm with some
+probability, and misses with another; the nearer both can come to zero, the more was given away. A claim forbids a
+corner around zero.
 """
 
 import math
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +16,97 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
+from lapwing.attacks.study import StudyBeliefs
 from lapwing.auditor.finding import in_words
 from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+def draw_belief(
+    path: str | Path,
+    *,
+    priors: Sequence[float],
+    lows: Sequence[float],
+    highs: Sequence[float],
+    epsilon: float,
+    example: tuple[float, float, float],
+) -> None:
+    """Draw the belief that "she is in the table" afterwards against beforehand, with its bounds.
+
+    Parameters
+    ----------
+    path : where to write
+    priors : what an attacker believes beforehand, rising
+    lows, highs : the least and the most he can come to believe
+    epsilon : what was spent on everything he sees
+    example : one belief, and the bounds of what it can become
+    """
+    prior, low, high = example
+    title = f"At epsilon {epsilon:.3g} a belief of {prior:.0%} stays between {low:.0%} and {high:.0%}"
+    with canvas(path, title=title, x='belief in "she is in it" beforehand', y="belief afterwards") as axes:
+        axes.fill_between(
+            priors, lows, highs, color=ACCENT, alpha=0.2, linewidth=0, label="what he may come to believe"
+        )
+        axes.plot(priors, highs, color=ACCENT, linewidth=1.5)
+        axes.plot(priors, lows, color=ACCENT, linewidth=1.5)
+        axes.plot([0, 1], [0, 1], color=QUIET, linestyle="--", linewidth=1, label="nothing learned")
+        axes.errorbar(
+            [prior], [prior], yerr=[[prior - low], [high - prior]], fmt="o", color=SECOND, capsize=5, linewidth=2
+        )
+        for belief, offset in ((low, (8, -12)), (high, (-34, 5))):
+            axes.annotate(f"{belief:.0%}", (prior, belief), xytext=offset, textcoords="offset points", color=SECOND)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.tick_params(colors=INK)
+
+
+def draw_naming(
+    path: str | Path, *, priors: Sequence[float], bounded: Sequence[float], epsilon: str, delta: str, somebody: float
+) -> None:
+    """Draw the most that a belief can become: under differential privacy, and for whoever is named and shamed.
+
+    Parameters
+    ----------
+    path : where to write
+    priors : the beliefs beforehand, rising
+    bounded : the most they become under differential privacy
+    epsilon : of it
+    delta : of the additive secrecy that naming and shaming has
+    somebody : how likely it is that somebody of the clinic is named
+    """
+    title = f'"{delta}-additive secrecy" publishes somebody {somebody:.1%} of the time'
+    with canvas(path, title=title, x="belief that she is sick, beforehand", y="the most it can become") as axes:
+        axes.plot(priors, [1.0] * len(priors), color=SECOND, linewidth=2.4, label="named and shamed: certainty")
+        axes.plot(priors, bounded, color=ACCENT, linewidth=2.4, label=f"epsilon {epsilon}: a factor on the odds")
+        axes.plot(priors, priors, color=QUIET, linestyle="--", linewidth=1, label="nothing learned")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_ylim(min(priors), 1.5)
+
+
+def draw_two_worlds(path: str | Path, beliefs: StudyBeliefs) -> None:
+    """Draw the belief that Alice is sick after each answer of a study, with her data used and with it left out."""
+    lows, highs = beliefs.bounds
+    title = "Most of what a study teaches about Alice it teaches without her"
+    with canvas(path, title=title, x="the answer: how many are sick", y="belief that Alice is sick") as axes:
+        axes.fill_between(
+            beliefs.answers,
+            lows,
+            highs,
+            color=ACCENT,
+            alpha=0.12,
+            linewidth=0,
+            label=f"within e^(2ε) of it, ε = {float(beliefs.epsilon):.3g}: what Theorem 2.1 allows",
+        )
+        axes.axhline(beliefs.prior, color=QUIET, linestyle="--", linewidth=1, label="beforehand")
+        axes.plot(beliefs.answers, beliefs.without_data, color=ACCENT, linewidth=2, label="her data left out")
+        axes.plot(beliefs.answers, beliefs.with_data, color=SECOND, linewidth=2, label="her data used")
+        axes.set_ylim(0, 1)
+        axes.set_xlim(beliefs.answers[0], beliefs.answers[-1])
+
 
 _POINTS = 501
 _LINE = 78
