@@ -8,7 +8,7 @@ import json
 import random
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from engines.rows_in_memory import RowsInMemory
@@ -27,7 +27,7 @@ from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationErr
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 
 QUESTIONS = 20
-"""How many questions are asked about one pair of tables."""
+"""How many questions are drawn for one pair of tables."""
 _DELTA = Fraction(1, 10**6)
 
 
@@ -74,7 +74,7 @@ def examined(case, place, servers, tally=None):
                 stack.enter_context(_Side(case.population, tables, place, servers))
                 for tables in (case.pair.before, case.pair.after)
             ]
-            return _asked(case, sides, tally)
+            return _asked(replace(case, questions=case.questions[: place.questions]), sides, tally)
     except RegistrationError as refused:
         tally["tables refused"] += 1
         return [] if place.is_refused else [Finding("registration", f"the tables were refused: {refused}")]

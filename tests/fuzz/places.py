@@ -52,13 +52,15 @@ class Place:
     """One way of keeping tables.
 
     `opened` gives an engine on tables, in a folder of its own, beside the `servers` that run ("postgres", "spark");
-    `stored` says what the tables are once they are there; and some places are to be refused.
+    `stored` says what the tables are once they are there; some places are to be refused, and at slow ones only the
+    first `questions` of a case are asked.
     """
 
     name: str
     opened: Callable[..., Any]
     stored: Callable[..., Any] = _as_they_are
     is_refused: bool = False
+    questions: int = 20
 
 
 @contextmanager
@@ -154,18 +156,19 @@ def _run(database, arrow, *statements):
             connection.execute(statement)
 
 
-def _without_infinite_days(population, tables):
+def _within_the_calendar(population, tables):
     return _changed(population, tables, lambda kind, value: None if kind is Date and isinstance(value, str) else value)
 
 
 def _without_empty_texts(population, tables):
-    return _changed(population, tables, lambda _kind, value: None if value == "" else value)
+    tables = _changed(population, tables, lambda _kind, value: None if value == "" else value)
+    return _within_the_calendar(population, tables)
 
 
 def _narrowed(population, tables):
     with np.errstate(over="ignore"):
         tables = _changed(population, tables, lambda kind, v: float(np.float32(v)) if kind is Real and v else v)
-    return _without_infinite_days(population, tables)
+    return _within_the_calendar(population, tables)
 
 
 def _changed(population, tables, change):
@@ -233,7 +236,7 @@ PLACES = {
         Place("rows", _rows_in_memory),
         Place("arrow", _in_duckdb(_arrow_table)),
         Place("polars", _in_duckdb(_polars_frame)),
-        Place("pandas", _in_duckdb(_pandas_frame), _without_infinite_days),
+        Place("pandas", _in_duckdb(_pandas_frame), _within_the_calendar),
         Place("csv", _in_duckdb(_csv_file), _without_empty_texts),
         Place("parquet-pyarrow", _in_duckdb(_parquet_by_pyarrow)),
         Place("parquet-polars", _in_duckdb(_parquet_by_polars)),
@@ -242,8 +245,8 @@ PLACES = {
         Place("duckdb-table", _in_duckdb(_duckdb_table)),
         Place("duckdb-view", _in_duckdb(_duckdb_view), is_refused=True),
         Place("postgres", _in_postgres),
-        Place("spark-frames", _spark_frames),
-        Place("spark-parquet", _spark_parquet),
+        Place("spark-frames", _spark_frames, questions=6),
+        Place("spark-parquet", _spark_parquet, questions=6),
     )
 }
 """Every place by its name."""

@@ -17,7 +17,7 @@ from lapwing.queries import measure, planning
 from lapwing.queries.predicate import Unit
 from lapwing.queries.spans import Line
 
-CASES = 12
+CASES = 60
 """How many cases from its seed on it may take until a mistake is found."""
 
 
@@ -64,8 +64,8 @@ def views_are_trusted(patch):
 MUTANTS = {
     files_say_what_their_rows_hold: ("parquet-pyarrow", 1, "bound", "exceeds L1"),
     views_are_trusted: ("duckdb-view", 1, "bound", "exceeds L1"),
-    ranges_are_not_checked: ("arrow", 1, "failure", "Overflow in subtraction"),
-    times_are_clipped_to_anything: ("arrow", 3, "failure", "cannot hold"),
+    ranges_are_not_checked: ("arrow", 5, "failure", "Overflow in subtraction"),
+    times_are_clipped_to_anything: ("arrow", 5, "failure", "cannot hold"),
     words_of_sql_are_looked_for_in_names: ("arrow", 2, "failure", "count mismatch"),
 }
 """Each mistake, the place where it shows, a seed, and as what it shows."""
@@ -95,4 +95,4 @@ def test_an_engine_with_a_mistake_exceeds_its_price(liar) -> None:
     def opened(population, tables, *_):
         yield liar(population, tables)
 
-    assert any(first_shown(Place(liar.__name__, opened), seed, "bound") for seed in range(9))
+    assert first_shown(Place(liar.__name__, opened), 0, "bound") is not None
