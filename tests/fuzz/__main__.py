@@ -10,10 +10,11 @@ A fuzzer is a module here with `run(seconds, seed)`, which fails with what it ha
 import importlib
 import sys
 import traceback
+from importlib.util import find_spec
 
 import click
 
-FUZZERS = ("neighbours", "kills", "damage", "sql")
+FUZZERS = tuple(name for name in ("neighbours", "kills", "damage", "sql") if find_spec(f"fuzz.{name}"))
 
 
 @click.command(help=__doc__)

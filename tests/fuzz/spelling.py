@@ -60,7 +60,8 @@ def in_sql(question, population):
         return None
     text = f"select {statistic} from {quoted(table.name)} where {where}"
     if isinstance(question, TopCategories):
-        return f"{text} group by {statistic} order by count(*) desc limit {question.k}"
+        people = f"count(distinct {quoted(population.person_key(table))})"
+        return f"{text} group by {statistic} order by {people} desc limit {question.k}"
     return f"{text} group by {by}" if by else text
 
 
