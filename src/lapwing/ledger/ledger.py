@@ -21,6 +21,7 @@ from lapwing.ledger.questions import Questions
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Database, Rows, Store
 from lapwing.ledger.streams import Streams
+from lapwing.ledger.turns import Turns
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerSchemaError
 
 
@@ -34,6 +35,7 @@ class Ledger:
     custody : what the custodian does
     questions : charging and answering one-shot questions
     streams : opening, asking and closing streams
+    turns : lets one at a time work on a question
     """
 
     def __init__(self, store: Store, clock: Clock = now) -> None:
@@ -42,6 +44,7 @@ class Ledger:
         self.custody = Custody(self.chronicle)
         self.questions = Questions(self.chronicle)
         self.streams = Streams(self.chronicle)
+        self.turns = Turns(store.database.gate(), self.questions, self.chronicle)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -84,6 +87,7 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of files and connections."""
+        self.turns.close()
         self.store.close()
 
     def __enter__(self) -> Self:

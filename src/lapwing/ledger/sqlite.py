@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
+from lapwing.ledger.gates import FileGate
 from lapwing.ledger.schema import Migration
 from lapwing.ledger.store import Connection
 from lapwing.vocabulary.errors import (
@@ -190,6 +191,10 @@ class SqliteDatabase:
         finally:
             with suppress(FileNotFoundError):
                 making.unlink()
+
+    def gate(self) -> FileGate:
+        """Return where requests take turns: a file beside the ledger."""
+        return FileGate.at(self.path.resolve().with_name(f"{self.path.name}-turns"))
 
     def statements(self, step: Migration) -> Sequence[str]:
         """Return a step of the schema in SQLite's words."""

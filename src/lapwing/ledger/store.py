@@ -11,13 +11,16 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import ref
 
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
 from lapwing.ledger.schema import Migration
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerUnwritableError
+
+if TYPE_CHECKING:
+    from lapwing.ledger.gates import Gate
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -84,6 +87,9 @@ class Database(Protocol):
 
     def statements(self, step: Migration) -> Sequence[str]:
         """Return a step of the schema in the words of this database."""
+
+    def gate(self) -> "Gate":
+        """Return where requests take turns."""
 
 
 class Rows:
