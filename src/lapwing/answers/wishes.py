@@ -1,6 +1,7 @@
 """What an analyst is willing to pay, or wants to know how accurately: one wish, said in one way."""
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypedDict
@@ -70,6 +71,7 @@ def wish(
     rho: Exact | None = None,
     within: Exact | None = None,
     confidence: Exact = "0.95",
+    **others: object,
 ) -> Wish:
     """Return the one wish that was said; refuse none, several, and prices out of reason.
 
@@ -86,6 +88,7 @@ def wish(
     ...
     lapwing.vocabulary.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...
     """
+    require_words(others, Offer.__annotations__)
     given = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
     require_price(given)
     match one_way("price", given, ("epsilon",), ("epsilon", "delta"), ("rho",), ("within",)):
@@ -96,6 +99,19 @@ def wish(
         case _:
             chance = None if delta is None else probability("delta", as_written(delta))
             return AtEpsilon(epsilon=in_reason("epsilon", epsilon), delta=chance)
+
+
+def require_words(others: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse words that mean nothing here, and say which one may have been meant.
+
+    >>> require_words({"epsilo": "0.1"}, ["epsilon", "delta"])
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.BadQuestionError: there is no epsilo= here; write epsilon=
+    """
+    for word in others:
+        near = difflib.get_close_matches(word, list(known), n=1) or list(known)
+        raise BadQuestionError(f"there is no {word}= here; write {', '.join(f'{one}=' for one in near)}")
 
 
 def require_price(given: Mapping[str, object]) -> None:
