@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 import lapwing as lw
 from app.test_workspace import SETTINGS, write_patients
 from lapwing.engines.duckdb import DuckDB
-from lapwing.vocabulary.errors import BadQuestionError, EngineError
+from lapwing.engines.emitter import Statement
+from lapwing.vocabulary.errors import BadQuestionError, EngineError, SettingsError
 
 THREADS = 6
 
@@ -212,3 +214,31 @@ def together(act: Callable[[int], None], threads: int) -> None:
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(act, i) for i in range(threads)]:
             done.result(120)
+
+
+SLOW = Statement(text="select count(*) from range(10000000) a, range(100000) b where a.range < b.range", parameters=())
+
+
+def test_a_question_that_takes_too_long_is_stopped_charged_and_the_one_failure(quick_path, monkeypatch) -> None:
+    """Only that one: what others ask at the same time is answered."""
+    write_patients(quick_path)
+    lw.create(quick_path, SETTINGS.replace('person_key = "id"', 'person_key = "id"\ntime_limit = 1')).close()
+    with lw.open(quick_path) as session:
+        session.ask(lw.count("patients", "age > 1"), epsilon=1)
+        with monkeypatch.context() as patched:
+            patched.setattr("lapwing.engines.sql_engine.emit", lambda *_: SLOW)
+            with ThreadPoolExecutor(1) as pool:
+                slow = pool.submit(session.ask, lw.count("patients"), epsilon=1)
+                with session._data.leased() as engine:
+                    assert engine._rows(replace(SLOW, text="select 7")) == [(7,)]
+                with pytest.raises(EngineError):
+                    slow.result(60)
+        assert session.standing().left == 98
+        assert "INTERRUPT" in (quick_path / "failures.log").read_text()
+        assert not session.ask(lw.count("patients", "age > 2"), epsilon=1).free
+
+
+@pytest.mark.parametrize("limit", [0, -1, 10**6, '"600"'])
+def test_a_time_limit_that_cannot_be_meant_is_refused(quick_path, limit) -> None:
+    with pytest.raises(SettingsError, match="time_limit"):
+        lw.create(quick_path, SETTINGS.replace('person_key = "id"', f'person_key = "id"\ntime_limit = {limit}'))

@@ -216,12 +216,13 @@ class Tables:
 
         Fail if the tables have moved on, and nobody holds the old ones open.
         """
-        present = self._present() if versions is None else versions
+        wanted = self._present() if versions is None else versions
+        required = {} if versions is None else versions  # any newer ones do, where none were charged for
 
         def open_() -> tuple[Engine, Mapping[str, int]]:
-            return unless_it_fails(lambda: self._opened(present), self._on_failure)
+            return unless_it_fails(lambda: self._opened(required), self._on_failure)
 
-        with self._engines.leased(present, open_) as engine:
+        with self._engines.leased(wanted, open_) as engine:
             yield engine
 
     def _opened(self, versions: Mapping[str, int]) -> tuple[Engine, Mapping[str, int]]:
@@ -236,12 +237,22 @@ class Tables:
         """Return the present versions of the tables, after a look at what changed unannounced."""
         name = self._settings.population.name
         versions = self._ledger.population(name).tables
+        while True:
+            try:
+                self._watch(name, versions)
+            except RegistrationError:
+                before, versions = versions, self._ledger.population(name).tables
+                if versions == before:  # and not announced just now
+                    raise
+            else:
+                return versions
+
+    def _watch(self, name: str, versions: Mapping[str, int]) -> None:
         for table, source in self._settings.sources.items():
             content = None
             if isinstance(source, FileSource | DuckDBSource):
                 content = self._fingerprints.check(name, table, versions[table], source.path)
             self._fingerprints.claim(name, table, source, content)
-        return versions
 
     def changed(self) -> list[str]:
         """Return the tables whose content changed while their version did not."""
@@ -285,7 +296,8 @@ class Tables:
             return self._postgres(addresses.pop())
         if used == {"spark"}:
             return self._spark()
-        return DuckDB(population, {name: _on_duckdb(one) for name, one in sources.items()}, on_failure=self._on_failure)
+        places = {name: _on_duckdb(one) for name, one in sources.items()}
+        return DuckDB(population, places, time_limit=self._settings.time_limit, on_failure=self._on_failure)
 
     def _postgres(self, address: str) -> Engine:
         driver = _extra("lapwing.engines.postgres", "postgres")
@@ -294,7 +306,8 @@ class Tables:
             for name, source in self._settings.sources.items()
             if isinstance(source, PostgresSource)
         }
-        engine: Engine = driver.PostgreSQL(self._settings.population, tables, address, on_failure=self._on_failure)
+        limit, log = self._settings.time_limit, self._on_failure
+        engine: Engine = driver.PostgreSQL(self._settings.population, tables, address, time_limit=limit, on_failure=log)
         return engine
 
     def _spark(self) -> Engine:
@@ -306,7 +319,8 @@ class Tables:
             if isinstance(source, SparkSource | SparkFiles)
         }
         session = driver.session_of_this_process(population.name)
-        engine: Engine = driver.Spark(population, tables, session, on_failure=self._on_failure)
+        limit, log = self._settings.time_limit, self._on_failure
+        engine: Engine = driver.Spark(population, tables, session, time_limit=limit, on_failure=log)
         return engine
 
 
