@@ -32,6 +32,7 @@ from lapwing.queries.questions import Question
 from lapwing.queries.sql import read_sql
 from lapwing.streams import QuestionStream, fresh_name, name_of_key
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
+from lapwing.vocabulary.lifetime import Lifetime
 
 Put: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
@@ -41,13 +42,10 @@ STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.ans
 
 
 class Data(streams.Data, Protocol):
-    """Where the tables of a population are; `check` is called before any charge, `engine` after it."""
+    """Where the tables of a population are; `check` is called before any charge."""
 
     def rehearsal(self) -> Engine:
         """Return an engine on made-up rows."""
-
-    def close(self) -> None:
-        """Let go of the databases."""
 
 
 class Session:
@@ -61,6 +59,8 @@ class Session:
     analyst : who asks
     key : 32 secret bytes under which streams are sealed; they are kept outside the ledger
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
+    on_close : called when it is closed: where nobody else uses the ledger and the data, it lets go of them
+    within : the lifetime of what the session belongs to
     """
 
     def __init__(
@@ -72,9 +72,12 @@ class Session:
         analyst: str,
         key: bytes,
         on_failure: Callable[[Exception], None] = lambda _: None,
+        on_close: Callable[[], None] = lambda: None,
+        within: Lifetime | None = None,
     ) -> None:
         self.population, self.ledger, self.analyst = population, ledger, name("analyst", analyst)
-        self._data, self._key, self._on_failure = data, key, on_failure
+        self._data, self._key, self._on_failure, self._on_close = data, key, on_failure, on_close
+        self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
     def preview(
         self, question: Put, *, max_rows: int | None = None, max_groups: int | None = None, **offer: Unpack[Offer]
@@ -170,6 +173,7 @@ class Session:
             which the verdicts of `questions=` (one, if not said) are right for counts that are so far away. With
             `epsilon=` and `questions=` the threshold is placed for so many questions; more may be asked
         """
+        self._lifetime.require()
         agreed = StreamTerms.of(self.population, **terms)
         self._data.check()
         given = fresh_name() if key is None else key
@@ -178,6 +182,7 @@ class Session:
 
     def resume(self, name: str) -> QuestionStream:
         """Go on with a stream that was opened before, here or in another process."""
+        self._lifetime.require()
         return self._stream(name).resumed(self.analyst)
 
     def standing(self) -> Standing:
@@ -185,9 +190,10 @@ class Session:
         return self._standing(self.population.touched)
 
     def close(self) -> None:
-        """Let go of the databases and of the ledger."""
-        self._data.close()
-        self.ledger.close()
+        """End the session: it answers nothing any more. What it shares with others stays open for them."""
+        if self._lifetime.is_here:
+            self._lifetime.end()
+            self._on_close()
 
     def __enter__(self) -> Self:
         return self
@@ -207,6 +213,7 @@ class Session:
 
     def _priced(self, questions: Mapping[str, Question], wanted: Wish) -> Asked:
         """Plan each question and choose its release; the price is shared equally."""
+        self._lifetime.require()
         plans = plan_together(questions, self.population)
         budget = self.ledger.account(self.population.name).budget
         share = wanted.shared(len(plans) or 1)
@@ -214,8 +221,12 @@ class Session:
 
     def _told(self, asked: Asked, key: str | None) -> Answer:
         """Charge, commit, touch data, release."""
-        self._data.check()
-        reach("ask.checked")
+        with self._data.leased():  # what the question will be about stays open until it has its end
+            reach("ask.checked")
+            return self._in_turn(asked, key)
+
+    def _in_turn(self, asked: Asked, key: str | None) -> Answer:
+        """Ask, unless somebody is asking the same just now; their answer is everybody's."""
         request = Request(
             population=self.population.name,
             analyst=self.analyst,
@@ -224,6 +235,10 @@ class Session:
             tables=asked.tables,
             charge=OneShot(event=asked.event, cells=self.population.touched),
         )
+        with self.ledger.turns.taken(request):
+            return self._charged(asked, request)
+
+    def _charged(self, asked: Asked, request: Request) -> Answer:
         try:
             charged = self.ledger.questions.charge(request)
         except BudgetExceededError as refused:
@@ -242,8 +257,8 @@ class Session:
 
     def _released(self, asked: Asked, charged: Charged) -> Answer:
         """Read the data, add noise, commit, and tell what was committed. It is called inside `unless_it_fails` only."""
-        engine = self._data.engine(charged.versions)
-        exact = [one.read(engine) for one in asked.several()]
+        with self._data.leased(charged.versions) as engine:
+            exact = [one.read(engine) for one in asked.several()]
         reach("ask.read")
         released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
         reach("ask.noised")
@@ -254,6 +269,7 @@ class Session:
 
     def _standing(self, cells: frozenset[str] | None) -> Standing:
         """Return what some cells have left; streams are paid by all of them."""
+        self._lifetime.require()
         name = self.population.name
         account, own = self.ledger.account(name), self.ledger.allowance(name, self.analyst)
         return Standing(account=account.within(cells), allowance=own and own.within(cells))
@@ -266,6 +282,7 @@ class Session:
             data=self._data,
             key=self._key,
             on_failure=self._on_failure,
+            lifetime=self._lifetime,
         )
 
 

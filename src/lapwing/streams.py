@@ -15,6 +15,7 @@ Proof: proofs/stream_recovery.md
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
@@ -49,6 +50,8 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 from lapwing.vocabulary.exact import Exact, whole
+from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.vocabulary.sensitive import Sensitive
 
 T = TypeVar("T")
 
@@ -65,8 +68,8 @@ class Data(Protocol):
     def check(self) -> None:
         """Refuse if the data cannot be reached, or is not what its version says."""
 
-    def engine(self, versions: Mapping[str, int]) -> Engine:
-        """Return an engine on these versions of the tables, or fail."""
+    def leased(self, versions: Mapping[str, int] | None = None) -> AbstractContextManager[Engine]:
+        """Hold an engine on these versions of the tables open, or fail; where none are given, on what `check` found."""
 
 
 class QuestionStream:
@@ -85,8 +88,10 @@ class QuestionStream:
         data: Data,
         key: bytes,
         on_failure: Callable[[Exception], None],
+        lifetime: Lifetime,
     ) -> None:
         self.name = name
+        self._lifetime = lifetime
         self._population, self._ledger, self._data = population, ledger, data
         self._key, self._on_failure = key, on_failure
 
@@ -171,13 +176,15 @@ class QuestionStream:
         StreamHaltedError, StreamClosedError, StreamBusyError : the stream takes no question now
         EngineError : the database failed; the question is lost, which costs what a yes costs
         """
+        self._lifetime.require()
         question = self._planned(where, at_least)
-        self._data.check()
-        decision, free = self._intended(question, fresh_name() if key is None else key)
-        return self._answer(decision, free=free)
+        with self._data.leased():  # what the question will be about stays open until it has its outcome
+            decision, free = self._intended(question, fresh_name() if key is None else key)
+            return self._answer(decision, free=free)
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
+        self._lifetime.require()
         intent = self.record.in_flight
         if intent is not None:
             self._decided(intent)
@@ -251,9 +258,7 @@ class QuestionStream:
     ) -> Decision:
         """Read, decide, commit. What fails and is not settled here leaves the question in flight, with its seed."""
         try:
-            (value,) = self._kept_secret(
-                lambda: self._data.engine(intent.versions).numbers([aggregate], versions=intent.versions)
-            )
+            value = self._kept_secret(lambda: self._read(aggregate, intent.versions))
         except EngineError:
             self._lost(intent, deciding)
             raise
@@ -273,6 +278,11 @@ class QuestionStream:
         )
         reach("stream.told")
         return decision
+
+    def _read(self, aggregate: Aggregate, versions: Mapping[str, int]) -> Sensitive[int]:
+        with self._data.leased(versions) as engine:
+            (value,) = engine.numbers([aggregate], versions=versions)
+            return value
 
     def _standing(self, intent: Intent) -> Decision:
         """Return the outcome that a settled question has in the ledger, found by its key."""

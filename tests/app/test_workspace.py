@@ -55,6 +55,7 @@ def test_a_workspace_is_made_and_asked(clinic, folder) -> None:
         assert stream.ask("age < 100")
     assert sorted(path.name for path in folder.iterdir() if not path.name.startswith("ledger")) == [
         "fingerprints.json",
+        "fingerprints.lock",
         "lapwing.toml",
         "patients.csv",
         "stream.key",
@@ -95,6 +96,26 @@ def test_fingerprints_are_never_readable_by_others(clinic, folder, monkeypatch) 
     assert (folder / "fingerprints.json").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize(
+    "damage",
+    ["", "{", "[]", "7", '{"clinic.patients": 3}', '{"seen": []}', '{"ledger": 4}', "[" * 200_000, "\x00"],
+    ids=["empty", "torn", "a list", "a number", "a table", "seen", "ledger", "deep", "NUL"],
+)
+def test_damaged_fingerprints_are_said(clinic, folder, damage) -> None:
+    (folder / "fingerprints.json").write_text(damage)
+    with pytest.raises(
+        SettingsError, match=r"fingerprints\.json: is damaged, so nobody knows .* bring it back"
+    ) as told:
+        clinic.ask(lw.count("patients"), epsilon=1)
+    assert os.sep not in str(told.value)
+    assert clinic.standing().left == 100
+
+
+def test_a_settings_file_that_is_nested_too_deeply_is_said(quick_path) -> None:
+    with pytest.raises(SettingsError, match="nested too deeply"):
+        lw.create(quick_path, "a = " + "[" * 100_000)
+
+
 def forbidden(*_: object, **__: object) -> None:
     raise AssertionError("this makes a file that others can read, for a moment at least")
 
@@ -124,8 +145,9 @@ def test_a_file_that_cannot_be_read_is_said(clinic, monkeypatch) -> None:
         return open_(path, *words, **named)
 
     monkeypatch.setattr(Path, "open", guarded)
-    with pytest.raises(RegistrationError, match=r"cannot be read at .*patients.csv; let this user read it"):
+    with pytest.raises(RegistrationError, match=r"cannot be read from patients\.csv; let this user read it") as told:
         clinic.ask(lw.count("patients"), epsilon=1)
+    assert os.sep not in str(told.value), "where the folder is, is no matter of analysts"
 
 
 BAD_TABLES = {
@@ -176,7 +198,7 @@ def test_a_custodian_settles_what_dead_processes_left(clinic, folder, monkeypatc
     stream = clinic.stream(at_least=100, yeses=2, epsilon=20, name="mine")
     with monkeypatch.context() as patched:
         patched.setattr(type(stream), "_decided", die)
-        patched.setattr(type(clinic), "_released", die)
+        patched.setattr("lapwing.session.unless_it_fails", die)
         with pytest.raises(Died):
             stream.ask("age < 100", key="s")
         with pytest.raises(Died):

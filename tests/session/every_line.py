@@ -1,5 +1,6 @@
 """Makes a call fail at each line that it runs after some moment, one line after the other."""
 
+import dis
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ class Tracing:
         del argument
         if not frame.f_code.co_filename.startswith(SOURCE):
             return None
-        if event == "line" and self.begun and self.at is None:
+        if event == "line" and self.begun and self.at is None and not _begins_to_handle(frame):
             self._pass(frame)
         return self
 
@@ -50,6 +51,14 @@ class Tracing:
             self.known.add(line)
             self.at = line
             raise self.failure
+
+
+def _begins_to_handle(frame: FrameType) -> bool:
+    """Say whether the next step is to note which error is handled now: nothing but a trace can fail before that.
+
+    Where one does, the interpreter loses count of what is being handled, and old errors become the context of new ones.
+    """
+    return frame.f_code.co_code[frame.f_lasti] == dis.opmap["PUSH_EXC_INFO"]
 
 
 def run(act: Callable[[], Any], tracing: Tracing) -> tuple[Any, BaseException | None]:

@@ -14,7 +14,7 @@ from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.filters.sums import ConcentratedSum
 from lapwing.accounting.filters.two_arms import TwoArms
-from lapwing.answers.wishes import FINEST, LARGEST_EPSILON, in_reason, require_price, sure
+from lapwing.answers.wishes import FINEST, LARGEST_EPSILON, in_reason, require_price, require_words, sure
 from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.sparse_vector.movement import Movement
@@ -69,13 +69,14 @@ class StreamTerms:
     def of(
         population: Population,
         *,
-        at_least: object,
-        yeses: object,
+        at_least: object = None,
+        yeses: object = None,
         epsilon: Exact | None = None,
         within: Exact | None = None,
         confidence: Exact = "0.95",
         questions: object = None,
         table: str | None = None,
+        **others: object,
     ) -> "StreamTerms":
         """Return the terms of a stream about `population`, or refuse them.
 
@@ -87,6 +88,11 @@ class StreamTerms:
         within, confidence, questions : for the smallest epsilon (of three digits) at which so many questions, one if it
             is not said, are all answered right with this probability, if all counts are `within` or more away
         """
+        require_words(others, StreamOffer.__annotations__)
+        if at_least is None or yeses is None:
+            raise BadQuestionError(
+                "a stream asks for so many people and gives so many yeses; write at_least=200, yeses=5"
+            )
         require_price({"epsilon": epsilon, "within": within})
         way = one_way("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
         confidence = sure(confidence)

@@ -17,6 +17,7 @@ from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
 from lapwing.engines.spill import SpillFolder
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
+from lapwing.engines.time_limit import TIME_LIMIT, stopped_after
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.exact import whole
 
@@ -47,6 +48,7 @@ class DuckDB(SQLEngine):
     ----------
     population : what the tables are and hold, as declared
     sources : where each table of the population is; files are read where they lie, data frames and CSV are copied
+    time_limit : seconds after which a statement is given up
     threads, memory_limit : what the database may use ("2GB"); all that there is, where they are not given
     bitmap_memory : how many bytes the bitmaps of a table may take, for questions that come in thousands
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
@@ -73,6 +75,7 @@ class DuckDB(SQLEngine):
         population: Population,
         sources: Mapping[str, Source],
         *,
+        time_limit: float = TIME_LIMIT,
         threads: int | None = None,
         memory_limit: str | None = None,
         bitmap_memory: int = BITMAP_MEMORY,
@@ -80,7 +83,7 @@ class DuckDB(SQLEngine):
     ) -> None:
         self._spill = SpillFolder()
         self._running: set[duckdb.DuckDBPyConnection] = set()
-        self._lock = Lock()
+        self._lock, self._time_limit = Lock(), time_limit
         self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": str(self._spill.path)})
         try:
             registered = register(self._connection, population, sources)
@@ -119,7 +122,8 @@ class DuckDB(SQLEngine):
         with self._lock:
             self._running.add(cursor)
         try:
-            return fetch(cursor.execute(statement.text, list(statement.parameters)))
+            with stopped_after(self._time_limit, cursor.interrupt):
+                return fetch(cursor.execute(statement.text, list(statement.parameters)))
         finally:
             with self._lock:
                 self._running.discard(cursor)

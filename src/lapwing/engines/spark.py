@@ -28,6 +28,7 @@ from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
 from lapwing.engines.stored_names import stored_name
+from lapwing.engines.time_limit import TIME_LIMIT, stopped_after
 from lapwing.engines.writer import Value
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
@@ -99,6 +100,7 @@ class Spark(SQLEngine):
     population : what the tables are and hold, as declared
     sources : where each table of the population is
     session : a session of the cluster; it stays open when the engine is closed, and its settings are not touched
+    time_limit : seconds after which the jobs of a statement are cancelled
     bitmap_memory : how many bytes the bitmaps of a table may take in this process, for questions that come in thousands
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
     """
@@ -111,11 +113,13 @@ class Spark(SQLEngine):
         sources: Mapping[str, Source],
         session: SparkSession,
         *,
+        time_limit: float = TIME_LIMIT,
         bitmap_memory: int = BITMAP_MEMORY,
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._name, self._numbers = f"lapwing_{next(_engines)}", itertools.count()
         self._lock, self._running, self._closed = Lock(), set[str](), False
+        self._time_limit = time_limit
         self._views: dict[str, str] = {}
         self._session = session.newSession()
         for setting, value in _PINNED.items():
@@ -155,7 +159,7 @@ class Spark(SQLEngine):
         context.addJobTag(tag)
         try:
             arguments = {f"p{n}": _argument(value) for n, value in enumerate(statement.parameters)}
-            with _unlogged():
+            with _unlogged(), stopped_after(self._time_limit, lambda: context.cancelJobsWithTag(tag)):
                 return collect(self._session.sql(statement.text, args=arguments))
         finally:
             with self._lock:

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import ref
 
 from lapwing.ledger.chain import Entry
@@ -19,6 +19,9 @@ from lapwing.ledger.faults import reach
 from lapwing.ledger.head import HeadFile
 from lapwing.ledger.schema import Migration
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerUnwritableError
+
+if TYPE_CHECKING:
+    from lapwing.ledger.gates import Gate
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -90,6 +93,9 @@ class Database(Protocol):
 
     def statements(self, step: Migration) -> Sequence[str]:
         """Return a step of the schema in the words of this database."""
+
+    def gate(self) -> "Gate":
+        """Return where requests take turns."""
 
 
 class Rows:

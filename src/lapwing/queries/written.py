@@ -66,6 +66,15 @@ class Value:
     def __neg__(self) -> "Arithmetic":
         return Arithmetic("-", Literal(0), self)
 
+    def __and__(self, other: object) -> "Condition":
+        return condition(self) & condition(other)
+
+    def __or__(self, other: object) -> "Condition":
+        return condition(self) | condition(other)
+
+    def __invert__(self) -> "Condition":
+        return ~condition(self)
+
     def __bool__(self) -> NoReturn:
         _no_truth()
 
