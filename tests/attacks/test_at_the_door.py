@@ -116,7 +116,7 @@ def test_the_strongest_question_is_right_as_often_as_epsilon_allows_and_no_more_
     (quick_path / "patients.csv").write_text("id,number,ill\n" + rows)
     numbers = f'{{ type = "category", values = {[*range(people)]} }}'
     settings = SETTINGS.format(budget=1).replace('{ type = "integer" }', numbers)
-    with lw.create(quick_path, settings).session(analyst="mallory") as session:
+    with lw.create(quick_path, settings) as workspace, workspace.session(analyst="mallory") as session:
         answer = session.ask(lw.count("patients", "ill", by="number"), epsilon=1)
         assert session.standing().left == 0
     guesses = np.array([row["answer"] >= 1 for row in answer.rows])
