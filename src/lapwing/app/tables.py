@@ -61,7 +61,7 @@ class Fingerprints:
         """
         table = f"{population}.{name}"
         kept, stat = self._read().get(table, {}), _stat(table, file)
-        if kept.get("version") == version and kept["stat"] == stat and kept.get("inside", inside) == inside:
+        if kept.get("version") == version and kept["stat"] == stat and kept["inside"] == inside:
             return str(kept["sha256"])
         content = _content(table, file)
         with self._changing(table) as known:
@@ -72,7 +72,7 @@ class Fingerprints:
                     reason=f"had version {kept['version']} before, and it is {version} now",
                     remedy="ask again; if that does not help, the ledger is an old one: bring back the newest",
                 )
-            if kept.get("version") == version and (kept["sha256"], kept.get("inside", inside)) != (content, inside):
+            if kept.get("version") == version and (kept["sha256"], kept["inside"]) != (content, inside):
                 raise RegistrationError(
                     table,
                     reason=f"has changed, and its data version is still {version}",
@@ -84,7 +84,7 @@ class Fingerprints:
     def changed(self, table: str, version: int, file: Path, inside: str = "") -> bool:
         """Say whether the content of a file is not that of its version; nothing is known about a new version."""
         kept = self._read().get(table, {})
-        if kept.get("version") == version and kept.get("inside", inside) != inside:
+        if kept.get("version") == version and kept["inside"] != inside:
             return True
         if kept.get("version") != version or kept["stat"] == _stat(table, file):
             return False
@@ -356,7 +356,7 @@ def _is_sound(known: object) -> bool:
         isinstance(ledger, str)
         and isinstance(seen, dict)
         and all(isinstance(signs, list) for signs in seen.values())
-        and all(isinstance(table, dict) and table.keys() == {"version", "stat", "sha256"} for table in tables)
+        and all(isinstance(table, dict) and table.keys() == {"version", "stat", "sha256", "inside"} for table in tables)
         and all(isinstance(table["version"], int) for table in tables)
     )
 
