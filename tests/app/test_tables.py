@@ -1,6 +1,9 @@
 """Files are known by their content: what changed under one data version is noticed, whatever it looks like outside."""
 
 import os
+import signal
+import threading
+import time
 
 import pytest
 
@@ -58,3 +61,27 @@ def test_a_file_that_was_only_touched_or_copied_is_the_same(known, file) -> None
     file.write_text(BEFORE)
     assert not known.changed("clinic.patients", 1, file)
     assert known.check("clinic", "patients", 1, file) == content
+
+
+def test_a_fork_while_fingerprints_are_written_keeps_nobody_waiting(known, file, monkeypatch) -> None:
+    """The child has a copy of the opened file, and with it of the lock, for as long as it lives."""
+    sync, children = os.fsync, []
+
+    def fork_and_sync(opened) -> None:
+        if not children:
+            children.append(os.fork())
+            if not children[0]:
+                time.sleep(60)
+                os._exit(0)
+        sync(opened)
+
+    monkeypatch.setattr(os, "fsync", fork_and_sync)
+    known.check("clinic", "patients", 1, file)
+    asking = threading.Thread(target=known.check, args=("clinic", "patients", 2, file), daemon=True)
+    asking.start()
+    asking.join(10)
+    waits = asking.is_alive()
+    os.kill(children[0], signal.SIGKILL)
+    os.waitpid(children[0], 0)
+    asking.join(10)
+    assert not waits

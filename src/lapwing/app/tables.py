@@ -30,6 +30,7 @@ from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine, unless_it_fails
 from lapwing.engines.generations import Generations
 from lapwing.engines.rehearsal import rehearsal_engine
+from lapwing.ledger.head import unlock
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
 from lapwing.vocabulary.extras import load_extra
@@ -179,6 +180,7 @@ class Fingerprints:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
+            unlock(descriptor)
             os.close(descriptor)
 
     def _write(self, known: Mapping[str, Any]) -> None:

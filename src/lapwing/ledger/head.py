@@ -9,6 +9,7 @@ The file has two slots, a page apart, and a new receipt goes over the older one:
 the other, and what was torn was not told. Each slot is one line of text, a receipt and the SHA-256 of it.
 """
 
+import errno
 import os
 import sys
 import threading
@@ -111,7 +112,7 @@ class HeadFile:
             return
         place = 0 if slots[0] is not newest else 1
         os.lseek(file, place * _SLOT, os.SEEK_SET)
-        os.write(file, _line(receipt))
+        _write_all(file, _line(receipt))
         sync(file)
 
     def _make(self, receipt: Receipt) -> None:
@@ -130,7 +131,7 @@ class HeadFile:
             making.unlink()
         file = os.open(making, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         try:
-            os.write(file, _line(receipt).ljust(_LONGEST, b"\n"))
+            _write_all(file, _line(receipt).ljust(_LONGEST, b"\n"))
             sync(file)
         finally:
             os.close(file)
@@ -148,6 +149,7 @@ class HeadFile:
             _lock(file)
             yield file
         finally:
+            unlock(file)
             os.close(file)
 
     def _unusable(self, error: OSError) -> LedgerUnwritableError:
@@ -195,6 +197,19 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def unlock(file: int) -> None:
+    """Let go of a lock on an opened file: to close it is not enough where a fork, meanwhile, has copied it."""
+    if sys.platform != "win32":
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _write_all(file: int, content: bytes) -> None:
+    """Write all of it or fail: a disk that is nearly full takes a part, and says so by a number."""
+    written = os.write(file, content)
+    if written != len(content):
+        raise OSError(errno.ENOSPC, f"{written} of {len(content)} bytes were written")
 
 
 def _lock(file: int) -> None:
