@@ -205,6 +205,7 @@ class Session:
             question=asked.text,
             tables=asked.tables,
             charge=OneShot(event=asked.event, cells=self.population.touched),
+            fresh=key is None,
         )
         try:
             charged = self.ledger.questions.charge(request)

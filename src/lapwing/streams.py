@@ -169,7 +169,7 @@ class QuestionStream:
         """
         question = self._planned(where, at_least)
         self._data.check()
-        return self._answer(self._intended(question, fresh_name() if key is None else key))
+        return self._answer(self._intended(question, key))
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
@@ -196,14 +196,20 @@ class QuestionStream:
         wanted = terms.at_least if people is None else whole("at_least", people, most=2**62)
         return plan(at_least(wanted, terms.table, where), self._population)
 
-    def _intended(self, question: Plan, key: str) -> Decision:
+    def _intended(self, question: Plan, given: str | None) -> Decision:
         """Commit the question with its seed, unless it was decided before, and decide it."""
+        key = fresh_name() if given is None else given
         for attempt in range(1, _PATIENCE + 1):
             number = self.record.asked + 1
             sealed = seal_seed(fresh_seed(), key=self._key, label=self._label(number))
             try:
                 intent = self._ledger.streams.intend(
-                    self.name, number=number, key=key, question=question.canonical, sealed=sealed
+                    self.name,
+                    number=number,
+                    key=key,
+                    question=question.canonical,
+                    sealed=sealed,
+                    fresh=given is None,
                 )
             except StreamBusyError:
                 if attempt == _PATIENCE:
