@@ -6,9 +6,11 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
 export UV_SYSTEM_CERTS := 1
 INSTALL = $(BIN)/uv pip install --quiet --compile-bytecode
+SECONDS ?= 60
+SEED ?= 1
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
-.PHONY: help demo test check audit format lint types layers bench lock clean
+.PHONY: help demo test check audit fuzz format lint types layers bench lock clean
 help:      ## what can be done here
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
@@ -20,6 +22,9 @@ test: .venv/dev      ## run every test, doctests of the README and docstrings in
 
 audit: .venv/dev      ## the subtle lies, the whole blind trial, long looks at whole sessions: minutes
 	$(BIN)/python -m pytest -n auto --dist worksteal -v --durations=0 tests/audit/subtle.py
+
+fuzz: .venv/dev      ## every fuzzer for SECONDS=60 each, from SEED=1: random questions, kills, damage, SQL
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
 check: lint types layers test      ## what must be green before a commit
 

@@ -56,9 +56,12 @@ def table(title: str, header: list[str], rows: list[list[str]]) -> None:
 
 @dataclass
 class Goals:
-    """The goals of one benchmark; `close` prints them and ends the process, non-zero if one was missed."""
+    """The goals of one benchmark; `close` prints them and ends the process, non-zero unless all were met.
 
-    lines: list[tuple[str, bool]] = field(default_factory=list)
+    A goal that could not be measured is not met.
+    """
+
+    lines: list[tuple[str, bool | None]] = field(default_factory=list)
 
     def at_least(self, goal: str, figure: float, bound: float, unit: str = "x") -> None:
         self.lines.append((f"{goal}: {figure:,.4g}{unit} (goal >= {bound:,.4g}{unit})", figure >= bound))
@@ -66,8 +69,12 @@ class Goals:
     def at_most(self, goal: str, figure: float, bound: float, unit: str = "x") -> None:
         self.lines.append((f"{goal}: {figure:,.4g}{unit} (goal <= {bound:,.4g}{unit})", figure <= bound))
 
+    def not_measured(self, goal: str, why: str) -> None:
+        """Say that a goal could not be looked at here: it does not count as met."""
+        self.lines.append((f"{goal}: {why};", None))
+
     def close(self) -> None:
         print()
         for line, met in self.lines:
-            print(f"{line} {'met' if met else 'missed'}")
+            print(f"{line} {'not measured' if met is None else 'met' if met else 'missed'}")
         sys.exit(0 if all(met for _, met in self.lines) else 1)

@@ -53,13 +53,16 @@ def main() -> None:
     screen, mechanism = screening()
     pairs = len(screen.pairs(FEATURES))
     one_feature = PEOPLE * screen.resolution**2 / 3  # the sum of squares of a feature that is spread evenly
-    margin = float(mechanism.margin(questions=pairs)) / (2 * screen.at_least.denominator * one_feature)
+    one_correlation = 2 * screen.at_least.denominator * one_feature  # what a score counts, in steps of its lattice
+    margin = float(mechanism.margin(questions=pairs)) / one_correlation
     print(f"{pairs} pairs; correlation at least {float(screen.at_least)}, with 95 % never wrong by over {margin:.2f}")
     found, spent = find(Sensitive(survey()))
     for first, second in found:
         print(f"  feature {first:2} and feature {second:2}")
     print(f"epsilon {spent:.3f} spent for {len(found)} yeses; {pairs - len(found)} noes were free\n")
-    print(advise(questions=pairs, yeses=10, epsilon=1, moves=screen.moves(Adjacency.ADD_REMOVE)))
+    advice = advise(questions=pairs, yeses=10, epsilon=1, moves=screen.moves(Adjacency.ADD_REMOVE))
+    for way, steps in advice.margins:
+        print(f"{advice.times(way):6.2f}x  +-{steps / one_correlation:.2f}  {way.value}")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,16 @@ settings.register_profile("lapwing", deadline=None)
 settings.load_profile("lapwing")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--times", type=int, default=1, help="so many times as many random cases, where a test draws them")
+
+
+@pytest.fixture(scope="session")
+def times(request: pytest.FixtureRequest) -> int:
+    """How many times as many random cases are wanted as a usual run has."""
+    return int(request.config.getoption("--times"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "catalogue(*items): what of the catalogue of faults a test checks")
 
@@ -50,14 +60,6 @@ def quick_path() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """One Spark session for the whole run. Tables are tiny: interpreting a plan is quicker than compiling it."""
-    with spark_session.running(
-        {
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.adaptive.enabled": "false",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        }
-    ) as session:
+    """One Spark session for the whole run."""
+    with spark_session.running(spark_session.FOR_TINY_TABLES) as session:
         yield session

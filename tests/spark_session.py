@@ -30,6 +30,15 @@ for a do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "
 exec "{java}" "$@"
 """
 
+FOR_TINY_TABLES = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""Settings for tables of a few rows: interpreting a plan is quicker than compiling it."""
+
 
 @contextlib.contextmanager
 def running(settings: Mapping[str, str]) -> Iterator[SparkSession]:

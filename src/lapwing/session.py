@@ -7,6 +7,7 @@ nothing and keeps the charge. Noise is drawn once for a charge, never again.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing import streams
@@ -19,17 +20,19 @@ from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.wishes import Offer, Wish, wish
 from lapwing.engines.engine import Engine, unless_it_fails
+from lapwing.ledger.canonical import name
 from lapwing.ledger.faults import reach
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.queries import asking
 from lapwing.queries.asking import Where
 from lapwing.queries.catalogue import Population
-from lapwing.queries.planning import plan
+from lapwing.queries.planning import plan_together
 from lapwing.queries.questions import Question
 from lapwing.queries.sql import read_sql
 from lapwing.streams import QuestionStream, fresh_name, name_of_key
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
+from lapwing.vocabulary.lifetime import Lifetime
 
 Put: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
@@ -39,13 +42,10 @@ STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.ans
 
 
 class Data(streams.Data, Protocol):
-    """Where the tables of a population are; `check` is called before any charge, `engine` after it."""
+    """Where the tables of a population are; `check` is called before any charge."""
 
     def rehearsal(self) -> Engine:
         """Return an engine on made-up rows."""
-
-    def close(self) -> None:
-        """Let go of the databases."""
 
 
 class Session:
@@ -59,6 +59,8 @@ class Session:
     analyst : who asks
     key : 32 secret bytes under which streams are sealed; they are kept outside the ledger
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
+    on_close : called when it is closed: where nobody else uses the ledger and the data, it lets go of them
+    within : the lifetime of what the session belongs to
     """
 
     def __init__(
@@ -70,23 +72,37 @@ class Session:
         analyst: str,
         key: bytes,
         on_failure: Callable[[Exception], None] = lambda _: None,
+        on_close: Callable[[], None] = lambda: None,
+        within: Lifetime | None = None,
     ) -> None:
-        self.population, self.ledger, self.analyst = population, ledger, analyst
-        self._data, self._key, self._on_failure = data, key, on_failure
+        self.population, self.ledger, self.analyst = population, ledger, name("analyst", analyst)
+        self._data, self._key, self._on_failure, self._on_close = data, key, on_failure, on_close
+        self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
-    def preview(self, question: Put, **offer: Unpack[Offer]) -> Preview:
+    def preview(
+        self, question: Put, *, max_rows: int | None = None, max_groups: int | None = None, **offer: Unpack[Offer]
+    ) -> Preview:
         """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
 
         Parameters
         ----------
         question : a question, a SELECT, or questions by the names of their columns, which are charged as one
+        max_rows, max_groups : as in `sql`, for a SELECT; any other question says them itself
         offer : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all numbers may be at a
             `confidence=`, for the smallest price that gives it
         """
-        asked = self._asked(question, wish(**offer))
+        asked = self._asked(question, wish(**offer), max_rows, max_groups)
         return Preview.of(asked, self.standing(), offer.get("confidence", CONFIDENCE))
 
-    def ask(self, question: Put, *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
+    def ask(
+        self,
+        question: Put,
+        *,
+        key: str | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        **offer: Unpack[Offer],
+    ) -> Answer:
         """Ask a question, and pay for it: `epsilon=`, `epsilon=` with `delta=`, `rho=` or `within=`, as in `preview`.
 
         The same question at the same price about the same data is answered as it was before, for free. So is the same
@@ -97,7 +113,7 @@ class Session:
         BadQuestionError, BudgetError : the question, or the account, does not allow it; nothing was charged
         EngineError : the database failed after the charge, which stays
         """
-        return self._told(self._asked(question, wish(**offer)), key)
+        return self._told(self._asked(question, wish(**offer), max_rows, max_groups), key)
 
     def sql(
         self,
@@ -116,18 +132,21 @@ class Session:
         key : as in `ask`, like the price; `within` is meant for every statistic
         max_rows, max_groups : how many rows of one person count, and in how many groups, for tables with many rows
         """
-        selected = read_sql(text, max_rows=max_rows, max_groups=max_groups)
-        return self._told(self._priced(selected.questions, wish(**offer)), key)
+        return self.ask(text, key=key, max_rows=max_rows, max_groups=max_groups, **offer)
 
     def funnel(self, table: str, steps: Sequence[Where], *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
         return self.ask({"people": asking.funnel(table, steps)}, key=key, **offer)
 
-    def rehearse(self, question: Put, **offer: Unpack[Offer]) -> Answer:
+    def rehearse(
+        self, question: Put, *, max_rows: int | None = None, max_groups: int | None = None, **offer: Unpack[Offer]
+    ) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
-        asked = self._asked(question, wish(**offer))
+        asked = self._asked(question, wish(**offer), max_rows, max_groups)
         engine = self._data.rehearsal()
-        numbers = {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
+        numbers = unless_it_fails(
+            lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
+        )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
@@ -154,6 +173,7 @@ class Session:
             which the verdicts of `questions=` (one, if not said) are right for counts that are so far away. With
             `epsilon=` and `questions=` the threshold is placed for so many questions; more may be asked
         """
+        self._lifetime.require()
         agreed = StreamTerms.of(self.population, **terms)
         self._data.check()
         given = fresh_name() if key is None else key
@@ -162,6 +182,7 @@ class Session:
 
     def resume(self, name: str) -> QuestionStream:
         """Go on with a stream that was opened before, here or in another process."""
+        self._lifetime.require()
         return self._stream(name).resumed(self.analyst)
 
     def standing(self) -> Standing:
@@ -169,9 +190,10 @@ class Session:
         return self._standing(self.population.touched)
 
     def close(self) -> None:
-        """Let go of the databases and of the ledger."""
-        self._data.close()
-        self.ledger.close()
+        """End the session: it answers nothing any more. What it shares with others stays open for them."""
+        if self._lifetime.is_here:
+            self._lifetime.end()
+            self._on_close()
 
     def __enter__(self) -> Self:
         return self
@@ -179,25 +201,32 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _asked(self, question: Put, wanted: Wish) -> Asked:
+    def _asked(self, question: Put, wanted: Wish, max_rows: int | None = None, max_groups: int | None = None) -> Asked:
         if isinstance(question, str):
-            question = read_sql(question).questions
+            question = read_sql(question, max_rows=max_rows, max_groups=max_groups).questions
+        elif max_rows is not None or max_groups is not None:
+            raise BadQuestionError(
+                "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
+                "count(..., max_groups=3)"
+            )
         return self._priced(question if isinstance(question, Mapping) else {"answer": question}, wanted)
 
     def _priced(self, questions: Mapping[str, Question], wanted: Wish) -> Asked:
         """Plan each question and choose its release; the price is shared equally."""
-        try:
-            plans = {name: plan(question, self.population) for name, question in questions.items()}
-        except AttributeError:
-            raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL") from None
+        self._lifetime.require()
+        plans = plan_together(questions, self.population)
         budget = self.ledger.account(self.population.name).budget
         share = wanted.shared(len(plans) or 1)
         return Asked(releases={name: release_of(one, share, budget) for name, one in plans.items()})
 
     def _told(self, asked: Asked, key: str | None) -> Answer:
         """Charge, commit, touch data, release."""
-        self._data.check()
-        reach("ask.checked")
+        with self._data.leased():  # what the question will be about stays open until it has its end
+            reach("ask.checked")
+            return self._in_turn(asked, key)
+
+    def _in_turn(self, asked: Asked, key: str | None) -> Answer:
+        """Ask, unless somebody is asking the same just now; their answer is everybody's."""
         request = Request(
             population=self.population.name,
             analyst=self.analyst,
@@ -207,6 +236,10 @@ class Session:
             charge=OneShot(event=asked.event, cells=self.population.touched),
             fresh=key is None,
         )
+        with self.ledger.turns.taken(request):
+            return self._charged(asked, request)
+
+    def _charged(self, asked: Asked, request: Request) -> Answer:
         try:
             charged = self.ledger.questions.charge(request)
         except BudgetExceededError as refused:
@@ -214,34 +247,30 @@ class Session:
             accuracy = accuracy_at(asked.releases, refused.fits, budget)
             raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
         reach("ask.charged")
-        free = isinstance(charged, Released)
-        told = charged if isinstance(charged, Released) else self._released(asked, charged)
-        stored = json.loads(told.answer)
-        numbers = dict(zip(asked.releases, stored["released"], strict=True))  # columns may have other names than before
-        return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
-
-    def _released(self, asked: Asked, charged: Charged) -> Released:
-        """Read the data, add noise and commit; whatever goes wrong, the charge is kept and nothing is told."""
-
-        def work() -> str:
-            engine = self._data.engine(charged.versions)
-            exact = [one.read(engine) for one in asked.several()]
-            reach("ask.read")
-            released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
-            reach("ask.noised")
-            return json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
-
+        if isinstance(charged, Released):
+            return _answer(asked, charged, free=True)
         try:
-            answer = unless_it_fails(work, self._on_failure)
-        except EngineError:
-            self.ledger.questions.lose(charged.seq)
+            return unless_it_fails(lambda: self._released(asked, charged), self._on_failure)
+        except BaseException:
+            with suppress(EngineError):  # where the ledger fails as well, the charge is kept and has no end
+                unless_it_fails(lambda: self.ledger.questions.lose(charged.seq), self._on_failure)
             raise
-        told = self.ledger.questions.answer(charged.seq, answer)
+
+    def _released(self, asked: Asked, charged: Charged) -> Answer:
+        """Read the data, add noise, commit, and tell what was committed. It is called inside `unless_it_fails` only."""
+        with self._data.leased(charged.versions) as engine:
+            exact = [one.read(engine) for one in asked.several()]
+        reach("ask.read")
+        released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
+        reach("ask.noised")
+        written = json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
+        told = self.ledger.questions.answer(charged.seq, written)
         reach("ask.answered")
-        return told
+        return _answer(asked, told, free=False)
 
     def _standing(self, cells: frozenset[str] | None) -> Standing:
         """Return what some cells have left; streams are paid by all of them."""
+        self._lifetime.require()
         name = self.population.name
         account, own = self.ledger.account(name), self.ledger.allowance(name, self.analyst)
         return Standing(account=account.within(cells), allowance=own and own.within(cells))
@@ -254,4 +283,12 @@ class Session:
             data=self._data,
             key=self._key,
             on_failure=self._on_failure,
+            lifetime=self._lifetime,
         )
+
+
+def _answer(asked: Asked, told: Released, *, free: bool) -> Answer:
+    """Return the answer that stands in the ledger, under the names that its columns have now."""
+    stored = json.loads(told.answer)
+    numbers = dict(zip(asked.releases, stored["released"], strict=True))
+    return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)

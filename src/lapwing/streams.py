@@ -15,9 +15,10 @@ Proof: proofs/stream_recovery.md
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Protocol, Self, TypeVar
 
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
@@ -32,10 +33,12 @@ from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.mechanisms.sparse_vector.stream import Stream as Deciding
 from lapwing.noise.randomness import SYSTEM
 from lapwing.noise.sealed_source import SealedSource, fresh_seed, open_seed, seal_seed
+from lapwing.queries.aggregate import Aggregate
 from lapwing.queries.asking import Where, at_least
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import AtLeast, Plan
 from lapwing.queries.planning import plan
+from lapwing.queries.questions import EnoughPeople
 from lapwing.queries.reading_back import read_back
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -47,6 +50,10 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 from lapwing.vocabulary.exact import Exact, whole
+from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.vocabulary.sensitive import Sensitive
+
+T = TypeVar("T")
 
 STEPS: Final = ("stream.sealed", "stream.opened", "stream.intended", "stream.read", "stream.decided", "stream.told")
 """The fault points of a stream, in their order (see `lapwing.ledger.faults`)."""
@@ -61,8 +68,8 @@ class Data(Protocol):
     def check(self) -> None:
         """Refuse if the data cannot be reached, or is not what its version says."""
 
-    def engine(self, versions: Mapping[str, int]) -> Engine:
-        """Return an engine on these versions of the tables, or fail."""
+    def leased(self, versions: Mapping[str, int] | None = None) -> AbstractContextManager[Engine]:
+        """Hold an engine on these versions of the tables open, or fail; where none are given, on what `check` found."""
 
 
 class QuestionStream:
@@ -81,14 +88,16 @@ class QuestionStream:
         data: Data,
         key: bytes,
         on_failure: Callable[[Exception], None],
+        lifetime: Lifetime,
     ) -> None:
         self.name = name
+        self._lifetime = lifetime
         self._population, self._ledger, self._data = population, ledger, data
         self._key, self._on_failure = key, on_failure
 
     def opened(self, terms: StreamTerms, analyst: str, key: str) -> Self:
         """Draw the noise of the threshold, seal it, and charge the stream with it."""
-        sealed = terms.mechanism.open(name=self.name).suspend(self._key)
+        sealed = self._kept_secret(lambda: terms.mechanism.open(name=self.name).suspend(self._key))
         reach("stream.sealed")
         self._ledger.streams.open(
             Opening(
@@ -126,8 +135,8 @@ class QuestionStream:
 
     @property
     def spent(self) -> Fraction:
-        """What it has cost so far: its opening and its yeses, or all of it where the budget is not a pure one."""
-        return self.terms.spent(self.record.used, self._ledger.account(self._population.name).budget)
+        """The epsilon that it has cost so far: its opening and its yeses, or all of it where that was paid at once."""
+        return self.terms.spent(self.record.used, self._ledger.account(self._population.name))
 
     @property
     def yeses_left(self) -> int:
@@ -151,14 +160,14 @@ class QuestionStream:
         """
         return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
 
-    def ask(self, where: Where, *, at_least: int | None = None, key: str | None = None) -> StreamAnswer:
+    def ask(self, where: Where | EnoughPeople, *, at_least: int | None = None, key: str | None = None) -> StreamAnswer:
         """Say, after noise, whether at least so many people have a row for which `where` is true.
 
         A question that this stream was asked before, about the same data, is answered as it was, for free.
 
         Parameters
         ----------
-        where : which people, as SQL text or built with `col`
+        where : which people, as SQL text or built with `col`; or the whole question, at_least(...)
         at_least : how many; the stream's own number if it is not given
         key : the idempotency key
 
@@ -167,12 +176,15 @@ class QuestionStream:
         StreamHaltedError, StreamClosedError, StreamBusyError : the stream takes no question now
         EngineError : the database failed; the question is lost, which costs what a yes costs
         """
+        self._lifetime.require()
         question = self._planned(where, at_least)
-        self._data.check()
-        return self._answer(self._intended(question, key))
+        with self._data.leased():  # what the question will be about stays open until it has its outcome
+            decision, free = self._intended(question, key)
+            return self._answer(decision, free=free)
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
+        self._lifetime.require()
         intent = self.record.in_flight
         if intent is not None:
             self._decided(intent)
@@ -191,17 +203,29 @@ class QuestionStream:
     def __repr__(self) -> str:
         return f"<stream {self.name!r}: {self.record.used} of {self.record.units} yeses given>"
 
-    def _planned(self, where: Where, people: int | None) -> Plan:
+    def _planned(self, where: Where | EnoughPeople, people: int | None) -> Plan:
         terms = self.terms
+        if isinstance(where, EnoughPeople):
+            return self._planned_whole(where, people)
         wanted = terms.at_least if people is None else whole("at_least", people, most=2**62)
         return plan(at_least(wanted, terms.table, where), self._population)
 
-    def _intended(self, question: Plan, given: str | None) -> Decision:
-        """Commit the question with its seed, unless it was decided before, and decide it."""
+    def _planned_whole(self, question: EnoughPeople, people: int | None) -> Plan:
+        """Return the plan of a question that says its own number and table, which must be the stream's."""
+        planned, mine = plan(question, self._population), self._population.table(self.terms.table)
+        if people is not None or planned.aggregate.table != mine.name:
+            raise BadQuestionError(
+                f"at_least(...) says how many people itself, and this stream asks about {mine.name}; write "
+                f"at_least(20, {mine.name!r}, ...) alone"
+            )
+        return planned
+
+    def _intended(self, question: Plan, given: str | None) -> tuple[Decision, bool]:
+        """Commit the question with its seed and decide it, unless it was decided before; and say which it was."""
         key = fresh_name() if given is None else given
         for attempt in range(1, _PATIENCE + 1):
             number = self.record.asked + 1
-            sealed = seal_seed(fresh_seed(), key=self._key, label=self._label(number))
+            sealed = self._sealed_seed(number)
             try:
                 intent = self._ledger.streams.intend(
                     self.name,
@@ -221,7 +245,7 @@ class QuestionStream:
                     raise
                 continue
             reach("stream.intended")
-            return intent if isinstance(intent, Decision) else self._decided(intent)
+            return (intent, True) if isinstance(intent, Decision) else (self._decided(intent), False)
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
     def _decided(self, intent: Intent) -> Decision:
@@ -233,17 +257,20 @@ class QuestionStream:
         meaning, aggregate = read_back(intent.question)
         if not isinstance(meaning, AtLeast):
             raise BadQuestionError("only whether there are at least so many people is asked in a stream")
+        return self._kept_secret(lambda: self._settled(intent, aggregate, meaning, deciding, source))
+
+    def _settled(
+        self, intent: Intent, aggregate: Aggregate, meaning: AtLeast, deciding: Deciding, source: SealedSource
+    ) -> Decision:
+        """Read, decide, commit. What fails and is not settled here leaves the question in flight, with its seed."""
         try:
-            (value,) = unless_it_fails(
-                lambda: self._data.engine(intent.versions).numbers([aggregate], versions=intent.versions),
-                self._on_failure,
-            )
+            value = self._kept_secret(lambda: self._read(aggregate, intent.versions))
         except EngineError:
             self._lost(intent, deciding)
             raise
         reach("stream.read")
         try:
-            answer = unless_it_fails(lambda: deciding.ask(value, meaning.people, source=source), self._on_failure)
+            answer = self._kept_secret(lambda: deciding.ask(value, meaning.people, source=source))
         except EngineError:  # what failed on the value may depend on it, and has closed itself
             self._ledger.streams.forfeit(self.name)
             raise
@@ -258,6 +285,11 @@ class QuestionStream:
         reach("stream.told")
         return decision
 
+    def _read(self, aggregate: Aggregate, versions: Mapping[str, int]) -> Sensitive[int]:
+        with self._data.leased(versions) as engine:
+            (value,) = engine.numbers([aggregate], versions=versions)
+            return value
+
     def _standing(self, intent: Intent) -> Decision:
         """Return the outcome that a settled question has in the ledger, found by its key."""
         stands = self._ledger.streams.intend(
@@ -269,14 +301,27 @@ class QuestionStream:
 
     def _unsealed(self, record: Record, intent: Intent) -> tuple[Deciding, SealedSource]:
         """Open the seals, or forfeit the stream: what cannot be opened is never guessed."""
+        opened = self._kept_secret(lambda: self._opened(record, intent))
+        if isinstance(opened, SealBrokenError):
+            self._ledger.streams.forfeit(self.name)
+            raise opened
+        return opened
+
+    def _opened(self, record: Record, intent: Intent) -> tuple[Deciding, SealedSource] | SealBrokenError:
         mechanism = StreamTerms.read(record.terms).mechanism
         try:
             deciding = mechanism.resume(record.sealed or b"", key=self._key, sequence=record.seals, name=self.name)
             seed = open_seed(intent.sealed, key=self._key, label=self._label(intent.number))
-        except SealBrokenError:
-            self._ledger.streams.forfeit(self.name)
-            raise
+        except SealBrokenError as broken:
+            return SealBrokenError(*broken.args)  # a new one, for frames of the old one hold the key
         return deciding, SealedSource(seed)
+
+    def _sealed_seed(self, number: int) -> bytes:
+        return self._kept_secret(lambda: seal_seed(fresh_seed(), key=self._key, label=self._label(number)))
+
+    def _kept_secret(self, work: Callable[[], T]) -> T:
+        """Do what handles a value, a seed or the key, and return its result, or fail without a trace of them."""
+        return unless_it_fails(work, self._on_failure)
 
     def _lost(self, intent: Intent, deciding: Deciding) -> None:
         deciding.lose()
@@ -284,10 +329,11 @@ class QuestionStream:
             self.name, number=intent.number, outcome=Outcome.LOST, sealed=deciding.suspend(self._key)
         )
 
-    def _answer(self, decision: Decision) -> StreamAnswer:
+    def _answer(self, decision: Decision, *, free: bool = False) -> StreamAnswer:
         if decision.answer is None:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
-        return verdicts.read(decision.answer, decision, self.yeses_left)
+        told = decision.answer
+        return self._kept_secret(lambda: verdicts.read(told, decision, self.yeses_left, free=free))
 
     def _label(self, number: int) -> str:
         return f"stream {self.name!r} question {number}"

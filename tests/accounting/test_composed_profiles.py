@@ -17,14 +17,15 @@ from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
 from lapwing.accounting.losses.gaussian import GaussianLaw
 from lapwing.accounting.losses.laplace import LaplaceLaw
 from lapwing.accounting.losses.sampled import SampledLaw, Sampling
-from lapwing.accounting.privacy_loss_distribution import _spectrum, composed_delta, composed_epsilon
+from lapwing.accounting.privacy_loss_distribution import _line, composed_delta, composed_epsilon
+from lapwing.accounting.spectrum import compose
 from lapwing.accounting.tilting import Tilts
 
 
 def on_line(factors, delta):
     tilts = Tilts(factors)
     target = tilts.for_delta(delta)
-    return _spectrum(factors, target).epsilon(delta, target.epsilon)
+    return compose(factors, _line(factors, target)).epsilon(delta, target.epsilon)
 
 
 def on_grid(factors, delta):

@@ -20,7 +20,7 @@ LEVELS = [0.0, 0.1, 0.5, 1.0, 2.0]
 @pytest.mark.parametrize(("sensitivity", "variance"), [(1, 4), (3, 25), (2, 1), (1, "0.25")], ids=str)
 @pytest.mark.parametrize("level", LEVELS)
 def test_one_coordinate_is_the_sum_over_its_outcomes(sensitivity, variance, level) -> None:
-    law, times = discrete_gaussian(sensitivity**2, Fraction(variance), 1)
+    (((law, times),),) = discrete_gaussian(sensitivity**2, Fraction(variance), 1)
     truth = reference.profile_of_atoms(reference.discrete_gaussian(sensitivity, variance, 120), level)
     assert times == 1
     assert truth <= mpf(law.delta(level)) <= truth * (1 + mpf(10) ** -9) + mpf(10) ** -14
@@ -60,14 +60,14 @@ def test_a_large_sigma_costs_hardly_more_than_the_continuous_gaussian() -> None:
 
 def test_many_atoms_are_thinned_out_without_losing_any_mass() -> None:
     for sigma in (300, 5000):
-        law, _ = discrete_gaussian(1, Fraction(sigma**2), 1)
+        (((law, _),),) = discrete_gaussian(1, Fraction(sigma**2), 1)
         assert len(law.pair.losses) <= 30 * sigma + 4
         assert abs(law.pair.masses.sum() + law.pair.infinite_mass - 1) < 1e-12
         assert gaussian_delta(1 / sigma, 0.0) * 0.99 < law.delta(0.0) < gaussian_delta(1 / sigma, 0.0) * 1.01
 
 
 def test_the_shifted_gaussian_dominates_the_exact_atoms() -> None:
-    exact, _ = discrete_gaussian(49, Fraction(100), 1)
+    (((exact, _),),) = discrete_gaussian(49, Fraction(100), 1)
     shifted = _shifted_gaussian(49, Fraction(100), 1)
     for level in np.linspace(-1, 4, 51).tolist():
         assert exact.delta(level) <= shifted.delta(level) + 1e-14

@@ -152,8 +152,44 @@ def test_questions_taken_in_blocks_cost_a_little_more_than_one_by_one_and_never_
     settings = {"width": 0.05, "alpha": 6.0, "questions": 3000, "yeses": 3, "with_gap": False}
     in_blocks = gaussian_sparse_vector._log_v.__wrapped__(**settings)
     monkeypatch.setattr(gaussian_sparse_vector, "_ONE_BY_ONE", 10**9)
+    monkeypatch.setattr(gaussian_sparse_vector, "_WORK", 10**9)
     one_by_one = gaussian_sparse_vector._log_v.__wrapped__(**settings)
     assert one_by_one <= in_blocks <= 1.005 * one_by_one
+
+
+@pytest.mark.parametrize("with_gap", [False, True])
+@pytest.mark.parametrize(("yeses", "width", "alpha"), [(33, 0.01, 6.0), (200, 0.003, 3.0), (200, 0.003, 64.0)])
+def test_many_yeses_at_a_price_cost_a_little_more_than_one_by_one_and_never_less(
+    yeses, width, alpha, with_gap, monkeypatch
+) -> None:
+    settings = {"width": width, "alpha": alpha, "questions": 5000, "yeses": yeses, "with_gap": with_gap}
+    at_a_price = gaussian_sparse_vector._log_v.__wrapped__(**settings)
+    monkeypatch.setattr(gaussian_sparse_vector, "_ONE_BY_ONE", 10**9)
+    monkeypatch.setattr(gaussian_sparse_vector, "_WORK", 10**9)
+    one_by_one = gaussian_sparse_vector._log_v.__wrapped__(**settings)
+    assert one_by_one <= at_a_price <= 1.03 * one_by_one
+
+
+def test_every_price_of_a_yes_gives_a_bound() -> None:
+    """The search may end anywhere: what it returns is true all the same."""
+    front = gaussian_sparse_vector._front(0.05, 6.0, with_gap=False)
+    log_v = np.zeros(4)
+    for _ in range(300):
+        log_v[1:] = log_v[1:] + front.log_growth(np.exp(log_v[:-1] - log_v[1:]))
+    for price in (0.0, 1e-9, 0.1, 1.0, 5.0, 6.0, 7.0, 30.0, 1000.0):
+        growth = 300 * front.log_growth(np.exp([-price]))[0]
+        assert price * 3 + growth >= log_v[3]
+    assert log_v[3] <= gaussian_sparse_vector._at_a_price(front, np.zeros(4), 300) <= 1.2 * log_v[3]
+
+
+def test_a_thousand_yeses_of_a_million_questions_and_more_are_priced() -> None:
+    few, many, most = (
+        renyi_bound(event(rho=500.0, nu=5000.0, questions=k, yeses=c), 33.0)
+        for k, c in ((10**6, 1000), (10**9, 1000), (10**9, 10**5))
+    )
+    assert 0 < few < many < most < 200 * few
+    counting = gaussian_sparse_vector._counting_bound(33 * 32 * (2 / 5000) ** 2 / 2, 10**6, 1000) / 32
+    assert few < counting / 10, "far below what counting transcripts gives"
 
 
 def test_a_million_questions_are_priced_and_cost_more_than_a_thousand() -> None:

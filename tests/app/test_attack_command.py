@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from lapwing.app import attack_pictures
 from lapwing.app.attack_story import SCENES, by_luck, surest
 from lapwing.app.cli import main
-from lapwing.app.plots.tracing_curve import draw_tracing_curve
+from lapwing.app.plots.attacks import draw_tracing_curve
 from lapwing.attacks.campaigns import Answers, Outcome
 from lapwing.attacks.tracing import Traced
 

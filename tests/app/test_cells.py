@@ -98,9 +98,8 @@ def test_whoever_is_not_in_the_cell_changes_no_exact_number(folder, question) ->
     for turn in range(2):
         with lw.open(folder, analyst="ana", cell="north") as door:
             asked = door._asked(question, wish(epsilon=1))
-            door._data.check()
-            engine = door._data.engine({"patients": 1 + turn, "visits": 1 + turn})
-            exact[turn] = [one.read(engine).open_for_release() for one in asked.releases.values()]
+            with door._data.leased({"patients": 1 + turn, "visits": 1 + turn}) as engine:
+                exact[turn] = [one.read(engine).open_for_release() for one in asked.releases.values()]
         for table in ("patients", "visits"):
             path = folder / f"{table}.csv"
             lines = path.read_text().splitlines()

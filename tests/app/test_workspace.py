@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lapwing as lw
-from lapwing.app.workspace import read_key, renew_key
+from lapwing.app.workspace import open_workspace, read_key, renew_key
 from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, SettingsError, UnansweredError
 from lapwing.vocabulary.guarantee import PureDP
 
@@ -55,6 +55,7 @@ def test_a_workspace_is_made_and_asked(clinic, folder) -> None:
         assert stream.ask("age < 100")
     assert sorted(path.name for path in folder.iterdir() if not path.name.startswith("ledger")) == [
         "fingerprints.json",
+        "fingerprints.lock",
         "lapwing.toml",
         "patients.csv",
         "stream.key",
@@ -95,6 +96,26 @@ def test_fingerprints_are_never_readable_by_others(clinic, folder, monkeypatch) 
     assert (folder / "fingerprints.json").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize(
+    "damage",
+    ["", "{", "[]", "7", '{"clinic.patients": 3}', '{"seen": []}', '{"ledger": 4}', "[" * 200_000, "\x00"],
+    ids=["empty", "torn", "a list", "a number", "a table", "seen", "ledger", "deep", "NUL"],
+)
+def test_damaged_fingerprints_are_said(clinic, folder, damage) -> None:
+    (folder / "fingerprints.json").write_text(damage)
+    with pytest.raises(
+        SettingsError, match=r"fingerprints\.json: is damaged, so nobody knows .* bring it back"
+    ) as told:
+        clinic.ask(lw.count("patients"), epsilon=1)
+    assert os.sep not in str(told.value)
+    assert clinic.standing().left == 100
+
+
+def test_a_settings_file_that_is_nested_too_deeply_is_said(quick_path) -> None:
+    with pytest.raises(SettingsError, match="nested too deeply"):
+        lw.create(quick_path, "a = " + "[" * 100_000)
+
+
 def forbidden(*_: object, **__: object) -> None:
     raise AssertionError("this makes a file that others can read, for a moment at least")
 
@@ -124,8 +145,9 @@ def test_a_file_that_cannot_be_read_is_said(clinic, monkeypatch) -> None:
         return open_(path, *words, **named)
 
     monkeypatch.setattr(Path, "open", guarded)
-    with pytest.raises(RegistrationError, match=r"cannot be read at .*patients.csv; let this user read it"):
+    with pytest.raises(RegistrationError, match=r"cannot be read from patients\.csv; let this user read it") as told:
         clinic.ask(lw.count("patients"), epsilon=1)
+    assert os.sep not in str(told.value), "where the folder is, is no matter of analysts"
 
 
 BAD_TABLES = {
@@ -176,7 +198,7 @@ def test_a_custodian_settles_what_dead_processes_left(clinic, folder, monkeypatc
     stream = clinic.stream(at_least=100, yeses=2, epsilon=20, name="mine")
     with monkeypatch.context() as patched:
         patched.setattr(type(stream), "_decided", die)
-        patched.setattr(type(clinic), "_released", die)
+        patched.setattr("lapwing.session.unless_it_fails", die)
         with pytest.raises(Died):
             stream.ask("age < 100", key="s")
         with pytest.raises(Died):
@@ -209,6 +231,23 @@ def test_tables_are_read_where_they_lie(quick_path, source, statement) -> None:
         assert abs(answer.value - 150) <= 3
 
 
+def test_another_table_of_the_same_file_is_other_data(quick_path) -> None:
+    rows = "select i as id, (i % 100)::int as age, 'F' as sex from range({}) t(i)"
+    with duckdb.connect(str(quick_path / "all.duckdb")) as connection:
+        for table, people in (("few", 100), ("many", 900)):
+            connection.execute(f"create table {table} as {rows.format(people)}").fetchall()
+    settings = SETTINGS.replace('"patients.csv"', '{ duckdb = "all.duckdb", table = "few" }')
+    with lw.create(quick_path, settings) as workspace:
+        assert abs(workspace.session().ask(lw.count("patients"), epsilon=20).value - 100) <= 3
+    (quick_path / "lapwing.toml").write_text(settings.replace('"few"', '"many"'))
+    with open_workspace(quick_path) as workspace:
+        assert workspace.changed() == ["patients"]
+        with pytest.raises(RegistrationError, match="has changed, and its data version is still 1"):
+            workspace.session().ask(lw.count("patients"), epsilon=1)
+        workspace.advance("patients")
+        assert abs(workspace.session().ask(lw.count("patients"), epsilon=20).value - 900) <= 3
+
+
 def test_a_preview_and_a_rehearsal_need_no_data(folder) -> None:
     (folder / "patients.csv").unlink()
     with lw.open(folder) as clinic:
@@ -225,11 +264,12 @@ def test_data_of_the_wrong_type_is_for_the_custodian(folder) -> None:
     with lw.open(folder) as clinic:
         with pytest.raises(EngineError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
-        assert "old" not in str(failed.value)
+        assert "line 2" not in str(failed.value)
         assert failed.value.__context__ is None
         assert clinic.standing().left == 100
     log = folder / "failures.log"
-    assert "old" in log.read_text()
+    assert "line 2 has a cell in column age" in log.read_text()
+    assert "old" not in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600
 
 
@@ -308,3 +348,9 @@ def test_a_workspace_is_not_made_twice(folder) -> None:
 def test_an_unknown_population_is_refused_with_those_there_are(folder) -> None:
     with lw.workspace(folder) as workspace, pytest.raises(ParameterError, match="name one of clinic"):
         workspace.session("school")
+
+
+@pytest.mark.parametrize("name", ["", " ", " ana"])
+def test_an_analyst_without_a_name_is_nobody_and_not_whoever_is_logged_in(folder, name) -> None:
+    with pytest.raises(lw.LapwingError, match="is no name; write 1 to 200 printable characters"):
+        lw.open(folder, analyst=name)

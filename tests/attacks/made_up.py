@@ -42,8 +42,8 @@ class Unaccounted(Session):
 
     def _told(self, asked, key):
         del key
-        engine = self._data.engine(dict(self.ledger.population(self.population.name).tables))
-        numbers = {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
+        with self._data.leased() as engine:
+            numbers = {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
         return Answer(asked=asked, numbers=json.loads(json.dumps(numbers)), receipt=None, versions={}, free=False)
 
 
@@ -60,7 +60,7 @@ class MadeUpDoors:
         rows = zip(target.names, target.trait, strict=True)
         text = "id,number,ill\n" + "".join(f"{i},{name},{bool(ill)}\n" for i, (name, ill) in enumerate(rows))
         (folder / "patients.csv").write_text(text)
-        workspace = lw.create(folder, SETTINGS.format(budget=self.budget))
+        workspace = self._stack.enter_context(lw.create(folder, SETTINGS.format(budget=self.budget)))
         session = self._stack.enter_context(workspace.session(analyst="mallory"))
         session.__class__ = self._kind
         self.ledgers.append(session.ledger)

@@ -12,7 +12,8 @@ previews, refusals, failures. What is skipped, and said here so that nobody is m
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -60,6 +61,11 @@ class Tables:
     def engine(self, versions: Mapping[str, int]) -> "Tables":
         del versions
         return self
+
+    @contextmanager
+    def leased(self, versions: Mapping[str, int] | None = None) -> Iterator["Tables"]:
+        del versions
+        yield self
 
     def number(self, aggregate: Any) -> Sensitive[int]:
         return self.read("number", aggregate)

@@ -690,6 +690,33 @@ class TestSharing:
             ask(other, "k2", epsilon="2/5")
         assert spent(ledger) == 1
 
+    def test_a_look_inside_another_one_sees_the_same_moment(self, ledger) -> None:
+        with ledger.chronicle.reading() as outer:
+            thread = threading.Thread(target=ask, args=(ledger, "k1"))
+            thread.start()
+            thread.join()
+            assert ledger.head().seq == outer.last, "and is no sign of damage"
+            ask(ledger, "k2")
+            assert ledger.head() == outer.receipt
+        assert ledger.head().seq == outer.last + 4
+
+    @pytest.mark.parametrize("block", ["reading", "writing"])
+    def test_a_block_whose_end_was_interrupted_stands_in_nobodys_way(self, ledger, monkeypatch, block) -> None:
+        line, where = ledger.store._reader, "undo"
+        if block == "writing":
+            line, where = ledger.store._writer, "commit"
+
+        def interrupted() -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(line, where, interrupted)
+            patched.setattr(line, "drop", lambda: None)
+            with pytest.raises(KeyboardInterrupt):
+                _ = ledger.head() if block == "reading" else ask(ledger, "k1")
+        assert ask(ledger, "k2").answer
+        assert ledger.head().seq
+
     def test_threads_share_one_ledger(self, ledger) -> None:
         admitted = []
 

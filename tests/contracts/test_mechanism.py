@@ -237,6 +237,7 @@ def test_every_mechanism_is_here() -> None:
     import lapwing.mechanisms  # noqa: PLC0415 - only to find its files
 
     support = {"calibration", "margins", "mechanism", "noisy_sums", "scores", "shown_counts", "sums_of_noise", "tails"}
+    support |= {"truths_and_lies"}
     # these have contracts of their own: streams, keys that only the data knows, choices among the cells of one count
     sparse = {"above_threshold", "stable_keys", "ranked_choice"}
     files = {path.stem for path in Path(lapwing.mechanisms.__file__).parent.glob("[!_]*.py")}

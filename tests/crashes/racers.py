@@ -1,6 +1,7 @@
 """What racers do: each in a process of its own, all started at once, on one ledger."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import count
 from typing import Any
@@ -112,3 +113,32 @@ def share_a_stream(pipe, place: Place, start, number: int) -> None:
                 if "all the" in str(refused):
                     break
     pipe.send(told)
+
+
+class Slow(FixedNumber):
+    """Data that takes its time, and says that it was asked for."""
+
+    def __init__(self, seconds: float, pipe: Any = None) -> None:
+        super().__init__(100)
+        self._seconds, self._pipe = seconds, pipe
+
+    def engine(self, versions: Mapping[str, int]) -> FixedNumber:
+        if self._pipe:
+            self._pipe.send("charged")
+        time.sleep(self._seconds)
+        return super().engine(versions)
+
+
+def ask_at_once(pipe, place: Place, start, number: int) -> None:
+    """Ask what all others are asking just now."""
+    with place.open() as ledger:
+        session = door(ledger, Slow(0.2), analyst=f"analyst {number}")
+        start.wait(60)
+        answer = session.ask(asking.count("patients"), epsilon="1/10")
+        pipe.send((str(answer.numbers), answer.free))
+
+
+def ask_and_hang(pipe, place: Place) -> None:
+    """Ask, and get no answer from the database."""
+    with place.open() as ledger:
+        door(ledger, Slow(600, pipe)).ask(asking.count("patients"), epsilon="1/10")

@@ -28,6 +28,15 @@ NASTY_REALS = (
     0.49999999999999994,
 )
 NASTY_INTEGERS = (0, 1, 2, 3, 17, 30, 65, 119, 120, -1, 2**31, -(2**31), 2**63 - 1, -(2**63))
+FAR_DAYS = {
+    "infinity": 2**31 - 1,  # DuckDB's infinite days are the extreme day numbers
+    "-infinity": -(2**31) + 1,
+    "0001-12-31 BC": -719_163,
+    "10000-01-01": 2_932_897,
+    "4713-11-24 BC": -2_440_588,  # the first day of PostgreSQL
+    "5874897-12-31": 2_145_042_905,  # and its last
+}
+"""Days that are none of the calendar, as PostgreSQL writes them, with their day numbers."""
 NASTY_DAYS = (
     date(2000, 2, 29),
     date(1999, 12, 31),
@@ -38,8 +47,7 @@ NASTY_DAYS = (
     date(2021, 6, 1),
     date.min,
     date.max,
-    "infinity",
-    "-infinity",
+    *FAR_DAYS,
 )
 
 PATIENTS = (
@@ -157,8 +165,6 @@ def arrow_tables(population, tables):
 def _array(values, kind):
     if not isinstance(kind, Date):
         return pa.array(values, arrow_type(kind))
-    # Arrow has no infinite days: DuckDB's are the extreme day numbers.
     epoch = date(1970, 1, 1).toordinal()
-    infinite = {"infinity": 2**31 - 1, "-infinity": -(2**31) + 1}
-    days = [None if v is None else infinite[v] if isinstance(v, str) else v.toordinal() - epoch for v in values]
+    days = [None if v is None else FAR_DAYS[v] if isinstance(v, str) else v.toordinal() - epoch for v in values]
     return pa.array(days, pa.int32()).cast(pa.date32())

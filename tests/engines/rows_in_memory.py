@@ -1,6 +1,7 @@
 """The oracle: an engine on plain Python rows, written for reading and sharing no code with the emitter.
 
-Rows are dicts. None is NULL; floats may be NaN or infinite; a day may be the strings "infinity" and "-infinity".
+Rows are dicts. None is NULL; floats may be NaN or infinite; a day that is none of the calendar, BC or
+infinite, is a text.
 """
 
 import math

@@ -1,9 +1,11 @@
 """CSV files: what a line says depends on the header and on that line, whoever else is in the file."""
 
+import re
 from datetime import date
 
 import pytest
 
+from lapwing.engines.csv_files import CSVFile
 from lapwing.engines.duckdb import DuckDB
 from lapwing.queries import asking as ask
 from lapwing.queries.catalogue import Population, Table
@@ -108,7 +110,9 @@ def test_what_csv_can_say_is_read(tmp_path) -> None:
 @pytest.mark.parametrize("extra", [[], ["99,05/13/2020,x,1,1,true"]], ids=["without", "with"])
 def test_days_that_could_be_read_in_two_ways_are_refused_whoever_is_in_the_file(extra, tmp_path) -> None:
     ambiguous = [f"{i},0{1 + i % 9}/01/2020,x,1,1,true" for i in range(40)]
-    with pytest.raises(RegistrationError, match=r"cannot be read: .*Line: 2"):
+    with pytest.raises(
+        RegistrationError, match="line 2 has a cell in column born that is no day; write days as 2025-12-31"
+    ):
         engine_on(tmp_path, [*ambiguous, *extra])
 
 
@@ -116,8 +120,10 @@ def test_quotes_that_swallow_the_rows_of_others_are_refused_with_the_numbers(tmp
     lines = ['98,,"x', *OTHERS, '99,,y",1,1,true']
     with pytest.raises(RegistrationError, match="line"):
         engine_on(tmp_path, lines)
-    with pytest.raises(RegistrationError, match="has 42 lines below its header, which hold 41 rows"):
+    with pytest.raises(RegistrationError, match=r"line 42 has a quote that is not closed.*one line is one row"):
         engine_on(tmp_path, [*OTHERS, '99,,"x\ny",1,1,true'])
+    with pytest.raises(RegistrationError, match="has 42 lines below its header, which hold 41 rows"):
+        CSVFile("patients", tmp_path / "patients.csv").check_rows(42, 41)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"], ids=["comma", "semicolon", "tab", "bar"])
@@ -133,5 +139,100 @@ def test_the_header_says_the_separator_the_names_and_their_order(separator, tmp_
 def test_a_header_with_a_name_twice_is_refused(tmp_path) -> None:
     with pytest.raises(RegistrationError, match="has not one column 'age'"):
         engine_on(tmp_path, [], f"{HEADER},age")
-    with pytest.raises(RegistrationError, match=r"has not one column 'born'; it has $"):
+    with pytest.raises(RegistrationError, match=r"has not one column 'pid'; it has $"):
         engine_on(tmp_path, [], "")
+
+
+MISFITS = {
+    (
+        "pid",
+        "7.2",
+    ): "its person key 'pid' that is no whole number of 64 bits; if keys are texts, say so: --key-type text",
+    ("pid", "7.0"): "its person key 'pid' that is no whole number",
+    ("pid", "1.23457E+12"): "its person key 'pid' that is no whole number",
+    ("pid", "1_0"): "its person key 'pid' that is no whole number",
+    ("pid", "0x1F"): "its person key 'pid' that is no whole number",
+    ("pid", "P-7"): "its person key 'pid' that is no whole number",
+    ("pid", "9223372036854775808"): "its person key 'pid' that is no whole number",
+    ("age", "45.5"): "age that is no whole number of 64 bits; write it with digits alone, such as 1200, or declare",
+    ("age", "1_000"): "age that is no whole number",
+    ("age", "1e3"): "age that is no whole number",
+    ("age", "0x1F"): "age that is no whole number",
+    ("age", "NA"): "age that is no whole number of 64 bits; leave the cell empty where nothing is known",
+    ("bmi", "72_5"): "bmi that is no number; write it as 72.5",
+    ("bmi", "0x1F"): "bmi that is no number",
+    ("bmi", "NULL"): "bmi that is no number; leave the cell empty",
+    ("bmi", '"72,5"'): "bmi that is no number; write a point in place of the comma, such as 72.5",
+    ("born", "31.12.1980"): "born that is no day; write days as 2025-12-31",
+    ("born", "2020-02-03 25:00:00"): "born that is no day",
+    ("born", "2020-02-03 10:61:00"): "born that is no day",
+    ("born", "2020-02-30"): "born that is no day",
+    ("born", "2020-02-03 23:30:00+05:00"): "born that is no day",
+    ("born", "20200203"): "born that is no day",
+    ("smoker", "maybe"): "smoker that is no truth value; write true or false",
+}
+
+
+def line_with(column, cell):
+    cells = {"pid": "50", "born": "2020-01-01", "name": "x", "age": "1", "bmi": "1", "smoker": "true", column: cell}
+    return ",".join(cells.values())
+
+
+@pytest.mark.parametrize(("column", "cell"), MISFITS)
+def test_a_cell_that_would_be_rounded_guessed_or_merged_is_refused_with_its_line_and_column(
+    column, cell, tmp_path
+) -> None:
+    told = f"cannot be read: line 42 has a cell in column {MISFITS[column, cell]}"
+    with pytest.raises(RegistrationError, match=re.escape(told)) as refused:
+        engine_on(tmp_path, [*OTHERS, line_with(column, cell)])
+    assert cell not in str(refused.value).replace("1200", ""), "what the cell holds is nobody's business"
+
+
+WHOLE = {
+    ("age", "45.0"): 45,
+    ("age", "+7"): 7,
+    ("age", " 7 "): 7,
+    ("age", "-9223372036854775808"): -(2**63),
+    ("bmi", "7.25e1"): 72.5,
+    ("bmi", ".5"): 0.5,
+    ("bmi", "-Inf"): float("-inf"),
+    ("bmi", "nan"): None,
+    ("born", "1937-12-1"): date(1937, 12, 1),
+    ("born", "2020-02-03T23:30:00.123Z"): date(2020, 2, 3),
+    ("born", "2020-02-03 23:30:00+00:00"): date(2020, 2, 3),
+    ("smoker", "No"): False,
+}
+
+
+@pytest.mark.parametrize(("column", "cell"), WHOLE)
+def test_a_cell_that_can_be_read_in_one_way_is_read(column, cell, tmp_path) -> None:
+    with engine_on(tmp_path, [line_with(column, cell)]) as engine:
+        held = engine._connection.execute(f"select {column} from lapwing.patients").fetchall()  # noqa: S608 - ours
+    assert held == [(WHOLE[column, cell],)]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("50,,x,1,1,true,", 'line 42 has 7 cells, and the header has 6; write .* that holds "," in double quotes'),
+        ("50,,x,72,5,1,true", "line 42 has 7 cells, and the header has 6"),
+        ("50,,x", "line 42 has 3 cells, and the header has 6"),
+        ("50,,M\udcfcller,1,1,true", "line 42 is no text in UTF-8; save it as UTF-8"),
+        ("50,,x\ry,1,1,true", "line 42 has a CR inside; end lines with LF"),
+    ],
+    ids=["a cell too many, and empty", "a comma for a point", "too few", "Latin-1", "a carriage return"],
+)
+def test_a_line_of_another_shape_is_refused_with_its_number(line, told, tmp_path) -> None:
+    with pytest.raises(RegistrationError, match=told):
+        engine_on(tmp_path, [*OTHERS, line])
+
+
+def test_lines_that_are_blank_are_no_rows_and_count_for_the_number_of_a_line(tmp_path) -> None:
+    with pytest.raises(RegistrationError, match="line 45 has a cell in column age"):
+        engine_on(tmp_path, ["", *OTHERS, "", "", line_with("age", "x")])
+
+
+def test_a_file_whose_lines_end_with_a_carriage_return_alone_is_refused(tmp_path) -> None:
+    (tmp_path / "patients.csv").write_bytes(b"pid,age\r1,2\r")
+    with pytest.raises(RegistrationError, match="end with CR alone; end lines with LF"):
+        DuckDB(CLINIC, {"patients": tmp_path / "patients.csv"})

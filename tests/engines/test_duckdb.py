@@ -376,16 +376,6 @@ def test_bytes_that_are_no_text_are_met_at_registration(column, tmp_path) -> Non
         DuckDB(population, {"patients": tmp_path / "patients.parquet"})
 
 
-def test_a_view_that_fails_on_one_cell_is_met_at_registration(tmp_path) -> None:
-    source = in_a_duckdb_file(
-        tmp_path / "clinic.duckdb",
-        "create table raw as select range as pid, if(range = 7, 'x', '1') as a from range(9)",
-        "create view patients as select pid, cast(a as bigint) as a from raw",
-    )
-    with pytest.raises(RegistrationError, match="cannot be read"):
-        DuckDB(patients(columns=(Column(name="a", type=Integer()),)), {"patients": source})
-
-
 def test_a_duckdb_file_with_changes_beside_it_is_refused(tmp_path) -> None:
     place = tmp_path / "clinic.duckdb"
     begun = ["create table patients (pid bigint)", "insert into patients values (1)", "checkpoint"]

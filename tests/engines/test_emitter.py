@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from engines.clinic import clinic
 from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK
 from lapwing.engines.emitter import emit
+from lapwing.engines.writer import Writer
 from lapwing.queries import asking as ask
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import InTexts
@@ -79,3 +80,24 @@ def test_rows_are_never_picked_by_chance() -> None:
     aggregate = plan(ask.mean("visits", "cost", by="kind", max_groups=1), CLINIC).aggregate
     text = sql(aggregate).text.lower()
     assert not re.search(r"random|limit|sample|rowid|hash\(", text)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_on_spark_a_row_is_tied_to_the_rows_around_it_by_equality_alone(times) -> None:
+    # Any other comparison makes Spark pair every row with the values of everybody: quadratic in the number of people.
+    where = ask.has("visits", "age(patients.born, visits.day) < 40", at_least=times)
+    text = sql(plan(ask.count("patients", where), CLINIC).aggregate, SPARK).text
+    assert re.findall(r"(\S+) r0\.`born`(?! AS carried)", text) == ["<=>"]
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30, float("nan")])
+def test_a_constant_that_its_type_cannot_hold_is_not_written(dialect, value) -> None:
+    with pytest.raises(ValueError, match="a constant that its type cannot hold"):
+        Writer(dialect, CLINIC, {}).value(value)
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 0.0, float("inf"), float("-inf"), 5e-324])
+def test_the_edges_of_a_type_are_written(dialect, value) -> None:
+    writer = Writer(dialect, CLINIC, {})
+    assert writer.value(value).startswith("CAST(")
+    assert writer.parameters == [value]

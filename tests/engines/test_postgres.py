@@ -59,6 +59,10 @@ def engine_on(admin, database):
         ("integer", Real(low=0, high=9), "7", "x > 6.5"),
         ("real", Real(low=0, high=9), "0.5", "x = 0.5"),
         ("numeric(15,2)", Real(low=0, high=9), "0.07", "x = 0.07"),
+        ("numeric(15,15)", Real(low=0, high=9), "1e-15", "x = 1e-15"),
+        ("numeric(15,0)", Real(low=0, high=9), "999999999999999", "x = 999999999999999"),
+        ("numeric(15,2)", Real(low=0, high=9), "'NaN'", "x is null"),
+        ("real", Real(low=0, high=9), "'-Infinity'", "x < -1e99"),
         ("varchar(9)", Text(), "'é '", "x = 'é '"),
         ("uuid", Text(), "'C0FFEE00-0000-0000-0000-000000000000'", "starts_with(x, 'c0ffee')"),
         ("color", Category(values=("red", "green")), "'red'", "x = 'red'"),
@@ -86,6 +90,10 @@ def test_columns_are_read_as_declared_whatever_their_width(engine_on, stored, de
         ("double precision", Integer()),
         ("numeric", Real(low=0, high=9)),
         ("numeric(16,2)", Real(low=0, high=9)),
+        ("numeric(15,-400)", Real(low=0, high=9)),
+        ("numeric(15,-1)", Real(low=0, high=9)),
+        ("numeric(15,16)", Real(low=0, high=9)),
+        ("numeric(15,400)", Real(low=0, high=9)),
         ("char(9)", Text()),
         ("json", Text()),
         ("text", Date()),
@@ -189,7 +197,9 @@ def test_settings_of_the_role_and_shadows_of_our_functions_change_nothing(engine
 def test_texts_that_a_collation_takes_for_equal_stay_apart() -> None:
     # The servers of the tests know no such collation, so this reads what would be asked of one that does.
     shape = tuple(
-        Stored(source=1, name=name, type="text", digits=None, bytewise=False, unique=False, writable=False)
+        Stored(
+            source=1, name=name, type="text", digits=None, bytewise=False, unique=False, computed=False, writable=False
+        )
         for name in ("pid", "city")
     )
     population = patients(Column(name="city", type=Text()), key_type=KeyType.TEXT)
@@ -213,6 +223,15 @@ def test_a_key_that_the_database_keeps_unique_saves_the_bounding(engine_on, admi
     assert counted(engine_on(population), population) == 2
 
 
+NEVER_MISSING_FROM_NOW_ON = """
+do $$ begin
+    if current_setting('server_version_num')::int >= 180000 then
+        alter table patients add constraint present not null pid not valid;
+    end if;
+end $$
+"""  # older servers know no such constraint
+
+
 @pytest.mark.parametrize(
     "statements",
     [
@@ -223,11 +242,51 @@ def test_a_key_that_the_database_keeps_unique_saves_the_bounding(engine_on, admi
         ["create table patients (pid bigint not null, x int)", "create unique index on patients (pid, x)"],
         ["create table patients (pid bigint primary key)", "create table more () inherits (patients)"],
         ["create view patients as select 1::bigint as pid"],
+        ["create materialized view patients as select 1::bigint as pid", "create unique index on patients (pid)"],
+        ["create table patients (pid bigint unique)", "insert into patients values (null)", NEVER_MISSING_FROM_NOW_ON],
     ],
-    ids=["nullable", "deferrable", "partial", "expression", "of two columns", "inherited", "view"],
+    ids=[
+        "nullable",
+        "deferrable",
+        "partial",
+        "expression",
+        "of two columns",
+        "inherited",
+        "view",
+        "materialized view",
+        "never missing from now on",
+    ],
 )
 def test_a_key_that_is_only_nearly_unique_is_bounded(engine_on, statements) -> None:
     assert engine_on(patients(), *statements)._one_row == set()
+
+
+def test_a_column_that_is_computed_when_it_is_read_is_refused(engine_on, admin) -> None:
+    population = patients(Column(name="x", type=Integer(), nullable=True))
+    if admin.info.server_version >= 180_000:  # older servers store what they compute
+        with pytest.raises(RegistrationError, match="'x' computed when it is read, which may fail on a single row"):
+            engine_on(population, "create table patients (pid bigint, x bigint generated always as (1 / pid) virtual)")
+        admin.execute("drop table patients")
+    engine = engine_on(
+        population,
+        "create table patients (pid bigint, x bigint generated always as (2 / pid) stored)",
+        "insert into patients values (1), (2)",
+    )
+    assert counted(engine, population, "x = 1") == 1
+
+
+@pytest.mark.parametrize("stored", ["real", "double precision", "numeric(5,2)"])
+def test_not_a_number_is_missing_in_every_type_of_numbers(engine_on, stored) -> None:
+    population = patients(Column(name="x", type=Real(low=0, high=9, step=1), nullable=True))
+    engine = engine_on(
+        population,
+        f"create table patients (pid bigint, x {stored})",
+        "insert into patients values (1, 'NaN'), (2, null), (3, 5), (4, 'NaN')",
+    )
+    wheres = {"x is null": 3, "x is not null": 1, "x > 3": 1, "not (x > 7)": 1, "x <= 9 or x is null": 4}
+    assert {where: counted(engine, population, where) for where in wheres} == wheres
+    assert engine.number(plan(ask.total("patients", "x"), population).aggregate).open_for_release() == 5
+    assert "NULLIF" in engine._relations["patients"], "no predicate of any kind may meet one"
 
 
 @pytest.mark.parametrize(

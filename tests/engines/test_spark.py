@@ -2,6 +2,7 @@
 
 import io
 import logging
+import math
 import threading
 import time
 from datetime import date
@@ -14,6 +15,7 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 
+from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.spark import Spark, SparkTable
 from lapwing.queries import asking as ask
@@ -263,6 +265,55 @@ def test_a_question_can_be_cancelled_from_another_thread(spark) -> None:
         canceller.join()
         assert "cancelled" in str(reasons[0])
     assert spark.range(3).count() == 3
+
+
+WEIGHED = patients(Column(name="bmi", type=Real(low=10, high=60), nullable=True))
+OTHERS = [20.0] * 50 + [math.nan] * 50 + [-0.0] * 5
+ABOUT = {
+    "bmi <= 30": lambda x: x is not None and x <= 30,
+    "bmi is null": lambda x: x is None,
+    "bmi is not null": lambda x: x is not None,
+    "not (bmi <= 30)": lambda x: x is not None and x > 30,
+    "bmi = 0": lambda x: x == 0,
+    "bmi in (0, 20)": lambda x: x in {0, 20},
+}
+
+
+def by_spark(frame, place):
+    hashed = {"parquet.bloom.filter.enabled": "true", "parquet.bloom.filter.expected.ndv": "9"}
+    frame.coalesce(1).write.options(**hashed).parquet(str(place))
+
+
+@pytest.mark.parametrize("writer", ["pyarrow", "polars, all noted", "spark"])
+def test_a_row_is_decided_by_itself_whoever_wrote_the_file_and_whoever_else_is_in_it(spark, writer, tmp_path) -> None:
+    for number, more in enumerate([[], [45.0], [None]]):
+        bmis = OTHERS + more
+        table, place = pa.table({"pid": list(range(len(bmis))), "bmi": pa.array(bmis)}), tmp_path / f"{number}.parquet"
+        if writer == "spark":
+            by_spark(spark.createDataFrame(table), place)
+        else:
+            WRITERS[writer](table, place)
+        known = [None if bmi is None or math.isnan(bmi) else bmi for bmi in bmis]
+        wanted = {where: sum(map(holds, known)) for where, holds in ABOUT.items()}
+        for source in (place, spark.read.parquet(str(place))):
+            with Spark(WEIGHED, {"patients": source}, spark) as engine:
+                assert {where: counted(engine, WEIGHED, where) for where in ABOUT} == wanted, more
+
+
+NOTED = {
+    "numbers": (Integer(), pa.int64(), 5, 50, "x < 9"),
+    "reals": (Real(low=0, high=99), pa.float64(), 5.0, 50.0, "x < 9"),
+    "days": (Date(), pa.date32(), date(2020, 1, 1), date(2021, 1, 1), "x = '2020-01-01'"),
+}
+
+
+@pytest.mark.parametrize("noted", NOTED)
+def test_a_file_that_notes_what_is_not_so_is_answered_by_its_rows(spark, noted, tmp_path) -> None:
+    declared, kind, held, other, where = NOTED[noted]
+    population = patients(Column(name="x", type=declared))
+    with_the_notes_of_another(tmp_path / "patients.parquet", kind, held, other)
+    with Spark(population, {"patients": tmp_path / "patients.parquet"}, spark) as engine:
+        assert counted(engine, population, where) == 8
 
 
 def no_text(*values):

@@ -5,11 +5,15 @@ then run on it. `examples` and `corpus` are how many populations are tried for o
 """
 
 from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psycopg
 from psycopg import sql
 
 from engines.clinic import arrow_tables, arrow_type
+from engines.parquet_writers import number_of, write_parquet
 from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.postgres import PostgreSQL
@@ -34,6 +38,30 @@ class DuckDBBench(DuckDB):
             self._connection.unregister("incoming")
         self._one_row = one_row_a_person(self._population, tables)
         return self
+
+
+class ParquetBench(DuckDB):
+    """Parquet files where they lie, each time by another writer."""
+
+    examples, corpus = 4, 40
+
+    def __init__(self, population, *, threads=1, **options):
+        self.folder = TemporaryDirectory()
+        self.files = {t.name: Path(self.folder.name) / f"{i}.parquet" for i, t in enumerate(population.tables)}
+        self.write(arrow_tables(population, {table.name: [] for table in population.tables}))
+        super().__init__(population, self.files, threads=threads, **options)
+
+    def write(self, tables):
+        for name, arrow in tables.items():
+            write_parquet(arrow, self.files[name])
+
+    def load(self, tables):
+        self.write(arrow_tables(self._population, tables))
+        return self
+
+    def close(self):
+        super().close()
+        self.folder.cleanup()
 
 
 class PostgresBench(PostgreSQL):
@@ -76,17 +104,28 @@ class PostgresBench(PostgreSQL):
 
 
 class SparkBench(Spark):
-    """Data frames of the session of the test run."""
+    """Data frames of the session of the test run: rows in memory, and every third table of patients a Parquet file."""
 
     examples, corpus = 2, 30  # a tenth of a second for every question
 
     def __init__(self, population, session, **options):
-        self.given = session
+        self.given, self.folder, self.loads = session, TemporaryDirectory(), count()
         empty = {table.name: [] for table in population.tables}
         super().__init__(population, self.frames(population, empty), session, **options)
 
     def frames(self, population, tables):
-        return {name: self.given.createDataFrame(arrow) for name, arrow in arrow_tables(population, tables).items()}
+        return {name: self.frame(name, arrow) for name, arrow in arrow_tables(population, tables).items()}
+
+    def frame(self, name, arrow):
+        if name != "patients" or number_of(arrow) // 100 % 3:  # files take several times as long as rows in memory
+            return self.given.createDataFrame(arrow)
+        place = f"{self.folder.name}/{next(self.loads)}.parquet"  # Spark remembers how long a file was
+        write_parquet(arrow, place)
+        return self.given.read.parquet(place)
+
+    def close(self):
+        super().close()
+        self.folder.cleanup()
 
     def load(self, tables):
         for name, frame in self.frames(self._population, tables).items():
@@ -129,6 +168,7 @@ def one_row_a_person(population, tables):
 ENGINES = {
     "rows": lambda population, _: RowsInMemory(population),
     "duckdb": lambda population, _: DuckDBBench(population),
+    "parquet": lambda population, _: ParquetBench(population),
     "postgres": lambda population, request: PostgresBench(population, request.getfixturevalue("postgres")),
     "spark": lambda population, request: SparkBench(population, request.getfixturevalue("spark")),
 }

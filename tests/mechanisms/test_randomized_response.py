@@ -3,9 +3,11 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from lapwing.mechanisms import randomized_response
 from lapwing.mechanisms.randomized_response import RandomizedResponse
+from lapwing.mechanisms.truths_and_lies import EXACT_UP_TO, Chances
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms.laws_by_hand import ROUNDING, number
 from statistical.goodness import fits, p_value
@@ -104,16 +106,61 @@ def exact_failure(epsilon, categories, people, truth, margin) -> float:
     return law[errors > margin].sum()
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2, 6])
-@pytest.mark.parametrize("categories", [2, 6])
-@pytest.mark.parametrize("confidence", ["0.6", "0.95", "0.999"])
-def test_a_margin_holds_for_every_truth(epsilon, categories, confidence) -> None:
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2, 6])
+@pytest.mark.parametrize("categories", [2, 3, 6])
+@pytest.mark.parametrize("confidence", ["0.6", "0.95", "0.999", "0.999999"])
+def test_a_margin_is_the_smallest_that_holds_for_every_truth(epsilon, categories, confidence) -> None:
     mechanism = RandomizedResponse(epsilon=epsilon, categories=categories)
-    margin = mechanism.margin(confidence, people=60)
+    margin = mechanism.margin(confidence, people=30)
     allowed = 1 - float(Fraction(confidence))
-    assert max(exact_failure(epsilon, categories, 60, truth, margin) for truth in range(0, 61, 6)) <= allowed
-    assert mechanism.confidence(margin, people=60) == pytest.approx(float(Fraction(confidence)), abs=1e-6)
-    assert margin < 3 * mechanism.standard_error(people=60) * (1 + np.sqrt(-np.log(allowed))) + 10
+    assert max(exact_failure(epsilon, categories, 30, truth, margin) for truth in range(31)) <= allowed
+    less = margin * 0.999
+    assert max(exact_failure(epsilon, categories, 30, truth, less) for truth in range(31)) > allowed * (1 - 1e-3)
+    assert float(Fraction(confidence)) <= mechanism.confidence(margin * (1 + 1e-8), people=30)
+    assert mechanism.confidence(less, people=30) < float(Fraction(confidence)) + 1e-3 * allowed
+
+
+def failure_by_binomials(chances, people, truth, within) -> float:
+    """P(|D| > within) for two binomial laws from another library, one summed over the tails of the other."""
+    honest, lying = binom(truth, chances.truth), binom(people - truth, chances.lie)
+    k = np.arange(truth + 1)
+    mean = truth * chances.truth + (people - truth) * chances.lie
+    low, high = np.ceil(mean - within - 1e-9) - 1 - k, np.floor(mean + within + 1e-9) - k
+    return float(honest.pmf(k) @ (lying.cdf(low) + lying.sf(high)))
+
+
+@pytest.mark.parametrize("categories", [2, 5])
+@pytest.mark.parametrize("epsilon", [0.2, 1, 3])
+@pytest.mark.parametrize("people", [EXACT_UP_TO, 4 * EXACT_UP_TO, 30 * EXACT_UP_TO])
+@pytest.mark.parametrize("confidence", ["0.9", "0.95", "0.9999", "0.9999999999"])
+def test_margins_of_many_people_hold_for_every_truth_and_are_not_much_too_large(
+    categories, epsilon, people, confidence
+) -> None:
+    chances = Chances(Fraction(epsilon), categories)
+    margin = RandomizedResponse(epsilon=epsilon, categories=categories).margin(confidence, people=people)
+    allowed = 1 - float(Fraction(confidence))
+    truths = {0, 1, 2, 3, people // 7, people // 2, people - 2, people - 1, people}
+    failures = [failure_by_binomials(chances, people, truth, margin * chances.gap) for truth in truths]
+    assert max(failures) <= allowed * (1 + 1e-6)
+    nearer = margin * (0.999 if people == EXACT_UP_TO and allowed > 1e-7 else 0.94) * chances.gap - 1
+    assert max(failure_by_binomials(chances, people, truth, nearer) for truth in truths) > allowed
+
+
+def test_ever_more_people_are_counted_relatively_better() -> None:
+    mechanism = RandomizedResponse(epsilon=1)
+    relative = [mechanism.margin("0.95", people=n) / n for n in (1, 10, 100, 1000, 2000, 10**6, 10**12)]
+    assert relative == sorted(relative, reverse=True)
+    assert mechanism.margin("0.95", people=1001) < 1.05 * mechanism.margin("0.95", people=1000) + 5
+    assert mechanism.margin("0.95", people=10**12) == pytest.approx(
+        1.96 * mechanism.standard_error(people=10**12), rel=0.05
+    )
+
+
+@pytest.mark.parametrize("people", [50, 300])
+def test_an_accuracy_for_few_people_buys_the_smallest_epsilon_too(people) -> None:
+    mechanism = RandomizedResponse(within=20, confidence="0.9", people=people)
+    cheaper = RandomizedResponse(epsilon=mechanism.epsilon - Fraction(1, 10**4))
+    assert mechanism.margin("0.9", people=people) <= 20 * (1 + 1e-8) < cheaper.margin("0.9", people=people)
 
 
 def test_an_accuracy_buys_the_smallest_epsilon_of_six_digits() -> None:

@@ -1,8 +1,16 @@
+import hashlib
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from lapwing.noise.laws import DiscreteLaplace, Geometric
-from lapwing.noise.sealed_source import SEED_BYTES, SealedSource, fresh_seed, open_seed, seal_seed
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
+from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesTells
+from lapwing.noise import sealed_source
+from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
+from lapwing.noise.sealed_source import SAMPLERS, SEED_BYTES, SealedSource, fresh_seed, open_seed, seal_seed
+from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import SealBrokenError
 from statistical.goodness import fits, p_value
 
@@ -44,3 +52,74 @@ def test_a_seal_opens_with_its_key_and_label_only_and_has_one_length() -> None:
     ]:
         with pytest.raises(SealBrokenError):
             open_seed(wrong, key=key, label=label)
+
+
+def test_a_seal_of_another_version_of_the_samplers_does_not_open(monkeypatch) -> None:
+    sealed = seal_seed(fresh_seed(), key=KEY, label="question 1")
+    monkeypatch.setattr(sealed_source, "SAMPLERS", SAMPLERS + 1)
+    with pytest.raises(SealBrokenError, match="samplers of another version"):
+        open_seed(sealed, key=KEY, label="question 1")
+
+
+LAWS = [
+    Geometric(Fraction(7, 3)),
+    Geometric(Fraction(1000)),
+    DiscreteLaplace(Fraction(20)),
+    DiscreteLaplace(Fraction(10**6)),
+    DiscreteGaussian(Fraction(100)),
+    DiscreteGaussian(Fraction(10**8)),
+    RoundedLaplace(Fraction(30)),
+    RoundedGaussian(Fraction(50, 3)),
+    RoundedGaussian(Fraction(10**7)),
+]
+"""Every law, by each of the samplers that draw it."""
+
+
+def draws_of_laws(seed=bytes(range(32))):
+    """What a seed becomes: one draw, three more, and the fingerprint of the next 3000."""
+    for law in LAWS:
+        source = SealedSource(seed)
+        one, three = law.draw(source=source), law.draw_many(3, source=source).tolist()
+        rest = hashlib.sha256(law.draw_many(3000, source=source).astype("<i8").tobytes()).hexdigest()[:12]
+        yield (one, *three, rest)
+
+
+def draws_of_streams(seed=bytes(range(32))):
+    """What it becomes in a stream: the gap of a yes that draws all the noise there is, asked alone and with others."""
+    shared = {"epsilon": 1, "threshold": 0, "yeses": 3, "moves": Movement.of_counts(Adjacency.ADD_REMOVE)}
+    for mechanism in (SparseVector(**shared, tells=YesTells.NUMBER), AdaptiveSparse(**shared, clear_by=12)):
+        source = SealedSource(seed)
+        stream = mechanism.open(source=source)
+        alone, (below, above) = stream.ask(10**6, source=source), stream.ask_many([-(10**6), 10**6], source=source)
+        yield (int(alone.gap), alone.number and int(alone.number), bool(below), int(above.gap))
+
+
+EXPANSIONS = {
+    1: [
+        (10, 1, 4, 3, "17b46bb94476"),
+        (1427, 1163, 82, 2567, "d80ffa74e874"),
+        (-77, 19, -6, 50, "6ce29725cf07"),
+        (-1428804, 426133, 944582, -1000467, "6307dc0d67d9"),
+        (-23, 12, -10, -8, "d90a7d90bfc1"),
+        (-11830, -11071, 2642, -16335, "1109fe429fa6"),
+        (-43, -13, 14, -41, "b79ce4d4b8aa"),
+        (-20, -4, -27, 38, "033dfd047709"),
+        (-11783509, -2623569, -16279315, 22758144, "4af8081e7ae9"),
+        (999988, 999996, False, 999989),
+        (999999, None, False, 1000005),
+    ]
+}
+"""What the fixed seed becomes, version by version of `SAMPLERS`."""
+
+
+def test_a_seed_becomes_the_draws_that_its_version_of_the_samplers_says() -> None:
+    drawn = [*draws_of_laws(), *draws_of_streams()]
+    assert EXPANSIONS[SAMPLERS] == drawn, (
+        "the same seed no longer becomes the same noise: raise sealed_source.SAMPLERS, and write the new draws here "
+        f"beside the old ones\n{drawn}"
+    )
+
+
+def test_no_two_versions_of_the_samplers_are_the_same() -> None:
+    assert max(EXPANSIONS) == SAMPLERS
+    assert len({str(drawn) for drawn in EXPANSIONS.values()}) == len(EXPANSIONS)

@@ -295,3 +295,28 @@ def test_an_explanation_speaks_of_the_answer_first_and_of_steps_last() -> None:
     assert "one person changes the total by at most 60, and noise hides that much" in told[2]
     assert not any("step" in line or "L2" in line for line in told[1:4])
     assert "(L2 squared)" in told[4]
+
+
+def test_a_column_is_named_as_it_is_called_whatever_the_signs_in_its_name() -> None:
+    odd = Population(
+        name="clinic",
+        unit=PrivacyUnit(person_key="pid"),
+        tables=(
+            Table(
+                name="visits",
+                columns=(
+                    Column(name="Kosten CHF", type=Integer(low=0, high=9)),
+                    Column(name="icd-10", type=Integer(low=0, high=9)),
+                    Column(name="urgent?", type=Integer(low=0, high=9)),
+                    Column(name="icd", type=Integer(low=0, high=9)),
+                ),
+            ),
+        ),
+    )
+    for name in ("Kosten CHF", "icd-10", "urgent?"):
+        quoted = ask.mean("visits", f'"{name}"')
+        assert plan(ask.mean("visits", name), odd).canonical == plan(quoted, odd).canonical
+        assert plan(ask.median("visits", name), odd).canonical == plan(ask.median("visits", f'"{name}"'), odd).canonical
+    assert plan(ask.mean("visits", "icd - 10"), odd).canonical != plan(ask.mean("visits", "icd-10"), odd).canonical
+    with pytest.raises(BadQuestionError, match="cannot be read as SQL, at 'EUR'"):
+        plan(ask.mean("visits", "Kosten EUR"), odd)

@@ -23,6 +23,12 @@ SAME = {
     "select count(*) from visits where kind = 'ER'": ask.count_rows("visits", "kind = 'ER'"),
     "select count(distinct pid) from visits": ask.count("visits"),
     "select count(cost) from visits": ask.count_rows("visits", "cost is not null"),
+    "select count(pid) from visits v": ask.count_rows("visits"),
+    "select count(1) from patients": ask.count("patients"),
+    "select bins(age, 0, 18, 120) as b, count(*) from patients group by b": ask.count(
+        "patients", by=ask.bins("age", [0, 18, 120])
+    ),
+    "select year(born) y, count(*) from patients group by Y": ask.count("patients", by=ask.by_year("born")),
     "select sex, count(*) from patients group by sex": ask.count("patients", by="sex"),
     "select count(*) n, sex s from patients group by sex": ask.count("patients", by="sex"),
     "SELECT SUM(nights) AS total FROM visits AS v WHERE v.nights > 1": ask.total("visits", "nights", "nights > 1"),
@@ -50,6 +56,20 @@ SAME = {
     ),
     "with a as (select pid, age from patients p where p.age > 65), b as (select * from a x where x.age < 90) "
     "select avg(y.age) from b y": ask.mean("patients", "age", "age > 65 and age < 90"),
+    "with codes as (select * from visits p where has(codes, p.day < codes.day)) select count(*) from codes": (
+        ask.count_rows("visits", "has(codes, visits.day < codes.day)")
+    ),
+    "with v as (select * from visits p where has(codes, p.day < codes.day)) select count(*) from v as codes": (
+        ask.count_rows("visits", "has(codes, visits.day < codes.day)")
+    ),
+    "with p as (select * from visits v where v.nights > 1) select count(*) from patients p where has(p, day > born)": (
+        ask.count("patients", "has(visits, nights > 1 and day > born)")
+    ),
+    "with v as (select pid, day from visits where nights > 1), w as (select * from v where day > date '2020-01-01') "
+    "select count(*) from patients where has(w)": ask.count(
+        "patients", "has(visits, nights > 1 and day > date '2020-01-01')"
+    ),
+    "select kind from visits group by kind order by count(distinct pid) desc limit 2": ask.top("visits", "kind", 2),
     "with er as (select pid from visits v where v.kind = 'ER') select count(*) from patients "
     "where pid in (select pid from er)": ask.count("patients", "has(visits, kind = 'ER')"),
     "select count(*) from patients p where exists "
@@ -255,6 +275,26 @@ HOSTILE = [
     "select count(*) from patients where has(other.visits)",
     "select sum(age + interval '30' day) from patients",
     "select sum(clip(age, 0, interval '30' day)) from patients",
+    "with p as (select age from patients) select count(sex) from p",
+    "with p as (select age from patients) select avg(age) from p where sex = 'F'",
+    "with p as (select age from patients), q as (select sex from p) select count(*) from q",
+    "with p as (select age from patients), q as (select * from p where sex = 'F') select count(*) from q",
+    "with p as (select unknown from patients) select count(*) from p",
+    "with p as (select age from patients) select count(distinct pid) from p",
+    "with p as (select * from patients), p as (select * from visits) select count(*) from p",
+    "with p as (select * from patients), P as (select * from visits) select count(*) from p",
+    "with p as (select * from patients) select count(*) from visits",
+    "with v as (select * from visits where born < day) select count(*) from patients where has(v)",
+    "with v as (select * from visits where patients.born < day) select count(*) from patients where has(v)",
+    "with v as (select kind from visits) select count(*) from patients where pid in (select pid from v)",
+    "with v as (select kind from visits) select count(*) from patients where has(v, nights = 1)",
+    "with v as (select kind from visits) select count(*) from patients where exists (select 1 from v where v.pid = 1)",
+    "select kind from visits group by kind order by count(*) desc limit 2",
+    "select kind from visits group by kind order by count(distinct day) desc limit 2",
+    "select sex from patients group by sex order by count(bmi) desc limit 2",
+    "select count(*) from patients where age[1] = 1",
+    "select count(*) from patients where [age] = 1",
+    "select count(*) from patients where {'a': age} = 1",
     "with x as materialized (select * from patients) select count(*) from x",
     "select count(*) from patients where pid = 7",
     "select count(*) from patients where pid in (1, 2)",
@@ -353,6 +393,14 @@ def test_what_is_not_in_the_language_is_refused_with_what_to_write_instead(text)
 
 
 def test_a_refusal_names_what_it_refuses() -> None:
+    for text, named in {
+        "select count(*) from main.patients": "a schema",
+        "select sex, count(*) from patients group by all": "GROUP BY ALL",
+        "with x as (select pid from visits group by pid) select count(*) from x": "GROUP BY here",
+        "select percentile_disc(0.5) within group (order by age) from patients": "PERCENTILE_DISC",
+    }.items():
+        with pytest.raises(BadQuestionError, match=named):
+            read_sql(text)
     for text, named in {
         "1/age > 1": "division",
         "city like 'a%'": "LIKE",

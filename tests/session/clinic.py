@@ -1,6 +1,7 @@
 """A small clinic for tests of the session: a population, engines that are not there, and short words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,12 @@ class FixedNumber:
     def engine(self, versions: Mapping[str, int]) -> "FixedNumber":
         del versions
         return self
+
+    @contextmanager
+    def leased(self, versions: Mapping[str, int] | None = None) -> Iterator[Any]:
+        if versions is None:
+            self.check()
+        yield self if versions is None else self.engine(versions)
 
     def rehearsal(self) -> "FixedNumber":
         return self

@@ -1,6 +1,7 @@
 """Tables of the small clinic on a real engine."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +62,10 @@ class Tables:
             sources = self.sources or {"patients": patients(self.people), "visits": visits(self.people)}
             self._engines.append(DuckDB(self.population, sources, threads=1))
         return self._engines[0]
+
+    @contextmanager
+    def leased(self, versions: Mapping[str, int] | None = None) -> Iterator[Any]:
+        yield None if versions is None else self.engine(versions)
 
     def rehearsal(self) -> Any:
         self._rehearsals.append(rehearsal_engine(self.population, people=200))

@@ -206,6 +206,50 @@ def test_counts_of_unknown_keys_have_bounds_each_for_itself_and_no_margin(quick_
     assert told.sentence.endswith("2 rows, for epsilon 1 and delta 1e-06.")
 
 
+def test_an_answer_fits_the_ledger_however_many_keys_the_data_knows_and_however_long_they_are(quick_path) -> None:
+    """What is left out is decided after the noise; whatever is told fits, and nothing fails that depends on data."""
+    many = {(f"{i:05}",): (10**6 + 100 * (i // 1000),) for i in range(12_000)}
+    long = {("x" * 300_000 + str(i),): (10**6 + 50 * i,) for i in range(60)}
+    with new_ledger(quick_path, LEAKY) as ledger:
+        told = door(ledger, Cities(many)).ask(count("patients", by="city"), epsilon=1, delta="1e-6")
+        cut = door(ledger, Cities(long)).ask(count("patients", "age > 3", by="city"), epsilon=1, delta="1e-6")
+        again = door(ledger, Cities(many)).ask(count("patients", by="city"), epsilon=1, delta="1e-6")
+    assert (len(told.rows), told.left_out) == (10_000, 2_000)
+    assert [row.key for row in told.rows] == [(f"{i:05}",) for i in range(2_000, 12_000)], "the largest, in their order"
+    assert "... and 2000 smaller groups" in str(told)
+    assert again.free
+    assert again.rows == told.rows
+    assert (len(cut.rows), cut.left_out) == (2, 58)
+    assert told.record()["left_out"] == 2_000
+
+
+def test_a_column_is_counted_beside_the_rows_of_all_its_groups(clinic) -> None:
+    answer = clinic.sql("select sex, count(*), count(sex) from patients where sex = 'F' group by sex", epsilon=9)
+    assert [row.key for row in answer.rows] == [("F",)]
+    assert set(answer.rows[0].cells) == {"count", "count_2"}
+
+
+def test_a_long_table_is_shown_in_part_and_kept_whole(answers) -> None:
+    table = answers(count("patients", by=["age", "sex"]))
+    lines = str(table).splitlines()
+    assert len(lines) == 102
+    assert lines[-1].startswith("... and 100 more rows: ")
+    assert len(table.rows) == len(table.to_rows()) == 200
+    assert len(str(answers(count("patients", by="age"))).splitlines()) == 101
+
+
+def test_a_select_takes_its_bounds_wherever_it_is_put(clinic) -> None:
+    text, bounds = "select ward, count(*) from visits group by ward", {"max_rows": 1, "max_groups": 2}
+    preview = clinic.preview(text, epsilon=1, **bounds)
+    assert "at most 2 groups a person" in str(preview)
+    assert len(clinic.rehearse(text, epsilon=1, **bounds).rows) == 20
+    asked = clinic.ask(text, epsilon=1, **bounds)
+    assert clinic.sql(text, epsilon=1, **bounds).free, "it is the same question"
+    assert len(asked.rows) == 20
+    with pytest.raises(BadQuestionError, match="write them into the question itself"):
+        clinic.preview(count("visits", by="ward"), epsilon=1, max_groups=2)
+
+
 @pytest.fixture
 def ledger(quick_path):
     with new_ledger(quick_path, PureDP(epsilon=Fraction(100))) as opened:
@@ -289,7 +333,7 @@ def test_every_statistic_tells_all_there_is_to_tell(clinic) -> None:
 
 
 def test_what_is_asked_together_has_the_same_groups(clinic) -> None:
-    with pytest.raises(BadQuestionError, match="different groups; ask for it one after the other"):
+    with pytest.raises(BadQuestionError, match="what is asked together has different groups"):
         clinic.ask({"a": count("patients"), "b": count("patients", by="sex")}, epsilon=1)
     with pytest.raises(BadQuestionError, match="nothing is asked; "):
         clinic.ask({}, epsilon=1)

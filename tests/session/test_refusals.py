@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import lapwing as lw
 from lapwing.queries.asking import at_least, bins, count, count_rows, mean, quantiles, top, total
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError
 from lapwing.vocabulary.guarantee import PureDP
@@ -225,8 +226,36 @@ def refuse_two(clinic) -> None:
 def test_nobody_can_hand_in_a_sensitivity_or_a_seed(clinic) -> None:
     """P19, P21 and P24: no such words exist."""
     for word in ("sensitivity", "seed", "scale", "noise"):
-        with pytest.raises(TypeError):
+        with pytest.raises(BadQuestionError, match=f"there is no {word}= here; write epsilon=, "):
             clinic.ask(count("patients"), epsilon=1, **{word: 1})
+
+
+def test_a_misspelt_word_is_refused_with_the_right_one(clinic) -> None:
+    for act in (clinic.ask, clinic.preview, clinic.rehearse):
+        with pytest.raises(BadQuestionError, match="there is no epsilo= here; write epsilon="):
+            act(count("patients"), epsilo=1)
+    for act in (clinic.stream, clinic.preview_stream):
+        with pytest.raises(BadQuestionError, match="there is no at_leasst= here; write at_least="):
+            act(at_leasst=200, yeses=5, epsilon=1)
+        with pytest.raises(BadQuestionError, match="there is no rho= here; write "):
+            act(at_least=200, yeses=5, rho=1)
+        with pytest.raises(BadQuestionError, match="write at_least=200, yeses=5"):
+            act(yeses=5, epsilon=1)
+
+
+def test_a_column_that_is_true_or_false_is_a_condition_in_python_too(clinic) -> None:
+    old = lw.col("age") >= 18
+    written = {
+        "not survivor": ~lw.col("survivor"),
+        "survivor and age >= 18": lw.col("survivor") & old,
+        "survivor or age >= 18": lw.col("survivor") | old,
+        "age >= 18 and survivor": old & lw.col("survivor"),
+    }
+    for text, condition in written.items():
+        asked = [clinic.preview(count("patients", one), epsilon=1).asked.text for one in (text, condition)]
+        assert asked[0] == asked[1]
+    with pytest.raises(BadQuestionError, match="a int is no condition"):
+        _ = lw.col("survivor") & 3
 
 
 def test_one_person_may_be_asked_about_at_the_same_price_and_noise(clinic) -> None:

@@ -62,7 +62,7 @@ def test_what_is_released_has_the_noise_that_was_paid_for(wide, claimed, fair) -
     noise = [
         number - SECRET
         for year in range(20)
-        for number in clinic.ask(count("patients", f"age > {year}", by="age"), epsilon="0.2").numbers["answer"]
+        for number in clinic.ask(count("patients", f"bmi > {year}", by="age"), epsilon="0.2").numbers["answer"]
     ]
     reach = np.arange(-60, 61)
     law = np.exp(-np.abs(reach) / float(claimed))

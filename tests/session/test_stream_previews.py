@@ -8,6 +8,7 @@ from scipy.stats import binom
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.queries.asking import count
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
@@ -27,9 +28,9 @@ def test_a_preview_tells_prices_margin_and_what_is_left_and_reads_nothing(ledger
     assert preview.pays_per_yes
     assert ledger.head() == before
     assert str(preview) == (
-        "at least 200 people in patients? for up to 8 yeses: costs epsilon 0.2 to open and 0.1 for each yes, 1 in all; "
-        "a no is free; a verdict is right with 0.95 confidence for counts 22 or more away; epsilon 9 is left while it "
-        "is open and after all yeses, epsilon 9.8 if it is closed after noes only."
+        "at least 200 people in patients? for up to 8 yeses: costs epsilon 0.2 to open, 0.1 for each yes, nothing "
+        "for a no; 1 at most; a verdict is right with 0.95 confidence for counts 22 or more away; epsilon 9 is left "
+        "while it is open and after all yeses, epsilon 9.8 if it is closed after noes only."
     )
 
 
@@ -105,6 +106,43 @@ def test_other_budgets_say_whether_they_pay_per_yes(quick_path, budget, per_yes)
         preview = door(ledger, Unreachable()).preview_stream(**TERMS)
         assert preview.pays_per_yes is per_yes
         assert ("whatever it answers" in str(preview)) is not per_yes
+
+
+@pytest.mark.parametrize("asked_before", [False, True], ids=["fresh", "after a question without a pure epsilon"])
+def test_what_a_stream_costs_an_epsilon_delta_budget_is_what_the_account_loses(quick_path, asked_before) -> None:
+    """What is previewed, what is told as spent and what the sum of epsilons has lost are one number."""
+    budget = ApproximateDP(epsilon=Fraction(3), delta=Fraction(1, 10**6))
+    with new_ledger(quick_path, budget) as ledger:
+        clinic = door(ledger, FixedNumber(-(10**4)))
+        if asked_before:
+            clinic.ask(count("patients"), rho="0.0001")
+        terms = {**TERMS, "epsilon": "0.3"}
+        preview = clinic.preview_stream(**terms)
+        before = ledger.account("clinic").filters["everyone"].pure
+        with clinic.stream(**terms) as stream:
+            assert not stream.ask("age = 1")
+        after = ledger.account("clinic").filters["everyone"].pure
+        if asked_before:
+            assert before is after is None
+            assert stream.spent == preview.total
+            assert "all of it at the opening" in str(preview)
+        else:
+            assert before.left - after.left == stream.spent == preview.opening
+            assert "to open, " in str(preview)
+        assert preview.pays_per_yes is not asked_before
+
+
+def test_a_stream_that_is_paid_at_once_is_not_previewed_as_paid_by_yes(quick_path) -> None:
+    with new_ledger(quick_path, ConcentratedDP(rho=Fraction(2))) as ledger:
+        clinic = door(ledger, FixedNumber(-(10**4)))
+        preview = clinic.preview_stream(**TERMS)
+        assert "for each yes" not in str(preview)
+        before = clinic.standing().left
+        with clinic.stream(**TERMS) as stream:
+            assert not stream.ask("age = 1")
+        assert stream.spent == preview.total
+        lost = before - clinic.standing().left
+        assert f"costs rho {float(lost):.4g}, the price of epsilon 1, all of it at the opening" in str(preview)
 
 
 def test_a_preview_is_the_same_whatever_the_tables_hold(ledger) -> None:

@@ -1,5 +1,6 @@
 """Streams at the door: what they cost, that they survive, and that nobody gets more than was paid for."""
 
+import json
 import threading
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ from lapwing.ledger.stream_records import Status
 from lapwing.ledger.verify import verify
 from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.noise import sealed_source
 from lapwing.queries.aggregate import Once
 from lapwing.queries.asking import at_least
 from lapwing.queries.planning import plan
@@ -79,7 +81,11 @@ def test_the_same_question_in_the_same_stream_is_free_and_the_same(ledger) -> No
     for _ in range(20):
         again = stream.ask("sex = 'M' and age = 1")
         assert (again.verdict, again.gap, again.receipt) == (first.verdict, first.gap, first.receipt)
+        assert (again.price, again.free, first.free) == (first.price, True, False)
+        assert json.loads(again.to_json())["free"] is True
+    assert json.loads(first.to_json())["free"] is False
     assert stream.record.asked == 1
+    assert stream.ask("age = 2").free is False
 
 
 def test_a_key_serves_one_question(ledger) -> None:
@@ -262,6 +268,20 @@ def test_a_seed_of_another_question_is_not_taken(ledger) -> None:
     assert stream.record.status is Status.CLOSED
 
 
+def test_a_question_in_flight_is_not_decided_by_the_samplers_of_another_version(ledger, monkeypatch) -> None:
+    """Killed, then upgraded: other noise from the same seed would be a second look for one price."""
+    in_flight(ledger)
+    monkeypatch.setattr(sealed_source, "SAMPLERS", sealed_source.SAMPLERS + 1)
+    with pytest.raises(SealBrokenError):
+        door(ledger, FAR_ABOVE).resume("mine")
+    record = ledger.streams.stream("mine")
+    assert (record.status, record.in_flight) == (Status.CLOSED, None)
+    assert spent(ledger) == 1, "it is lost, and the stream is closed at its full price"
+    with pytest.raises(UnansweredError):
+        door(ledger, FAR_ABOVE)._stream("mine").ask("age = 1", key="k")
+    verify(ledger)
+
+
 def test_under_a_budget_of_rho_all_is_paid_at_the_opening(quick_path) -> None:
     with new_ledger(quick_path, ConcentratedDP(rho=Fraction(2))) as ledger:
         clinic = door(ledger, FAR_BELOW)
@@ -337,3 +357,13 @@ def test_no_secret_of_a_stream_is_in_the_ledger_file(quick_path) -> None:
                 lengths.add(len(stream.record.sealed))
             assert stream.record.sealed is None
         assert len(lengths) == 1
+
+
+def test_a_stream_takes_a_whole_question(clinic) -> None:
+    with clinic.stream(at_least=3, yeses=2, epsilon=1, table="patients") as stream:
+        first = stream.ask(at_least(7, "patients", "age > 3"))
+        assert stream.ask("age > 3", at_least=7) == first, "the same question"
+        with pytest.raises(BadQuestionError, match="this stream asks about patients"):
+            stream.ask(at_least(7, "visits"))
+        with pytest.raises(BadQuestionError, match="says how many people itself"):
+            stream.ask(at_least(7, "patients"), at_least=8)

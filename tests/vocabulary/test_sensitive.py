@@ -1,4 +1,7 @@
 import copy
+import gc
+import inspect
+import io
 import json
 import logging
 import operator
@@ -7,6 +10,8 @@ import traceback
 
 import numpy as np
 import pytest
+import rich
+from rich.console import Console
 
 from lapwing.vocabulary.errors import SecrecyError
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -68,3 +73,16 @@ def test_a_mechanism_can_open_it() -> None:
 def test_a_privacy_unit_refuses_what_it_cannot_mean(bad) -> None:
     with pytest.raises(ValueError, match=next(iter(bad))):
         PrivacyUnit(**{"person_key": "id", **bad})
+
+
+def test_whoever_goes_through_its_attributes_finds_no_value() -> None:
+    """Debuggers, error collectors and inspectors do."""
+    sensitive = Sensitive(SECRET)
+    with pytest.raises(SecrecyError):
+        sensitive.__getstate__()
+    members = [value for _, value in inspect.getmembers(sensitive)]
+    assert str(SECRET) not in repr(members)
+    assert SECRET not in gc.get_referents(sensitive)
+    console = Console(file=io.StringIO(), width=200)
+    rich.inspect(sensitive, private=True, dunder=True, methods=True, console=console)
+    assert str(SECRET) not in console.file.getvalue()

@@ -9,7 +9,10 @@ from lapwing.accounting.interpretation import name_and_shame
 from lapwing.vocabulary.exact import whole
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
-_LARGE = 10
+_LARGE, _NO_FACTOR, _BEYOND_FLOATS = 10, Fraction(1, 100), 700
+_MANY, _FEW = 1_000_000, 1_000
+"""Where nobody says how many people there are: a budget that is too small for so many, or a delta too large for so few,
+is so for nearly everybody."""
 
 
 class Concern(Enum):
@@ -28,9 +31,12 @@ class Advice:
     text: str
     remedy: str
 
+    def __str__(self) -> str:
+        return f"{self.text}; {self.remedy}"
 
-def advise(guarantee: Guarantee, people: int) -> tuple[Advice, ...]:
-    """Return what a custodian of `people` people should know about a guarantee.
+
+def advise(guarantee: Guarantee, people: int | None = None) -> tuple[Advice, ...]:
+    """Return what a custodian of `people` people should know about a guarantee; of any number of them, if not said.
 
     Examples
     --------
@@ -39,14 +45,16 @@ def advise(guarantee: Guarantee, people: int) -> tuple[Advice, ...]:
     ['DELTA_REACHES_PEOPLE']
     >>> advise(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**9)), people=5000)
     ()
+    >>> [advice.concern.name for advice in advise(PureDP(epsilon=Fraction(1, 10**7)))]
+    ['EPSILON_BELOW_USE']
     """
-    n = whole("people", people)
+    few, many = (_FEW, _MANY) if people is None else (whole("people", people),) * 2
     delta = guarantee.delta if isinstance(guarantee, ApproximateDP) else Fraction(0)
     advice = []
-    if delta * n >= 1:
-        advice.append(_delta_reaches_people(delta, n))
-    if _largest_change(guarantee, n) < 1:
-        advice.append(_nothing_useful(guarantee, n))
+    if delta * few >= 1:
+        advice.append(_delta_reaches_people(delta, few))
+    if _largest_change(guarantee, many) < 1:
+        advice.append(_nothing_useful(guarantee, many))
     epsilon = guarantee.epsilon if isinstance(guarantee, PureDP | ApproximateDP) else Fraction(0)
     if epsilon >= _LARGE:
         advice.append(_little_promised(epsilon))
@@ -67,8 +75,8 @@ def _delta_reaches_people(delta: Fraction, people: int) -> Advice:
 def _nothing_useful(guarantee: Guarantee, people: int) -> Advice:
     return Advice(
         concern=Concern.EPSILON_BELOW_USE,
-        text=f"with {guarantee} even exchanging all {people:,} people changes no probability by more than a factor of "
-        f"{math.exp(_largest_change(guarantee, people)):.2f}: the answers would be noise",
+        text=f"with {_in_words(guarantee)} even exchanging all {people:,} people changes no probability by more than a "
+        f"factor of {math.exp(_largest_change(guarantee, people)):.2f}: the answers would be noise",
         remedy=f"epsilon has to be well above 1/{people:,}; ask about more people, or allow a larger epsilon",
     )
 
@@ -76,13 +84,28 @@ def _nothing_useful(guarantee: Guarantee, people: int) -> Advice:
 def _little_promised(epsilon: Fraction) -> Advice:
     return Advice(
         concern=Concern.EPSILON_PROMISES_LITTLE,
-        text=f"epsilon = {float(epsilon):.3g} lets an attacker's odds grow by a factor of {_factor(epsilon)}",
+        text=f"epsilon = {float(epsilon):.3g} lets an attacker's odds grow by a factor of {factor(epsilon)}",
         remedy="a promise that people can rely on has an epsilon of a few units at most",
     )
 
 
-def _factor(epsilon: Fraction) -> str:
-    return f"{math.exp(float(epsilon)):,.2g}" if epsilon < 700 else f"e^{float(epsilon):.4g}"  # noqa: PLR2004
+def factor(epsilon: Fraction) -> str:
+    """Return e^epsilon for people to read."""
+    if epsilon < _NO_FACTOR:
+        return f"1 + {math.expm1(float(epsilon)):.1g}"
+    return f"{math.exp(float(epsilon)):,.4g}" if epsilon < _BEYOND_FLOATS else f"e^{float(epsilon):.4g}"
+
+
+def _in_words(guarantee: Guarantee) -> str:
+    match guarantee:
+        case PureDP(epsilon=epsilon):
+            return f"epsilon {float(epsilon):.3g}"
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            return f"epsilon {float(epsilon):.3g} and delta {float(delta):.3g}"
+        case ConcentratedDP(rho=rho):
+            return f"rho {float(rho):.3g}"
+        case GaussianDP(mu_squared=mu_squared):
+            return f"mu {math.sqrt(mu_squared):.3g}"
 
 
 def _largest_change(guarantee: Guarantee, people: int) -> float:

@@ -103,8 +103,9 @@ class DominatingPair:
         if len(self.losses) <= at_most:
             return self
         gaps = np.diff(self.losses)
+        gaps = gaps / float(gaps.sum())
         weight = np.cbrt((self.masses[1:] + self.masses[:-1]) * gaps**2)
-        weight = weight / float(weight.sum()) + gaps / float(gaps.sum())
+        weight = weight / float(weight.sum()) + gaps
         place = np.concatenate([[0.0], np.cumsum(weight)]) / float(weight.sum())
         chosen = np.unique(np.searchsorted(place, np.linspace(0.0, 1.0, at_most)).clip(0, len(place) - 1))
         return self.onto(self.losses[chosen])

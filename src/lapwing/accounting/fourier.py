@@ -101,9 +101,11 @@ def pair_on_grid(factors: Sequence[Factor], tilts: Tilts, reverse: Tilts) -> Dom
     low, high = -reverse.highest(_LOG_LOST_OF_PAIR), tilts.highest(_LOG_LOST_OF_PAIR)
     uses = sum(times for _, times in factors)
     tail = math.exp(_LOG_LOST_OF_PAIR) / uses
-    low = max(low, sum(law.span(tail)[0] * times for law, times in factors))
-    high = min(high, sum(law.span(tail)[1] * times for law, times in factors))
-    step = max(_step(factors, 1.0, high - low, high - low), (high - low) / _POINTS_OF_PAIR)
+    spans = [law.span(tail) for law, _ in factors]
+    low = max(low, sum(bottom * times for (bottom, _), (_, times) in zip(spans, factors, strict=True)))
+    high = min(high, sum(top * times for (_, top), (_, times) in zip(spans, factors, strict=True)))
+    finest = max((high - low) / _POINTS_OF_PAIR, _finest(low, high, spans))
+    step = max(_step(factors, 1.0, high - low, high - low), finest)
     slopes = [float(SLOPES[0]), *(tilts.for_delta(delta).slope for delta in _DELTAS_OF_PAIR)]
     steeper = float(SLOPES[np.argmin(tilts.cumulants - SLOPES * high)])
     windows = [convolve(factors, Grid(slope, steeper, low - 2 * step, high + 2 * step, step, tail)) for slope in slopes]
@@ -125,10 +127,14 @@ def plan(factors: Sequence[Factor], tilts: Tilts, target: Target) -> Grid:
     high = min(tilts.highest(log_lost), highest)
     high = max(min(high + max(0.0, low + target.period - high), highest), low)
     scale = max(target.epsilon, (high - low) / 16)
-    finest = max(high - low, *(top - bottom for bottom, top in spans)) / _MOST_POINTS
-    step = max(_step(factors, target.slope, scale, high - low), finest)
+    step = max(_step(factors, target.slope, scale, high - low), _finest(low, high, spans))
     steeper = float(SLOPES[np.argmin(tilts.cumulants - SLOPES * high)])
     return Grid(target.slope, steeper, low - 2 * step, high + 2 * step, step, tail)
+
+
+def _finest(low: float, high: float, spans: Sequence[tuple[float, float]]) -> float:
+    """Return the step at which neither the window nor any single law has more than `_MOST_POINTS` points."""
+    return max(high - low, *(top - bottom for bottom, top in spans)) / _MOST_POINTS
 
 
 def _step(factors: Sequence[Factor], slope: float, scale: float, width: float) -> float:

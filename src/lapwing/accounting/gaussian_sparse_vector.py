@@ -30,9 +30,13 @@ _LARGEST_EXPONENT = 600.0  # e^600 still squares to a float
 _NUDGE = 1e-13  # added to the logarithm of every step, for the rounding of its few operations
 _TILT = 1e-14  # and this relative to it, for a logarithm that is itself large: dozens of roundings of 1.1e-16
 _SLACK = 1e-4  # on slopes and curvatures, which only decide how much a cell is raised
-_ONE_BY_ONE = 1024  # so many questions are stepped one at a time, later ones in blocks of 1/256 of those done
-_BLOCK = 256
+_ONE_BY_ONE = 1024  # so many questions are stepped one at a time, fewer where there are more than a thousand yeses
+_WORK = _ONE_BY_ONE * 1000
+_BLOCK = 256  # for later ones, blocks of 1/256 of those done are good for few yeses
+_FEW_YESES = 32  # and a price of a yes is good for many
 _GUESS = 1.1
+_HIGHEST_PRICE = 1024.0  # of a yes, in logarithms: beyond `_LARGEST_EXPONENT` and the logarithm of all questions
+_SEARCHES = 100
 
 
 def renyi_bound(event: GaussianSparseVector, alpha: float) -> float:
@@ -93,11 +97,44 @@ def _log_v(width: float, alpha: float, questions: int, yeses: int, with_gap: boo
         return _counting_bound(exponent, questions, yeses)
     front = _front(width, alpha, with_gap=with_gap)
     log_v, done = np.zeros(yeses + 1), 0
+    while done < min(questions, _ONE_BY_ONE, _WORK // yeses):
+        log_v[1:] = (log_v[1:] + front.log_growth(np.exp(log_v[:-1] - log_v[1:]))) * (1 + _TILT)
+        done += 1
+    if done == questions:
+        return _above(float(log_v[-1]))
+    bound = _at_a_price(front, log_v, questions - done)
+    if yeses <= _FEW_YESES:
+        bound = min(bound, _in_blocks(front, log_v, done, questions))
+    return _above(bound)
+
+
+def _at_a_price(front: "_Front", log_v: Floats, left: int) -> float:
+    """Return a bound on ln V(., last) after `left` more questions, whatever their number.
+
+    If no question gains more than e^g where a yes is worth e^-price, then all of them gain e^(left g), and yeses are
+    paid for at the end. Every price gives a valid bound, which is convex in it: the best is searched for.
+    """
+    yeses = np.arange(len(log_v))
+
+    def bound(price: float) -> float:
+        start = float((log_v - price * yeses).max())
+        growth = left * float(front.log_growth(np.array([math.exp(-price)]))[0])
+        return (price * float(yeses[-1]) + start + growth) * (1 + ROUND_OFF)
+
+    low, high = 0.0, _HIGHEST_PRICE
+    for _ in range(_SEARCHES):
+        first, second = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, second) if bound(first) <= bound(second) else (first, high)
+    return bound(low)
+
+
+def _in_blocks(front: "_Front", log_v: Floats, done: int, questions: int) -> float:
+    log_v = log_v.copy()
     while done < questions:
-        block = 1 if done < _ONE_BY_ONE else min(questions - done, done // _BLOCK)
+        block = min(questions - done, done // _BLOCK)
         log_v[1:] = (log_v[1:] + _growth_in_block(front, log_v, block)) * (1 + _TILT)
         done += block
-    return _above(float(log_v[-1]))
+    return float(log_v[-1])
 
 
 def _growth_in_block(front: "_Front", log_v: Floats, block: int) -> Floats:
@@ -107,8 +144,6 @@ def _growth_in_block(front: "_Front", log_v: Floats, block: int) -> Floats:
     guess at the growth of all V(., j-1) is confirmed if what follows from it is not more than the guess.
     """
     growth = block * front.log_growth(np.exp(log_v[:-1] - log_v[1:]))
-    if block == 1:
-        return growth
     guess = np.append(0.0, growth * _GUESS)
     while True:
         ratio = np.exp(np.minimum(log_v[:-1] + guess[:-1] - log_v[1:], 0.0))

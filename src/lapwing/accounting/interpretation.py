@@ -105,6 +105,8 @@ def belief_drift(belief: object, epsilon: object) -> tuple[float, float]:
     (0.00819, 0.01221)
     """
     b, e = float(probability("belief", belief)), 2 * float(positive("epsilon", epsilon))
+    if e > _BEYOND:
+        return 0.0, 1.0
     low = max(b * math.exp(-e), 1 - (1 - b) * math.exp(e))
     high = min(b * math.exp(e), 1 - (1 - b) * math.exp(-e))
     return max(low * (1 - ROUND_OFF), 0.0), min(high * (1 + ROUND_OFF), 1.0)
@@ -144,6 +146,7 @@ def best_true_positive_rate(loss: Loss, false_positive_rate: object) -> float:
     return min(1.0, min(bound(low), bound(high), bound(levels[best])) * (1 + ROUND_OFF))
 
 
+_BEYOND = 700.0  # e to this is the end of floating point, and bounds nothing
 _NEGLIGIBLE = 1e-6
 _HIGHEST = 50.0
 _LEVELS = 48

@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.accounting.concentrated import delta_from_rho, epsilon_from_rho
-from lapwing.accounting.dominating_pair import DominatingPair
+from lapwing.accounting.dominating_pair import DominatingPair, Floats
+from lapwing.accounting.floors import checked_delta, checked_divergence, checked_epsilon
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.privacy_loss_distribution import alone, composed_delta, composed_epsilon, composed_pair
@@ -19,6 +20,12 @@ from lapwing.vocabulary.errors import ParameterError
 
 _ATOMS = 512
 _FEWEST_ATOMS = 10
+_CLOSEST = 2.0**-26
+COUNTABLE = 10**14
+"""Of more uses than that nothing is claimed but their pure epsilon."""
+
+_SURE_DELTA = 1e-30
+"""A composition of real pairs says all there is to say down to here; below, moments may say more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,36 +71,46 @@ class PricedLoss:
         same = all(one is two for (one, _), (two, _) in zip(self.factors, other, strict=True))
         return (self.factors,) if same else (self.factors, other)
 
+    @property
+    def _is_beyond_counting(self) -> bool:
+        """Whether there are so many uses that the round-off of each would add up to something: nothing is claimed."""
+        return sum(times for _, times in self.factors) > COUNTABLE
+
     def delta(self, epsilon: float) -> float:
         """Return a delta for which the event is (epsilon, delta)-differentially private."""
         if math.isnan(epsilon):
             raise ParameterError("epsilon", epsilon, reason="is not a number", remedy="write for example 1.0")
         if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
             return 0.0
-        exact = composed_delta(self.orders, epsilon)
-        if self.is_attained:
-            return exact
-        by_moments = 1.0 if self.rho is None else delta_from_rho(self.rho, epsilon)
-        return min(exact, by_moments, delta_from_renyi(curve(self.renyi), epsilon))
+        if self._is_beyond_counting:
+            return 1.0
+        found = composed_delta(self.orders, epsilon)
+        if self.rho is not None:
+            found = min(found, delta_from_rho(self.rho, epsilon))
+        if not self.is_attained or not _SURE_DELTA <= found < 1:
+            found = min(found, delta_from_renyi(curve(self.renyi), epsilon))
+        return checked_delta(found, epsilon, self.orders)
 
     def epsilon(self, delta: float) -> float:
         """Return an epsilon for which the event is (epsilon, delta)-differentially private."""
         pure = math.inf if self.pure_epsilon is None else float_above(self.pure_epsilon)
         if not 0 <= delta < 1:
             raise ParameterError("delta", delta, reason="is not in [0, 1)", remedy="write for example 1e-6")
-        if delta == 0:
+        if delta == 0 or self._is_beyond_counting:
             return pure
-        exact = composed_epsilon(self.orders, delta)
-        if self.is_attained:
-            return min(exact, pure)
-        by_moments = math.inf if self.rho is None else epsilon_from_rho(self.rho, delta)
-        return min(exact, pure, by_moments, epsilon_from_renyi(curve(self.renyi), delta))
+        found = min(pure, composed_epsilon(self.orders, delta))
+        if self.rho is not None:
+            found = min(found, epsilon_from_rho(self.rho, delta))
+        if not self.is_attained or delta < _SURE_DELTA or found == math.inf:
+            found = min(found, epsilon_from_renyi(curve(self.renyi), delta))
+        return checked_epsilon(found, delta, self.orders)
 
     def renyi(self, alpha: float) -> float:
         """Return a bound of the Renyi divergence of order `alpha`, in both directions."""
         if not alpha > 1:
             raise ParameterError("alpha", alpha, reason="is not above 1", remedy="write an order such as 2")
-        return max(sum(times * law.renyi(alpha) for law, times in order) for order in self.orders)
+        found = max(sum(times * law.renyi(alpha) for law, times in order) for order in self.orders)
+        return checked_divergence(found, self.orders)
 
     def pairs(self, at_most: int = 256) -> tuple[DominatingPair, ...]:
         """Return finite pairs of at most `at_most` atoms that stand for the event.
@@ -135,9 +152,17 @@ def _envelope(pairs: Sequence[DominatingPair]) -> DominatingPair:
     """Return a pair whose profile is nowhere below any of `pairs`: the dots of the highest, connected."""
     if len(pairs) == 1:
         return pairs[0]
-    knots = np.unique(np.concatenate([pair.losses for pair in pairs]))
+    knots = _apart(np.unique(np.concatenate([pair.losses for pair in pairs])))
     heights = [[pair.delta(float(x)) for x in knots] for pair in pairs]
     return DominatingPair.through(knots, np.max(np.array(heights), axis=0))
+
+
+def _apart(knots: Floats) -> Floats:
+    """Return some of the increasing `knots`, both ends among them, none so close to the next that digits are lost."""
+    least = _CLOSEST * float(knots[-1] - knots[0])
+    kept = [float(knots[0])]
+    kept += [x for x, after in zip(knots[1:-1].tolist(), knots[2:].tolist(), strict=True) if after - x > least]
+    return np.array([*kept, float(knots[-1])]) if len(knots) > 1 else knots
 
 
 def _members(order: Sequence[Factor], at_most: int) -> tuple[DominatingPair, ...]:

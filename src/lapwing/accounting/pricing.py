@@ -16,7 +16,8 @@ from lapwing.accounting.losses.gaussian import GaussianLaw
 from lapwing.accounting.losses.laplace import LaplaceLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.renyi_curve import renyi_curve
-from lapwing.accounting.losses.sampled import Sampling, sampled
+from lapwing.accounting.losses.sampled import Sampling, flattened, sampled
+from lapwing.accounting.losses.selections import SelectionsLaw, selections
 from lapwing.accounting.priced_loss import PricedLoss, one_of
 from lapwing.accounting.rounding import float_above
 from lapwing.accounting.sampling import required_adjacency
@@ -47,6 +48,10 @@ _LEAST_RATE = Fraction(1, 2**80)
 """Losses of a smaller sample are lost in the digits of a float: it is priced as one of this size."""
 
 
+_MOST_PARTS = 4096
+"""Composing so many different laws takes seconds; each is transformed on its own."""
+
+
 def price(event: Event, *, adjacency: Adjacency | None = None) -> PricedLoss:
     """Return what `event` costs.
 
@@ -72,8 +77,13 @@ def price(event: Event, *, adjacency: Adjacency | None = None) -> PricedLoss:
     >>> price(ExponentialSelection(epsilon=Fraction(1))).rho, float(price(PureRelease(epsilon=Fraction(1))).rho)
     (Fraction(1, 8), 0.4621171572...)
     """
-    required_adjacency(checked_event(event), adjacency)
-    return _price(event)
+    try:
+        required_adjacency(checked_event(event), adjacency)
+        return _price(event)
+    except RecursionError:
+        raise ParameterError(
+            "event", type(event).__name__, reason="is nested too deeply", remedy="write repetitions with their `times`"
+        ) from None
 
 
 def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the price list: one line for each kind of event
@@ -87,7 +97,8 @@ def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the pr
             return _once(GaussianLaw(mu_squared))
         case DiscreteGaussianNoise(l2_sensitivity_squared=moved, sigma_squared=variance, dimension=dimension):
             moved, dimension = whole("l2_sensitivity_squared", moved), whole("dimension", dimension)
-            return PricedLoss((discrete_gaussian(moved, positive("sigma_squared", variance), dimension),))
+            moves = discrete_gaussian(moved, positive("sigma_squared", variance), dimension)
+            return one_of([PricedLoss(tuple(move)) for move in moves])
         case PureRelease(epsilon=epsilon):
             return _once(atoms.pure(positive("epsilon", epsilon)))
         case ApproximateRelease(epsilon=epsilon, delta=delta):
@@ -113,17 +124,33 @@ def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the pr
 
 
 def product(losses: Iterable[tuple[PricedLoss, int]]) -> PricedLoss:
-    """Return the loss of all of `losses` together, each met as often as said; Gaussians are added up exactly."""
+    """Return the loss of all of `losses` together, each met as often as said.
+
+    Gaussians are added up exactly, and selections at one epsilon are taken together.
+    """
     mu_squared = Fraction(0)
+    selected: dict[Fraction, int] = {}
     met: dict[LossLaw, int] = {}
     for loss, repeated in losses:
         for law, times in loss.factors:
-            if law.mu_squared is None:
-                met[law] = met.get(law, 0) + times * repeated
-            else:
+            if law.mu_squared is not None:
                 mu_squared += law.mu_squared * times * repeated
+            elif isinstance(law, BoundedRangeLaw):
+                selected[law.pure_epsilon] = selected.get(law.pure_epsilon, 0) + times * repeated
+            elif isinstance(law, SelectionsLaw):
+                selected[law.epsilon] = selected.get(law.epsilon, 0) + law.times * times * repeated
+            else:
+                met[law] = met.get(law, 0) + times * repeated
+    chosen = [factor for epsilon, times in selected.items() for factor in selections(epsilon, times)]
+    if len(met) + len(chosen) > _MOST_PARTS:
+        raise ParameterError(
+            "parts",
+            len(met) + len(chosen),
+            reason="different releases in one plan are too many to be composed",
+            remedy=f"plan at most {_MOST_PARTS} different ones at a time, or round their parameters to fewer values",
+        )
     gaussian: tuple[Factor, ...] = ((GaussianLaw(mu_squared), 1),) if mu_squared else ()
-    return PricedLoss((*met.items(), *gaussian))
+    return PricedLoss((*met.items(), *chosen, *gaussian))
 
 
 def _once(law: LossLaw) -> PricedLoss:
@@ -139,7 +166,7 @@ def _some(parts: tuple[Event, ...]) -> tuple[Event, ...]:
 def _sample(loss: PricedLoss, rate: Fraction, sampling: Sampling) -> PricedLoss:
     if rate > 1:
         raise ParameterError("rate", rate, reason="is above 1", remedy="write the share of people that is sampled")
-    rate = max(rate, _LEAST_RATE)  # a larger sample costs no less
     if float_above(rate) >= 1:  # too near to all of them for a float to tell
         return loss
-    return _once(sampled(loss.as_one_law(), rate, sampling))
+    law, rate = flattened(loss.as_one_law(), rate)
+    return _once(sampled(law, max(rate, _LEAST_RATE), sampling))  # a larger sample costs no less

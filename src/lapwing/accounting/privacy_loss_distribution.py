@@ -16,21 +16,32 @@ from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.sampled import SampledLaw
 from lapwing.accounting.profile import epsilon_at
-from lapwing.accounting.spectrum import Line, Spectrum, compose
+from lapwing.accounting.spectrum import Line, compose, terms_of
 from lapwing.accounting.tilting import Factor, Target, Tilts
 from lapwing.accounting.window import Window
 
 TOLERANCE = 1e-6
 """The share of epsilon that the computation may cost."""
 
-_MOST_ATOMS = 64
-"""Laws with more atoms than that are composed on a grid."""
+_FEW_TERMS = 64
+"""Laws with more atoms than that are composed on a grid, if they are met fewer than `_MANY_USES` times."""
+
+_MANY_USES = 10**6
+_MOST_TERMS = 1 << 23
+_COARSE_TOLERANCE = 1e-4
+
+_CLOSE = 0.9
 
 _SURE_DELTA = 1e-40
 """Below, the quick bound of a sampled law, which leaves out up to 1e-60 of its mass in each use, is not trusted."""
 
 _MOST_USES_ON_A_GRID = 10**11
 """Round-off grows with the uses: beyond, it would be a hundredth of all mass."""
+
+_LARGEST_LOSS = 1e5
+"""A law that reaches higher is not composed: a grid would be too coarse for all others, and e^loss is no number."""
+
+_RARE = 1e-30
 
 _SPARE = 1e-6
 """The share of delta that covers what the quick bound leaves out."""
@@ -44,12 +55,14 @@ def composed_delta(orders: Sequence[Sequence[Factor]], epsilon: float) -> float:
 def _delta(factors: Sequence[Factor], epsilon: float) -> float:
     if (law := alone(factors)) is not None:
         return law.delta(epsilon)
+    if _is_absurd(factors):
+        return 1.0
     if (window := _homogeneous(factors)) is not None:
         return window.delta(epsilon)
     tilts = Tilts(factors)
-    if not _has_transform(factors):
-        return 1.0 if _drowns(factors) else delta_on_grid(factors, tilts, epsilon)
-    return min(1.0, _spectrum(factors, tilts.for_epsilon(epsilon)).delta(epsilon))
+    if (line := _line(factors, tilts.for_epsilon(epsilon))) is not None:
+        return min(1.0, compose(factors, line).delta(epsilon))
+    return 1.0 if _drowns(factors) else delta_on_grid(factors, tilts, epsilon)
 
 
 def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
@@ -58,7 +71,7 @@ def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
     The orders are taken from the worst, by a quick bound, to the best: one whose bound is below what was found already
     need not be composed.
     """
-    if len(orders) == 1 or any(alone(order) is not None for order in orders):
+    if len(orders) == 1 or any(alone(order) is not None or _is_absurd(order) for order in orders):
         return max(_epsilon(order, delta, None) for order in orders)
     quick = [(Tilts(order), order) for order in orders]
     bounds = [tilts.for_delta(delta * (1 - _SPARE)).epsilon for tilts, _ in quick]
@@ -73,19 +86,39 @@ def composed_epsilon(orders: Sequence[Sequence[Factor]], delta: float) -> float:
 def _epsilon(factors: Sequence[Factor], delta: float, tilts: Tilts | None) -> float:
     if (law := alone(factors)) is not None:
         return epsilon_at(law.delta, delta)
+    if _is_absurd(factors):
+        return math.inf
     if (window := _homogeneous(factors)) is not None:
         found = window.epsilon(delta)
         return math.inf if found is None else found
     tilts = tilts or Tilts(factors)
-    if not _has_transform(factors):
-        return math.inf if _drowns(factors) else epsilon_on_grid(factors, tilts, delta)
     target = tilts.for_delta(delta)
-    return _spectrum(factors, target).epsilon(delta, target.epsilon)
+    if (line := _line(factors, target)) is None:
+        return math.inf if _drowns(factors) else epsilon_on_grid(factors, tilts, delta)
+    found = compose(factors, line).epsilon(delta, target.epsilon)
+    return found if _CLOSE * target.epsilon < found < math.inf else _below_a_heavy_tail(factors, tilts, delta, found)
+
+
+def _below_a_heavy_tail(factors: Sequence[Factor], tilts: Tilts, delta: float, found: float) -> float:
+    """Return the least of the bounds at gentler and gentler tilts.
+
+    The tilt that is best for the bound is too steep for the answer where a rare and large loss counts for the moments
+    only. Each time the one that is best for a quarter of what was found is tried.
+    """
+    log_delta, scale = math.log(delta), None
+    while 0 < found < math.inf:
+        line = _line(factors, tilts.for_epsilon(found / 4 if scale is None else found, log_delta), scale)
+        better = math.inf if line is None else compose(factors, line).epsilon(delta, found)
+        if better > _CLOSE * found and scale is not None:
+            return min(found, better)
+        scale = found if better > _CLOSE * found else None  # once more, with less smoothing, when nothing else helps
+        found = min(found, better)
+    return found
 
 
 def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
     """Return the composition as one finite pair; the worst one, of so many uses that nothing else is known."""
-    if _drowns(factors):
+    if _is_absurd(factors) or _drowns(factors):
         return DominatingPair.worst()
     reverse = Tilts([(law.other_order, times) for law, times in factors])
     return pair_on_grid(factors, Tilts(factors), reverse)
@@ -94,6 +127,11 @@ def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
 def _drowns(factors: Sequence[Factor]) -> bool:
     """Say whether there are so many uses that a grid would hold round-off and little else."""
     return sum(times for _, times in factors) > _MOST_USES_ON_A_GRID
+
+
+def _is_absurd(factors: Sequence[Factor]) -> bool:
+    """Say whether a law hides nothing, or has losses that no float can tell apart from that."""
+    return any(law.infinite_mass >= 1 or max(map(abs, law.span(_RARE))) > _LARGEST_LOSS for law, _ in factors)
 
 
 def alone(factors: Sequence[Factor]) -> LossLaw | None:
@@ -110,14 +148,18 @@ def _homogeneous(factors: Sequence[Factor]) -> Window | None:
     return optimal_window(epsilon, times, delta_each)
 
 
-def _has_transform(factors: Sequence[Factor]) -> bool:
-    """Say whether the characteristic functions of all laws are quick to compute."""
-    return all(
-        not isinstance(law, SampledLaw) and not (isinstance(law, AtomicLaw) and len(law.pair.losses) > _MOST_ATOMS)
-        for law, _ in factors
-    )
+def _line(factors: Sequence[Factor], target: Target, scale: float | None = None) -> Line | None:
+    """Return a line for `target`; None where a grid serves better.
 
-
-def _spectrum(factors: Sequence[Factor], target: Target) -> Spectrum:
+    That is so if the characteristic function of a law is a long sum, unless so many uses are made that a grid would be
+    too coarse for them: then fewer frequencies, with more smoothing, have to do.
+    """
+    if any(isinstance(law, SampledLaw) for law, _ in factors):
+        return None
+    terms = max(terms_of(law) for law, _ in factors)
+    if terms > _FEW_TERMS and sum(times for _, times in factors) < _MANY_USES:
+        return None
     gaussian = sum(float(law.mu_squared) * times for law, times in factors if law.mu_squared is not None)
-    return compose(factors, Line.through(target, gaussian=gaussian, tolerance=TOLERANCE))
+    tolerance = TOLERANCE if terms <= _FEW_TERMS else _COARSE_TOLERANCE
+    line = Line.through(target, gaussian=gaussian, tolerance=tolerance, scale=scale)
+    return line if terms * line.count <= _MOST_TERMS else None

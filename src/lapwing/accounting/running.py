@@ -4,6 +4,7 @@ It says what everything so far would cost *if its parameters had been fixed in a
 way it is a report, not a guarantee, and must not admit or refuse anything: filters do that.
 """
 
+import math
 from collections import OrderedDict
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +14,8 @@ from lapwing.accounting.dominating_pair import Floats
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.sampled import SampledLaw
+from lapwing.accounting.losses.selections import SelectionsLaw
+from lapwing.accounting.priced_loss import COUNTABLE
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above, float_below
 from lapwing.accounting.spectrum import Line, Spectrum, Transformed
@@ -77,13 +80,18 @@ class _Book:
         self.met: dict[LossLaw, int] = {}
         self.tilts = Tilts(())
         self.gaussian = 0.0
-        self.planned = 0
+        self.planned = self.uses = 0
+        self.hides_nothing = False
         self.spectrum: Spectrum | None = None
         self.transforms: OrderedDict[LossLaw, Transformed] = OrderedDict()
 
     def include(self, entry: "_Entry", uses: int) -> None:
         """Add `uses` of what `entry` stands for."""
         law, times = entry.law, entry.times * uses
+        self.uses += times
+        if law.infinite_mass >= 1:
+            self.hides_nothing = True
+            return
         self.met[law] = self.met.get(law, 0) + times
         self.tilts.include(entry.cumulants, times)
         self.gaussian += 0.0 if law.mu_squared is None else float(law.mu_squared) * times
@@ -93,12 +101,15 @@ class _Book:
     def other_order(self) -> "_Book":
         """Return the same book for the other order of the neighbours."""
         other = _Book()
+        other.hides_nothing = self.hides_nothing
         for law, times in self.met.items():
             other.include(_Entry.of(law.other_order, times), 1)
         return other
 
     def epsilon(self, delta: float) -> float:
         """Return the epsilon at `delta`."""
+        if self.hides_nothing or self.uses > COUNTABLE:
+            return math.inf
         if not self.met:
             return 0.0
         target = self.tilts.for_delta(delta)
@@ -128,7 +139,7 @@ class _Entry:
 
     @classmethod
     def of(cls, law: LossLaw, times: int) -> "_Entry":
-        return cls(law, times, law.cumulant(SLOPES))
+        return cls(law, times, law.cumulant(SLOPES) if law.infinite_mass < 1 else SLOPES)
 
 
 _Entries: TypeAlias = tuple[_Entry, ...]
@@ -141,7 +152,8 @@ def _entries(event: Event) -> tuple[_Entries, ...]:
 
 def _lean(law: LossLaw) -> LossLaw:
     """Return the law itself, or one with fewer atoms if its transform would be slow."""
-    if not isinstance(law, SampledLaw) and not (isinstance(law, AtomicLaw) and len(law.pair.losses) > _MOST_ATOMS):
+    few = not isinstance(law, AtomicLaw) or len(law.pair.losses) <= _MOST_ATOMS
+    if few and not isinstance(law, SampledLaw | SelectionsLaw):
         return law
     (pair,) = law.members(_MOST_ATOMS)
     return AtomicLaw(pair=pair, reverse=pair, pure_epsilon=law.pure_epsilon, rho=None)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from lapwing.accounting.dominating_pair import Floats
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
+from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.rounding import UNIT
 from lapwing.accounting.tilting import Factor, Target
 
@@ -53,18 +54,21 @@ class Line:
     smoothing: float
 
     @classmethod
-    def through(cls, target: Target, *, gaussian: float, tolerance: float) -> "Line":
+    def through(cls, target: Target, *, gaussian: float, tolerance: float, scale: float | None = None) -> "Line":
         """Return a line that is good for `target` when Gaussian releases of mu^2 = `gaussian` are there already.
 
-        A Gaussian of mu^2 costs about (slope + 1) mu^2 / 2 of epsilon: `tolerance` is the share it may cost.
+        A Gaussian of mu^2 costs about (slope + 1) mu^2 / 2 of epsilon: `tolerance` is the share of `scale` it may cost.
         """
         slope, period = target.slope, target.period
-        needed = 2 * tolerance * max(target.epsilon, 1 / slope) / (slope + 1)
+        needed = 2 * tolerance * (scale or max(target.epsilon, 1 / slope)) / (slope + 1)
         smoothing = 0.0 if gaussian > needed else needed
         highest = 2 * slope
         for _ in range(4):
-            decay = math.log(slope / highest) - _LOG_SHARE
-            highest = max(2 * slope, math.sqrt(2 * max(decay, 1.0) / (gaussian + smoothing)))
+            decay = max(math.log(slope / highest) - _LOG_SHARE, 1.0)
+            highest = max(2 * slope, math.sqrt(2 * decay / (gaussian + smoothing)))
+        affordable = 2 * math.pi * _MOST_FREQUENCIES / period
+        if highest > affordable:
+            highest, smoothing = affordable, max(smoothing, 2 * decay / affordable**2 - gaussian)
         return cls(slope, period, min(math.ceil(highest * period / (2 * math.pi)), _MOST_FREQUENCIES), smoothing)
 
     @cached_property
@@ -188,7 +192,7 @@ class Transformed:
             infinite_mass=law.infinite_mass,
             mu_squared=0.0 if law.mu_squared is None else float(law.mu_squared) * (1 - 4 * UNIT),
             reach=max(-low, high) + 2 * abs(cumulant) / line.slope,
-            roundings=1 + (len(law.pair.losses) / 16 if isinstance(law, AtomicLaw) else 0),
+            roundings=1 + terms_of(law) / 16,
         )
 
 
@@ -198,6 +202,15 @@ def compose(factors: Sequence[Factor], line: Line) -> Spectrum:
     for law, times in factors:
         spectrum.include(Transformed.of(law, line), times)
     return spectrum
+
+
+def terms_of(law: LossLaw) -> int:
+    """Return how many terms a value of the characteristic function is the sum of; 0 for a closed form."""
+    match law:
+        case SelectionsLaw(atoms=AtomicLaw(pair=pair)) | AtomicLaw(pair=pair):
+            return len(pair.losses)
+        case _:
+            return 0
 
 
 def _gaussian_cumulant(order: float, mu_squared: float) -> float:

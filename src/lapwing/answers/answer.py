@@ -25,6 +25,9 @@ from lapwing.vocabulary.decimals import brief, exactly, rounded
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 
+MOST_SHOWN = 100
+"""So many rows of a table are shown to people; all of them are in the answer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -94,6 +97,12 @@ class Answer:
     def rows(self) -> tuple[Row, ...]:
         """The rows, sorted by their keys, with bounds at 95 % confidence."""
         return self.bounded(CONFIDENCE)
+
+    @property
+    def left_out(self) -> int:
+        """How many groups, of those whose keys only the data knew, reached the threshold and had no room."""
+        told = [self.numbers[name] for name, one in self.asked.releases.items() if one.plan.family is Family.THRESHOLD]
+        return sum(count for numbers in told for key, count in numbers if key is None)
 
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
         """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
@@ -202,6 +211,7 @@ class Answer:
             "versions": dict(self.versions),
             "free": self.free,
             "rehearsal": self.rehearsal,
+            "left_out": self.left_out,
         }
 
     def to_rows(self, confidence: Exact = CONFIDENCE) -> list[dict[str, Any]]:
@@ -230,11 +240,19 @@ class Answer:
         if self._is_single and (not self.keys or isinstance(next(self.asked.several()).plan.meaning, Quantiles)):
             return self.sentence
         lines = [[*self.keys, *self.columns]]
-        for row in self.rows:
+        for row in self.rows[:MOST_SHOWN]:
             values = (_told(row.cells[column]) if column in row.cells else "" for column in self.columns)
             lines.append([*map(_spoken, row.key), *values])
         widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
-        return "\n".join("  ".join(map(str.rjust, line, widths)) for line in lines)
+        return "\n".join([*("  ".join(map(str.rjust, line, widths)) for line in lines), *self.beyond])
+
+    @property
+    def beyond(self) -> list[str]:
+        """What a table of `MOST_SHOWN` rows, for people to read, does not show: lines to put below it."""
+        hidden = len(self.rows) - MOST_SHOWN
+        rows = [f"... and {hidden} more rows: all are in the JSON and in data frames"] if hidden > 0 else []
+        groups = [f"... and {self.left_out} smaller groups, for which there was no room"] if self.left_out else []
+        return rows + groups
 
 
 def _cell_record(cell: Cell) -> dict[str, Any]:

@@ -52,7 +52,10 @@ class Asked:
             raise BadQuestionError("nothing is asked; ask for one number at least")
         groups = {(key_names(one.plan), one.plan.aggregate.keys) for one in self.several()}
         if len(groups) > 1:
-            raise BadQuestionError("what is asked together has different groups; ask for it one after the other")
+            raise BadQuestionError(
+                "what is asked together has different groups, and quantiles and top categories have none to share; ask "
+                "for it one after the other"
+            )
 
     @property
     def event(self) -> Event:

@@ -5,6 +5,7 @@ All of it is decided from the plan, the wish and the kind of budget, never from 
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 from lapwing.accounting.pricing import price
@@ -87,7 +88,7 @@ def _noise(plan: Plan, wish: Wish, budget: Guarantee) -> Noise:
 
 def _makers(plan: Plan) -> tuple[Callable[[Wish], Noise], Callable[[Wish], Noise]]:
     """Return what makes Laplace noise, and what makes Gaussian noise, for a wish."""
-    many = len(plan.aggregate.cells or ()) * plan.aggregate.terms
+    many = plan.numbers
     moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
 
     def laplace(wish: Wish) -> Noise:
@@ -111,14 +112,19 @@ def _makers(plan: Plan) -> tuple[Callable[[Wish], Noise], Callable[[Wish], Noise
             case AtRho(rho=rho):
                 return at(rho)
             case AtEpsilon(epsilon=epsilon, delta=delta):
-                found = DiscreteGaussianMechanism(
-                    l2_sensitivity_squared=squared, epsilon=epsilon, delta=delta, dimension=many
-                )
-                return at(Fraction(float_below(squared / (2 * found.event.sigma_squared))))
+                variance = _calibrated(squared, epsilon, delta, many)
+                return at(Fraction(float_below(squared / (2 * variance))))
             case Within():
                 return _within(plan, wish, lambda size: at(Fraction(float_above(squared / (2 * size**2)))))
 
     return laplace, gaussian
+
+
+@lru_cache(maxsize=256)
+def _calibrated(squared: int, epsilon: Fraction, delta: Fraction | None, many: int) -> Fraction:
+    """Remember the variance for a price, which takes long to find: it is wanted at a preview and when it is asked."""
+    found = DiscreteGaussianMechanism(l2_sensitivity_squared=squared, epsilon=epsilon, delta=delta, dimension=many)
+    return found.event.sigma_squared
 
 
 def _within(plan: Plan, wish: Within, at: Callable[[Fraction], Noise]) -> Noise:
@@ -144,8 +150,7 @@ def _within(plan: Plan, wish: Within, at: Callable[[Fraction], Noise]) -> Noise:
 
 def _smaller(plan: Plan, *ways: Noise) -> Noise:
     """Return the noise whose sums reach less far, where all numbers of the answer are meant."""
-    many = len(plan.aggregate.cells or ()) * plan.aggregate.terms
-    return min(ways, key=lambda one: one.margin(_JUDGED_AT, values=many))
+    return min(ways, key=lambda one: one.margin(_JUDGED_AT, values=plan.numbers))
 
 
 def _rho(event: Event) -> Fraction:
@@ -160,7 +165,7 @@ def _selection(
 ) -> QuantileChoice | TopChoice:
     def at(epsilon: Fraction) -> QuantileChoice | TopChoice:
         people = plan.unit.protects_groups_of
-        cells = len(plan.aggregate.cells or ())
+        cells = plan.aggregate.cell_count or 0
         match plan.meaning, plan.aggregate.bounding:
             case Quantiles(at=fractions), PickedRows(max_rows=rows):
                 many = len(fractions) or 1

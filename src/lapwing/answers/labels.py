@@ -1,11 +1,13 @@
 """What the rows of an answer are called, and in which order they stand."""
 
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from lapwing.queries.aggregate import BinnedKey, GridKey, Key, Label
 from lapwing.queries.explain import words
 from lapwing.queries.plan import Distinct, Plan, Quantiles, Steps, Top
 from lapwing.queries.predicate import InSpans
+from lapwing.queries.spans import Line, Span
 
 Shown: TypeAlias = str | int | bool | None
 
@@ -47,6 +49,11 @@ def _place(label: Label) -> tuple[bool, Any]:
 
 def _named(kind: Key, label: Label) -> Shown:
     if isinstance(kind, BinnedKey) and isinstance(label, tuple):
-        span = words(InSpans(column=kind.column, line=kind.line, spans=(label,)))
-        return span.removeprefix(f"{kind.column} is ")
+        return _bin_named(kind.line, label)
     return None if isinstance(label, tuple) else label
+
+
+@lru_cache(maxsize=1 << 12)
+def _bin_named(line: Line, label: Span) -> str:
+    """Remember the names of bins: each is in many rows."""
+    return words(InSpans(column="", line=line, spans=(label,))).removeprefix(" is ")

@@ -4,6 +4,7 @@ Nothing here reads data until `read` is called, and `read` is called by the sess
 computed before (event, price, margin) depends on the plan and the mechanism alone.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,6 +29,9 @@ Numbers: TypeAlias = list[Any]
 """What was released, as JSON holds it: whole numbers, or for keys that only the data knew, keys with whole numbers."""
 
 _MOST_STEPS = 1 << 12
+_MOST_KEYS = 10_000
+_MOST_KEY_TEXT = 700_000
+"""How many keys that only the data knew an answer tells, and their characters: 20 such answers fit the ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +134,7 @@ class NoisyNumbers:
         return replace(cell, value=clamped(cell.value), low=clamped(cell.low), high=clamped(cell.high))
 
     def _of_each(self, confidence: Exact) -> int:
-        return _margin(self.mechanism, probability("confidence", confidence), self.numbers)
-
-    @property
-    def numbers(self) -> int:
-        """How many numbers are released."""
-        return len(self.plan.aggregate.cells or ()) * self.plan.aggregate.terms
+        return _margin(self.mechanism, probability("confidence", confidence), self.plan.numbers)
 
     def _of_step(self, bins: int, steps: int, confidence: Exact) -> int:
         """Bound a step that is the sum of so many bins, such that the bounds of all steps hold at once."""
@@ -221,8 +220,11 @@ class OpenKeys:
         return engine.keyed(self.plan.aggregate)
 
     def release(self, exact: Any) -> Numbers:
-        """Add noise to each, and keep what reaches the threshold."""
-        return [[list(key), count] for key, count in self.mechanism.release(exact).items()]
+        """Add noise to each, and keep what reaches the threshold: the largest of them, if there are too many to tell.
+
+        Which are told, and how many are not, follows from what the mechanism released: leaving keys out costs nothing.
+        """
+        return _tellable([[list(key), count] for key, count in self.mechanism.release(exact).items()])
 
     def margin(self, confidence: Exact) -> None:
         """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
@@ -232,9 +234,26 @@ class OpenKeys:
         """Return the counts that were released, each with bounds for itself: how many there are is not public."""
         cells, wanted = [], probability("confidence", confidence)
         for key, count in numbers:
+            if key is None:  # how many were not told
+                continue
             low, high = _bounds(self.mechanism, count, wanted)
             cells.append(Cell(key=tuple(map(_label, key)), value=count, low=low, high=high))
         return cells
+
+
+def _tellable(released: Numbers) -> Numbers:
+    """Return what an answer has room for, whatever the keys are: those with the most people, in the order they had.
+
+    What is left out is counted at the end, with no key. So an answer always fits the ledger, also where keys are long.
+    """
+    told, room = set[int](), _MOST_KEY_TEXT
+    for place in sorted(range(len(released)), key=lambda place: -released[place][1]):
+        room -= len(json.dumps(released[place]))
+        if room < 0 or len(told) == _MOST_KEYS:
+            break
+        told.add(place)
+    kept = [one for place, one in enumerate(released) if place in told]
+    return kept if len(kept) == len(released) else [*kept, [None, len(released) - len(kept)]]
 
 
 @lru_cache(maxsize=1 << 12)

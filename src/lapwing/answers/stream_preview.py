@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.charge import Closing
+from lapwing.accounting.filters.cost import cost_of
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.answers.asked import CONFIDENCE
 from lapwing.answers.preview import Standing
-from lapwing.answers.stream_terms import StreamTerms
+from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
 from lapwing.answers.wishes import sure
 from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
 
 _PREVIEWED = "a stream that is being previewed"
 
@@ -97,10 +100,7 @@ class StreamPreview:
         terms = self.terms
         yeses = "1 yes" if terms.yeses == 1 else f"{terms.yeses:,} yeses"
         asks = f"at least {terms.at_least:,} people in {terms.table}? for up to {yeses}"
-        price = (
-            f"costs epsilon {brief(self.opening)} to open and {brief(self.yes_price)} for each yes, "
-            f"{brief(self.total)} in all; a no is free"
-        )
+        price = f"costs {cost_in_words(terms, self.before.account)}"
         verdicts = "a verdict is" if self.questions == 1 else f"{self.questions:,} verdicts are all"
         sure = f"{verdicts} right with {float(self.confidence):.4g} confidence for counts {self.margin:,} or more away"
         if isinstance(self.after, Refusal):
@@ -108,3 +108,19 @@ class StreamPreview:
         end = f"{self.after} is left while it is open and after all yeses"
         end += f", {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
         return f"{asks}: {price}; {sure}; {end}."
+
+
+def cost_in_words(terms: StreamTerms, account: Account) -> str:
+    """Say what a stream costs an account, and when: for previews, openings and closings alike."""
+    if not paid_by_yes(account):
+        rho = cost_of(terms.reservation(_PREVIEWED)).rho
+        priced = f"rho {brief(rho)}, the price of " if rho and isinstance(account.budget, ConcentratedDP) else ""
+        return f"{priced}epsilon {brief(terms.epsilon)}, all of it at the opening: this budget is not paid yes by yes"
+    by_yes = (
+        f"epsilon {brief(terms.mechanism.threshold_epsilon)} to open, {brief(terms.mechanism.yes_price)} for each yes, "
+        f"nothing for a no; {brief(terms.epsilon)} at most"
+    )
+    return by_yes if isinstance(account.budget, PureDP) else f"{by_yes} ({GAUSSIAN_SIDE})"
+
+
+GAUSSIAN_SIDE = "the Gaussian account of an (epsilon, delta) budget is charged for all of it at the opening"

@@ -10,8 +10,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Required, TypedDict
 
+from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.charge import Reservation
-from lapwing.answers.wishes import FINEST, LARGEST_EPSILON, in_reason, require_price, sure
+from lapwing.accounting.filters.sums import ConcentratedSum
+from lapwing.accounting.filters.two_arms import TwoArms
+from lapwing.answers.wishes import FINEST, LARGEST_EPSILON, in_reason, require_price, require_words, sure
 from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.sparse_vector.movement import Movement
@@ -20,7 +23,6 @@ from lapwing.queries.catalogue import Population, Rows
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, whole
-from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
 _MOST_YESES: Final = 10_000
 _MOST_QUESTIONS: Final = 10**6
@@ -67,13 +69,14 @@ class StreamTerms:
     def of(
         population: Population,
         *,
-        at_least: object,
-        yeses: object,
+        at_least: object = None,
+        yeses: object = None,
         epsilon: Exact | None = None,
         within: Exact | None = None,
         confidence: Exact = "0.95",
         questions: object = None,
         table: str | None = None,
+        **others: object,
     ) -> "StreamTerms":
         """Return the terms of a stream about `population`, or refuse them.
 
@@ -85,6 +88,11 @@ class StreamTerms:
         within, confidence, questions : for the smallest epsilon (of three digits) at which so many questions, one if it
             is not said, are all answered right with this probability, if all counts are `within` or more away
         """
+        require_words(others, StreamOffer.__annotations__)
+        if at_least is None or yeses is None:
+            raise BadQuestionError(
+                "a stream asks for so many people and gives so many yeses; write at_least=200, yeses=5"
+            )
         require_price({"epsilon": epsilon, "within": within})
         way = one_way("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
         confidence = sure(confidence)
@@ -132,9 +140,9 @@ class StreamTerms:
         """Return what the account must hold for a stream of this name."""
         return self.mechanism.reservation(name)
 
-    def spent(self, yeses: int, budget: Guarantee) -> Fraction:
-        """Return what it has cost after so many yeses: only a pure budget is paid yes by yes, all others at once."""
-        if not isinstance(budget, PureDP):
+    def spent(self, yeses: int, account: Account) -> Fraction:
+        """Return the epsilon that it has cost an account after so many yeses; all of it where that was paid at once."""
+        if not paid_by_yes(account):
             return self.epsilon
         return self.mechanism.threshold_epsilon + yeses * self.mechanism.yes_price
 
@@ -200,6 +208,18 @@ class StreamTerms:
             )
         epsilon = turning_point(granted, digits=3)[1]
         return at(in_reason("epsilon", epsilon))
+
+
+def paid_by_yes(account: Account) -> bool:
+    """Say whether streams are paid yes by yes: where epsilons are added up, and not where rho is.
+
+    An (epsilon, delta) budget adds them up as long as nothing was charged that has no pure epsilon. In its Gaussian
+    account, the residue, all of a stream is paid at the opening.
+    """
+    return not any(
+        isinstance(one, ConcentratedSum) or (isinstance(one, TwoArms) and one.pure is None)
+        for one in account.filters.values()
+    )
 
 
 def _all_of(questions: int, yeses: int) -> tuple[int, int]:

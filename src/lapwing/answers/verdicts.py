@@ -1,7 +1,7 @@
 """What a stream tells: a verdict, and on a yes how far above it was, after noise."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
@@ -26,10 +26,11 @@ class StreamAnswer:
     verdict : BELOW, or ABOVE
     threshold : how many people were asked for
     gap : on a yes, a noisy distance from the threshold. A yes was given for a large one, so it errs upwards
-    price : what this answer cost; a no costs nothing beyond the opening of the stream
+    price : what this answer cost when it was given; a no costs nothing beyond the opening of the stream
     question : which question of the stream it was, counting from 1
     yeses_left : how many yeses the stream can still give
     receipt : the proof that it is in the ledger
+    free : whether it had been given before, so that nothing was charged this time
     """
 
     verdict: Verdict
@@ -39,6 +40,7 @@ class StreamAnswer:
     question: int
     yeses_left: int
     receipt: Receipt
+    free: bool = field(default=False, compare=False)
 
     def __bool__(self) -> bool:
         return self.verdict is Verdict.ABOVE
@@ -53,6 +55,7 @@ class StreamAnswer:
             "at_least": self.threshold,
             "gap": self.gap,
             "price": str(self.price),
+            "free": self.free,
             "question": self.question,
             "yeses_left": self.yeses_left,
             "receipt": str(self.receipt),
@@ -79,8 +82,8 @@ def written(answer: Decided) -> str:
     return json.dumps(told, sort_keys=True)
 
 
-def read(told: str, decision: Decision, yeses_left: int) -> StreamAnswer:
-    """Return what the ledger keeps as it is told."""
+def read(told: str, decision: Decision, yeses_left: int, *, free: bool = False) -> StreamAnswer:
+    """Return what the ledger keeps as it is told; `free` if it was told before."""
     kept = json.loads(told)
     return StreamAnswer(
         verdict=Verdict(kept["verdict"]),
@@ -90,4 +93,5 @@ def read(told: str, decision: Decision, yeses_left: int) -> StreamAnswer:
         question=decision.number,
         yeses_left=yeses_left,
         receipt=decision.receipt,
+        free=free,
     )

@@ -4,9 +4,10 @@ Prices have few digits: an account adds them up exactly, and must stay short for
 or such a multiple divided by a number up to 64; one with more digits is rounded up to the next 1e-12, and it is said.
 """
 
+import difflib
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, TypedDict
@@ -80,6 +81,7 @@ def wish(
     rho: Exact | None = None,
     within: Exact | None = None,
     confidence: Exact = "0.95",
+    **others: object,
 ) -> Wish:
     """Return the one wish that was said; refuse none, several, and prices out of reason.
 
@@ -96,6 +98,7 @@ def wish(
     ...
     lapwing.vocabulary.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...
     """
+    require_words(others, Offer.__annotations__)
     given = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
     require_price(given)
     match one_way("price", given, ("epsilon",), ("epsilon", "delta"), ("rho",), ("within",)):
@@ -106,6 +109,19 @@ def wish(
         case _:
             chance = None if delta is None else short("delta", probability("delta", as_written(delta)), _FINEST_DELTA)
             return AtEpsilon(epsilon=in_reason("epsilon", epsilon), delta=chance)
+
+
+def require_words(others: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse words that mean nothing here, and say which one may have been meant.
+
+    >>> require_words({"epsilo": "0.1"}, ["epsilon", "delta"])
+    Traceback (most recent call last):
+    ...
+    lapwing.vocabulary.errors.BadQuestionError: there is no epsilo= here; write epsilon=
+    """
+    for word in others:
+        near = difflib.get_close_matches(word, list(known), n=1) or list(known)
+        raise BadQuestionError(f"there is no {word}= here; write {', '.join(f'{one}=' for one in near)}")
 
 
 def require_price(given: Mapping[str, object]) -> None:

@@ -11,12 +11,14 @@ import numpy as np
 from lapwing.accounting.interpretation import belief_range, best_true_positive_rate
 from lapwing.accounting.pricing import price
 from lapwing.app.attack_story import Told, are_undone
-from lapwing.app.plots.hadamard_noise import draw_hadamard_noise
-from lapwing.app.plots.naming import draw_naming
-from lapwing.app.plots.questions_needed import draw_need_and_allowance, draw_share_by_questions
-from lapwing.app.plots.recovered import draw_recovered
-from lapwing.app.plots.tracing_curve import draw_tracing_curve
-from lapwing.app.plots.two_worlds import draw_two_worlds
+from lapwing.app.plots.attacks import (
+    draw_hadamard_noise,
+    draw_need_and_allowance,
+    draw_recovered,
+    draw_share_by_questions,
+    draw_tracing_curve,
+)
+from lapwing.app.plots.meaning import draw_naming, draw_two_worlds
 from lapwing.attacks import hadamard, reconstruction
 from lapwing.attacks.attained import name_one
 from lapwing.attacks.campaigns import Answers, Outcome

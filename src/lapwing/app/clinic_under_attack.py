@@ -54,8 +54,8 @@ class ClinicUnderAttack:
     def open(self, target: Target, epsilon: Fraction) -> Door:
         """Make the clinic anew, with an account that nobody has spent from, and let the attacker in."""
         folder = Path(self._opened.enter_context(TemporaryDirectory(prefix="lapwing-"))) / "clinic"
-        workspace = create_workspace(make_clinic(folder, PEOPLE, epsilon=self.budget))
-        session = self._opened.enter_context(workspace.session(analyst=ATTACKER))
+        workspace = self._opened.enter_context(create_workspace(make_clinic(folder, PEOPLE, epsilon=self.budget)))
+        session = workspace.session(analyst=ATTACKER)
         return Door(session, table=TABLE, column=PUBLIC, names=target.names, trait=self.trait, epsilon=epsilon)
 
     def __enter__(self) -> Self:

@@ -18,7 +18,12 @@ def open(  # noqa: A001 - it is written lapwing.open
     analyst : who asks; whoever is logged in if it is not said
     cell : the cell of its public partition to ask about, if it has one; everybody if it is not said
     """
-    return open_workspace(folder).session(population, analyst=analyst, cell=cell)
+    workspace = open_workspace(folder)
+    try:
+        return workspace.session(population, analyst=analyst, cell=cell, on_close=workspace.close)
+    except BaseException:
+        workspace.close()
+        raise
 
 
 def create(folder: str | Path, settings: str | None = None) -> Workspace:

@@ -2,6 +2,7 @@
 
     [populations.clinic]
     person_key = "patient_id"
+    time_limit = 600                                # seconds that a database may take for one statement, if not 600
     budget = { epsilon = "3" }                      # or { rho = "0.5" }, or { epsilon = "3", delta = "1e-6" }
 
     [populations.clinic.analysts]
@@ -36,12 +37,14 @@ from typing import Any, Final, TypeAlias
 from lapwing.accounting.filters.opening import Budget
 from lapwing.app.addresses import require_no_password
 from lapwing.app.toml_sections import Document, Section
+from lapwing.engines.time_limit import LONGEST, TIME_LIMIT
+from lapwing.ledger.canonical import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.cells import Cell
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import as_written, positive, probability
+from lapwing.vocabulary.exact import as_written, positive, probability, whole
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
@@ -118,6 +121,7 @@ class PopulationSettings:
     analysts: Mapping[str, Budget]
     sources: Mapping[str, Source]
     section: Section = field(repr=False)
+    time_limit: int = TIME_LIMIT
 
     def only(self, table: str) -> "PopulationSettings":
         """Return the same people with one of their tables."""
@@ -176,6 +180,11 @@ def _require_one_account(populations: Mapping[str, PopulationSettings], folder: 
 
 def _population(name: str, section: Section, folder: Path) -> PopulationSettings:
     analysts, tables = section.section("analysts", {}), section.section("tables", {})
+    with section.blamed():
+        ledger_name("population", name)  # refused here, before anything is written under it
+    for analyst in analysts.entries:
+        with analysts.blamed(analyst):
+            ledger_name("analyst", analyst)
     budgets = {analyst: _budget(analysts, analyst) for analyst in analysts.entries}
     read = [_table(table, one, folder) for table, one in tables.sections()]
     with section.blamed():
@@ -197,9 +206,15 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
         analysts=budgets,
         sources={table.name: source for table, source in read},
         section=section,
+        time_limit=_time_limit(section),
     )
     section.done()
     return settings
+
+
+def _time_limit(section: Section) -> int:
+    with section.blamed("time_limit"):
+        return whole("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)
 
 
 def _cell(name: str, section: Section) -> Cell:

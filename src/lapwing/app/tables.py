@@ -8,10 +8,11 @@ noticed are the custodian's; they never enter the ledger, whose receipts must te
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from importlib import import_module
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from lapwing.app.settings import (
@@ -27,9 +28,14 @@ from lapwing.app.settings import (
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine, unless_it_fails
+from lapwing.engines.generations import Generations
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
-from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.errors import RegistrationError, SettingsError
+from lapwing.vocabulary.extras import load_extra
+
+if sys.platform != "win32":
+    import fcntl
 
 _BLOCK = 1 << 20
 
@@ -38,31 +44,48 @@ _LEDGER, _SEEN = "ledger", "seen"  # no table is called so here: theirs have a p
 
 
 class Fingerprints:
-    """What the content of each file was when its version was first seen, whose it was, and which ledger is ours."""
+    """What the content of each file was when its version was first seen, whose it was, and which ledger is ours.
+
+    Many processes and threads share the file. It is changed under a lock, and replaced as a whole once the new one is
+    on the disk, so that no record is lost and no reader sees half of it. It is kept beside the workspace and not in the
+    ledger, which hosts may share whose files lie elsewhere, and which holds nothing that depends on data.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def check(self, population: str, name: str, version: int, file: Path) -> str:
-        """Return the content of a file, taken down if its version is new; refuse one that changed under its version."""
+    def check(self, population: str, name: str, version: int, file: Path, inside: str = "") -> str:
+        """Return the content of a file, taken down if its version is new; refuse one that changed under its version.
+
+        Of a file that holds several tables, `inside` is the one that is asked about: another one is other data.
+        """
         table = f"{population}.{name}"
-        if self.changed(table, version, file):
-            raise RegistrationError(
-                table,
-                reason=f"has changed, and its data version is still {version}",
-                remedy=f"bring the old data back, or lapwing advance {name}: the account goes on as it stands",
-            )
-        known, stat = self._read(), _stat(table, file)
-        kept = known.get(table, {})
-        if kept.get("version") != version or kept["stat"] != stat:
-            kept = {"version": version, "stat": stat, "sha256": _content(table, file)}
-            self._write({**known, table: kept})
-        content: str = kept["sha256"]
+        kept, stat = self._read().get(table, {}), _stat(table, file)
+        if kept.get("version") == version and kept["stat"] == stat and kept.get("inside", inside) == inside:
+            return str(kept["sha256"])
+        content = _content(table, file)
+        with self._changing(table) as known:
+            kept = known.get(table, {})
+            if kept.get("version", 0) > version:
+                raise RegistrationError(
+                    table,
+                    reason=f"had version {kept['version']} before, and it is {version} now",
+                    remedy="ask again; if that does not help, the ledger is an old one: bring back the newest",
+                )
+            if kept.get("version") == version and (kept["sha256"], kept.get("inside", inside)) != (content, inside):
+                raise RegistrationError(
+                    table,
+                    reason=f"has changed, and its data version is still {version}",
+                    remedy=f"bring the old data back, or lapwing advance {name}: the account goes on as it stands",
+                )
+            known[table] = {"version": version, "stat": stat, "sha256": content, "inside": inside}
         return content
 
-    def changed(self, table: str, version: int, file: Path) -> bool:
+    def changed(self, table: str, version: int, file: Path, inside: str = "") -> bool:
         """Say whether the content of a file is not that of its version; nothing is known about a new version."""
         kept = self._read().get(table, {})
+        if kept.get("version") == version and kept.get("inside", inside) != inside:
+            return True
         if kept.get("version") != version or kept["stat"] == _stat(table, file):
             return False
         return bool(kept["sha256"] != _content(table, file))
@@ -75,24 +98,22 @@ class Fingerprints:
 
     def belong(self, ledger: str) -> None:
         """Remember the ledger to which the workspace belongs."""
-        self._write({**self._read(), _LEDGER: ledger})
+        with self._locked():
+            self._write({**self._read(), _LEDGER: ledger})
 
     def claim(self, population: str, name: str, source: Source, content: str | None) -> None:
         """Remember where a table of a population is and what it holds; refuse the data of another population."""
-        known = self._read()
         signs = self._signs(source, content)
-        owner = _owner(known, population, signs)
-        if owner is not None:
-            raise RegistrationError(
-                f"{population}.{name}",
-                reason=f"holds the data of population {owner!r}, whose account goes on",
-                remedy=f"declare it as a table of {owner!r}",
-            )
-        seen = known.get(_SEEN, {})
-        fresh = [sign for sign in signs if sign not in seen.get(population, [])]
-        if fresh:
-            with suppress(OSError):  # whoever may only read the folder can remember nothing in it
-                self._write({**known, _SEEN: {**seen, population: [*seen.get(population, []), *fresh]}})
+        known = self._read()
+        self._require_ours(known, population, name, signs)
+        if all(sign in known.get(_SEEN, {}).get(population, []) for sign in signs):
+            return
+        with suppress(OSError), self._locked():  # whoever may only read the folder can remember nothing in it
+            known = self._read()
+            self._require_ours(known, population, name, signs)
+            seen = known.get(_SEEN, {})
+            fresh = [sign for sign in signs if sign not in seen.get(population, [])]
+            self._write({**known, _SEEN: {**seen, population: [*seen.get(population, []), *fresh]}})
 
     def owner(self, population: str, source: Source) -> str | None:
         """Return another population that was asked about at the place of a source, or about a copy of it, if any."""
@@ -101,26 +122,75 @@ class Fingerprints:
         content = _content(file.name, file) if _SEEN in known and file is not None and file.is_file() else None
         return _owner(known, population, self._signs(source, content))
 
+    @staticmethod
+    def _require_ours(known: Mapping[str, Any], population: str, name: str, signs: list[list[str]]) -> None:
+        owner = _owner(known, population, signs)
+        if owner is not None:
+            raise RegistrationError(
+                f"{population}.{name}",
+                reason=f"holds the data of population {owner!r}, whose account goes on",
+                remedy=f"declare it as a table of {owner!r}",
+            )
+
     def _signs(self, source: Source, content: str | None) -> list[list[str]]:
         """Return by what a source is known again: its place and, wherever it is, its content."""
         place = place_of(source, self._path.parent)
-        inside = [source.table.casefold()] if isinstance(source, DuckDBSource) else []
+        inside = [_inside(source)] if isinstance(source, DuckDBSource) else []
         return [list(place), *([["content", content, *inside]] if content else [])]
 
     def _read(self) -> dict[str, Any]:
-        with suppress(FileNotFoundError):
-            read: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
-            return read
-        return {}
+        try:
+            text = self._path.read_bytes()
+        except FileNotFoundError:
+            return {}
+        with suppress(ValueError, RecursionError):  # which is also what JSON and UTF-8 raise
+            known = json.loads(text)
+            if _is_sound(known):
+                read: dict[str, Any] = known
+                return read
+        raise SettingsError(
+            self._path.name,
+            0,
+            reason="is damaged, so nobody knows whether data changed since it was last asked about",
+            remedy="bring it back from a backup; if there is none and the data is what it was, delete this file",
+        )
+
+    @contextmanager
+    def _changing(self, table: str) -> Iterator[dict[str, Any]]:
+        """Give what is known, to be changed by one at a time; it is written when the block ends without an error."""
+        try:
+            with self._locked():
+                known = self._read()
+                yield known
+                self._write(known)
+        except OSError:
+            raise RegistrationError(
+                table,
+                reason=f"is new, and {self._path.name} cannot be written",
+                remedy="let somebody ask first who may write in the folder of the workspace",
+            ) from None
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Be alone among all threads and processes: each opens the lock anew, and it ends with whoever holds it."""
+        descriptor = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if sys.platform != "win32":
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _write(self, known: Mapping[str, Any]) -> None:
-        fresh = self._path.with_suffix(f".{os.getpid()}")
+        fresh = self._path.with_suffix(".new")
         fresh.unlink(missing_ok=True)
         opened = os.open(
             fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
         )  # never readable by others, not for a moment
         with os.fdopen(opened, "w", encoding="utf-8") as file:
             file.write(json.dumps(known, indent=1, sort_keys=True))
+            file.flush()
+            os.fsync(file.fileno())
         fresh.replace(self._path)
 
 
@@ -136,22 +206,58 @@ class Tables:
     ) -> None:
         self._settings, self._ledger, self._fingerprints = settings, ledger, fingerprints
         self._on_failure = on_failure
-        self._engine: Engine | None = None
-        self._opened: Mapping[str, int] = {}
+        self._engines = Generations(on_failure)
+        self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 
     def check(self) -> None:
         """Open the tables at their present version, unless they are open; refuse what changed unannounced."""
+        with self.leased():
+            pass
+
+    @contextmanager
+    def leased(self, versions: Mapping[str, int] | None = None) -> Iterator[Engine]:
+        """Hold an engine on these versions of the tables open: the present ones, after a check, if they are not given.
+
+        Fail if the tables have moved on, and nobody holds the old ones open.
+        """
+        wanted = self._present() if versions is None else versions
+        required = {} if versions is None else versions  # any newer ones do, where none were charged for
+
+        def open_() -> tuple[Engine, Mapping[str, int]]:
+            return unless_it_fails(lambda: self._opened(required), self._on_failure)
+
+        with self._engines.leased(wanted, open_) as engine:
+            yield engine
+
+    def _opened(self, versions: Mapping[str, int]) -> tuple[Engine, Mapping[str, int]]:
+        present = self._present()
+        if any(present.get(table) != version for table, version in versions.items()):
+            raise RegistrationError(
+                self._settings.population.name, reason="has another data version by now", remedy="ask again"
+            )
+        return self._open(), present
+
+    def _present(self) -> Mapping[str, int]:
+        """Return the present versions of the tables, after a look at what changed unannounced."""
         name = self._settings.population.name
         versions = self._ledger.population(name).tables
+        while True:
+            try:
+                self._watch(name, versions)
+            except RegistrationError:
+                before, versions = versions, self._ledger.population(name).tables
+                if versions == before:  # and not announced just now
+                    raise
+            else:
+                return versions
+
+    def _watch(self, name: str, versions: Mapping[str, int]) -> None:
         for table, source in self._settings.sources.items():
             content = None
             if isinstance(source, FileSource | DuckDBSource):
-                content = self._fingerprints.check(name, table, versions[table], source.path)
+                content = self._fingerprints.check(name, table, versions[table], source.path, _inside(source))
             self._fingerprints.claim(name, table, source, content)
-        if self._engine is None or dict(versions) != dict(self._opened):
-            self.close()
-            self._engine, self._opened = unless_it_fails(self._open, self._on_failure), versions
 
     def changed(self) -> list[str]:
         """Return the tables whose content changed while their version did not."""
@@ -161,35 +267,35 @@ class Tables:
             table
             for table, source in self._settings.sources.items()
             if isinstance(source, FileSource | DuckDBSource)
-            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path)
+            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, _inside(source))
         ]
 
     def try_out(self) -> None:
         """Open the tables and let go of them again; for the custodian, who may know why one cannot be read."""
         self._open().close()
 
-    def engine(self, versions: Mapping[str, int]) -> Engine:
-        """Return the engine on these versions of the tables; fail if the tables have moved on."""
-        if self._engine is None or any(self._opened.get(table) != version for table, version in versions.items()):
-            self.check()
-        if self._engine is None or any(self._opened.get(table) != version for table, version in versions.items()):
-            raise RegistrationError(
-                self._settings.population.name, reason="has another data version by now", remedy="ask again"
-            )
-        return self._engine
+    def crowded(self) -> list[str]:
+        """Return the tables declared to have one row a person in which somebody has several; for the custodian."""
+        engine = self._open()
+        try:
+            return engine.crowded()
+        finally:
+            engine.close()
 
     def rehearsal(self) -> Engine:
         """Return an engine on made-up rows."""
-        if self._rehearsal is None:
-            self._rehearsal = rehearsal_engine(self._settings.population)
-        return self._rehearsal
+        with self._rehearsing:
+            if self._rehearsal is None:
+                self._rehearsal = rehearsal_engine(self._settings.population)
+            return self._rehearsal
 
     def close(self) -> None:
-        """Let go of the databases."""
-        for engine in (self._engine, self._rehearsal):
-            if engine is not None:
-                engine.close()
-        self._engine, self._rehearsal = None, None
+        """Let go of the databases, of each as soon as the questions that are running on it have ended."""
+        self._engines.close()
+        with self._rehearsing:
+            if self._rehearsal is not None:
+                self._rehearsal.close()
+                self._rehearsal = None
 
     def _open(self) -> Engine:
         population, sources = self._settings.population, self._settings.sources
@@ -203,20 +309,22 @@ class Tables:
             return self._postgres(addresses.pop())
         if used == {"spark"}:
             return self._spark()
-        return DuckDB(population, {name: _on_duckdb(one) for name, one in sources.items()}, on_failure=self._on_failure)
+        places = {name: _on_duckdb(one) for name, one in sources.items()}
+        return DuckDB(population, places, time_limit=self._settings.time_limit, on_failure=self._on_failure)
 
     def _postgres(self, address: str) -> Engine:
-        driver = _extra("lapwing.engines.postgres", "postgres")
+        driver = load_extra("lapwing.engines.postgres", extra="postgres")
         tables = {
             name: driver.PostgresTable(table=source.table, schema=source.schema)
             for name, source in self._settings.sources.items()
             if isinstance(source, PostgresSource)
         }
-        engine: Engine = driver.PostgreSQL(self._settings.population, tables, address, on_failure=self._on_failure)
+        limit, log = self._settings.time_limit, self._on_failure
+        engine: Engine = driver.PostgreSQL(self._settings.population, tables, address, time_limit=limit, on_failure=log)
         return engine
 
     def _spark(self) -> Engine:
-        driver = _extra("lapwing.engines.spark", "spark")
+        driver = load_extra("lapwing.engines.spark", extra="spark")
         population = self._settings.population
         tables = {
             name: source.place if isinstance(source, SparkFiles) else driver.SparkTable.named(source.table)
@@ -224,7 +332,8 @@ class Tables:
             if isinstance(source, SparkSource | SparkFiles)
         }
         session = driver.session_of_this_process(population.name)
-        engine: Engine = driver.Spark(population, tables, session, on_failure=self._on_failure)
+        limit, log = self._settings.time_limit, self._on_failure
+        engine: Engine = driver.Spark(population, tables, session, time_limit=limit, on_failure=log)
         return engine
 
 
@@ -237,9 +346,29 @@ _DATABASE: Mapping[type[Source], str] = {
 }
 
 
+def _is_sound(known: object) -> bool:
+    """Say whether a file holds what was once written into it."""
+    if not isinstance(known, dict):
+        return False
+    ledger, seen = known.get(_LEDGER, ""), known.get(_SEEN, {})
+    tables = [value for name, value in known.items() if name not in {_LEDGER, _SEEN}]
+    return (
+        isinstance(ledger, str)
+        and isinstance(seen, dict)
+        and all(isinstance(signs, list) for signs in seen.values())
+        and all(isinstance(table, dict) and table.keys() == {"version", "stat", "sha256"} for table in tables)
+        and all(isinstance(table["version"], int) for table in tables)
+    )
+
+
 def _owner(known: Mapping[str, Any], population: str, signs: list[list[str]]) -> str | None:
     others = ((name, seen) for name, seen in known.get(_SEEN, {}).items() if name != population)
     return next((name for name, seen in others if any(sign in seen for sign in signs)), None)
+
+
+def _inside(source: Source) -> str:
+    """Return the table inside a file that holds several."""
+    return source.table.casefold() if isinstance(source, DuckDBSource) else ""
 
 
 def _on_duckdb(source: Source) -> Path | DuckDBTable:
@@ -252,21 +381,13 @@ def _on_duckdb(source: Source) -> Path | DuckDBTable:
             raise AssertionError
 
 
-def _extra(module: str, extra: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise RegistrationError(
-            module, reason="cannot be loaded", remedy=f"install its driver: pip install 'lapwing[{extra}]'"
-        ) from None
-
-
 def _stat(table: str, file: Path) -> list[int]:
     try:
         found = file.stat()
     except OSError:
-        raise RegistrationError(table, reason=f"is not at {file}", remedy="bring the file back") from None
-    return [found.st_size, found.st_mtime_ns, found.st_ino]
+        raise RegistrationError(table, reason=f"is not at {file.name}", remedy="bring the file back") from None
+    # The time of the last change, too: a program may set the time of the last writing back, but not this one.
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
 
 
 def _content(table: str, file: Path) -> str:
@@ -276,5 +397,7 @@ def _content(table: str, file: Path) -> str:
             while block := opened.read(_BLOCK):
                 content.update(block)
     except OSError:
-        raise RegistrationError(table, reason=f"cannot be read at {file}", remedy="let this user read it") from None
+        raise RegistrationError(
+            table, reason=f"cannot be read from {file.name}", remedy="let this user read it"
+        ) from None
     return content.hexdigest()

@@ -52,6 +52,10 @@ class Document:
             raise SettingsError(
                 self.file, line, reason=f"is no TOML: {said.partition(' (at')[0]}", remedy="mend this line"
             ) from None
+        except RecursionError:
+            raise SettingsError(
+                self.file, 0, reason="is no TOML that anybody wrote: it is nested too deeply", remedy="mend the file"
+            ) from None
 
     def line(self, path: tuple[str, ...]) -> int:
         """Return the line on which the entry at `path` stands, or the innermost section around it that is found."""

@@ -12,10 +12,12 @@ failures.log         why a question could not be answered; for the custodian
 import getpass
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from threading import Lock
 from typing import Final, Self
 
 from lapwing.accounting.filters.account import EVERYONE
@@ -35,6 +37,7 @@ from lapwing.vocabulary.errors import (
     RegistrationError,
     SettingsError,
 )
+from lapwing.vocabulary.lifetime import Lifetime
 
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
@@ -50,12 +53,23 @@ class Workspace:
     def __init__(self, folder: Path, settings: Settings, ledger: Ledger) -> None:
         self.folder, self.settings, self.ledger = folder, settings, ledger
         self._fingerprints = Fingerprints(folder / FINGERPRINTS)
-        self._tables: list[Tables] = []
+        self._tables: dict[str, Tables] = {}
+        self._lock = Lock()
+        self._lifetime = Lifetime("this workspace", remedy="open it again")
 
-    def session(self, population: str | None = None, *, analyst: str | None = None, cell: str | None = None) -> Session:
+    def session(
+        self,
+        population: str | None = None,
+        *,
+        analyst: str | None = None,
+        cell: str | None = None,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> Session:
         """Return the door of a population: the only one, for whoever is logged in, where it is not said.
 
-        With a `cell`, questions are about the people of that cell, and its own budget pays for them.
+        All sessions of a workspace, in all threads, share its ledger and its databases, and one may be closed while
+        others go on. With a `cell`, questions are about the people of that cell, and its own budget pays for them.
+        `on_close` is called when the session is closed.
         """
         declared = self.settings.declared(population)
         self._require_agreement(declared)
@@ -64,9 +78,11 @@ class Workspace:
             declared.population if cell is None else declared.population.within(cell),
             self.ledger,
             tables,
-            analyst=analyst or getpass.getuser(),
+            analyst=getpass.getuser() if analyst is None else analyst,
             key=read_key(self.folder),
             on_failure=self._log,
+            on_close=on_close,
+            within=self._lifetime,
         )
 
     def update(self) -> None:
@@ -126,6 +142,15 @@ class Workspace:
             self._log(failure)
         return {name: _in_one_line(failure) for name, failure in found.items()}
 
+    def crowded(self, population: str | None = None, *, table: str | None = None) -> list[str]:
+        """Return which tables (or whether this one) have several rows of somebody, declared to have one a person.
+
+        It is for the custodian: how many rows people have is data.
+        """
+        declared = self.settings.declared(population)
+        tables = self._opened(declared if table is None else declared.only(table))
+        return unless_it_fails(tables.crowded, self._log)
+
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
         self._opened(self.settings.declared(population)).check()
@@ -160,8 +185,13 @@ class Workspace:
         return len(questions) + len(intents) - len(remaining)
 
     def close(self) -> None:
-        """Let go of the ledger and the databases."""
-        for tables in self._tables:
+        """Let go of the ledger and the databases; all sessions end."""
+        if not self._lifetime.is_here:  # what was open when the process forked belongs to the other one
+            return
+        self._lifetime.end()
+        with self._lock:
+            opened, self._tables = self._tables, {}
+        for tables in opened.values():
             tables.close()
         self.ledger.close()
 
@@ -174,7 +204,7 @@ class Workspace:
     def _tried(self, declared: PopulationSettings) -> LapwingError | None:
         reasons: list[Exception] = []
         try:
-            unless_it_fails(self._opened(declared).try_out, reasons.append)
+            unless_it_fails(self._tables_of(declared).try_out, reasons.append)
         except EngineError as failure:
             (reason,) = reasons
             if isinstance(reason, LapwingError):
@@ -184,9 +214,16 @@ class Workspace:
         return None
 
     def _opened(self, declared: PopulationSettings) -> Tables:
-        tables = Tables(declared, self.ledger, self._fingerprints, self._log)
-        self._tables.append(tables)
-        return tables
+        """Return the tables of a population, the same for everybody who asks."""
+        self._lifetime.require()
+        with self._lock:
+            name = declared.population.name
+            if name not in self._tables:
+                self._tables[name] = self._tables_of(declared)
+            return self._tables[name]
+
+    def _tables_of(self, declared: PopulationSettings) -> Tables:
+        return Tables(declared, self.ledger, self._fingerprints, self._log)
 
     def _require_agreement(self, declared: PopulationSettings) -> None:
         """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""

@@ -5,7 +5,7 @@ Where e^epsilon is a fraction, so is every probability here, and "attained" mean
 Proof: proofs/attacks.md
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 
@@ -109,7 +109,7 @@ class Named:
     additive: Fraction
     before: Fraction
     after: Fraction
-    somebody: Fraction
+    somebody: Fraction = field(repr=False)  # exact, and thousands of digits long
 
 
 def name_one(*, delta: Exact, prior: Exact, people: int) -> Named:
@@ -120,6 +120,8 @@ def name_one(*, delta: Exact, prior: Exact, people: int) -> Named:
     >>> named = name_one(delta="1/1000", prior="1/1000", people=5000)
     >>> named.additive, named.before, named.after, round(float(named.somebody), 4)
     (Fraction(1, 1000), Fraction(1, 1000), Fraction(1, 1), 0.9933)
+    >>> named
+    Named(additive=Fraction(1, 1000), before=Fraction(1, 1000), after=Fraction(1, 1))
     """
     chance, before = probability("delta", delta), probability("prior", prior)
     sick, well = ({record: chance, None: 1 - chance} for record in ("sick", "well"))

@@ -36,12 +36,12 @@ def emit_facts(writer: Writer, table: str, predicates: Sequence[Predicate]) -> S
 
 
 def emit_counts(writer: Writer, table: str, predicates: Sequence[Predicate]) -> Statement:
-    """Return the SQL of one row with the number of people in each cohort."""
+    """Return the SQL of one row with the number of all people and that of each cohort."""
     row = RowOf(writer.population.table(table))
     person = writer.person(row)
     facts = ", ".join(
         f"MAX(CASE WHEN {condition(writer, row, p)} THEN 1 ELSE 0 END) AS v{i}" for i, p in enumerate(predicates)
     )
     people = f"SELECT {facts} FROM {writer.relation(row)} WHERE {person} IS NOT NULL GROUP BY {person}"
-    counts = ", ".join(f"COUNT(*) FILTER (WHERE v{i} = 1)" for i in range(len(predicates)))
+    counts = ", ".join(["COUNT(*)", *(f"COUNT(*) FILTER (WHERE v{i} = 1)" for i in range(len(predicates)))])
     return Statement(f"WITH people AS ({people}) SELECT {counts} FROM people", tuple(writer.parameters))

@@ -27,7 +27,8 @@ class Dialect:
     text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`picking.text_number`)
     text_order : a text expression, to be ordered byte by byte
     starts_with : whether a text expression starts with another
-    sees_far : whether a subquery may name columns of a query further out than the one around it
+    compares_rows : whether a subquery may compare its rows with columns of the queries around it by other signs than
+        equality; if not, each row is joined by its person with the values that it is compared with
     in_order : a SELECT that is best planned on its own, with its rows in an order that the next step can use
     """
 
@@ -46,7 +47,7 @@ class Dialect:
     starts_with: str
     small_total: str | None = None
     in_order: str = "{0}"
-    sees_far: bool = True
+    compares_rows: bool = True
 
     def name(self, name: str) -> str:
         """Return a name as an identifier.
@@ -107,7 +108,8 @@ SPARK = Dialect(
     text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
     text_order="{}",
     starts_with="startswith({}, {})",
-    sees_far=False,
+    # It sees no further than the query around, and pairs every row with everybody's values where those are not equated.
+    compares_rows=False,
 )
 
 

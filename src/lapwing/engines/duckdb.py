@@ -4,7 +4,6 @@ The database is private to the engine and locked once the tables are registered:
 opened, nothing can be installed, no setting can be changed.
 """
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TypeVar
@@ -16,13 +15,25 @@ from lapwing.engines.dialect import DUCKDB, literal
 from lapwing.engines.duckdb_registry import Source, register
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
+from lapwing.engines.spill import SpillFolder
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
+from lapwing.engines.time_limit import TIME_LIMIT, stopped_after
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.exact import whole
 
 T = TypeVar("T")
 
+_BY_STATISTICS = (
+    "statistics_propagation",
+    "filter_pushdown",
+    "join_filter_pushdown",
+    "row_group_pruner",
+    "compressed_materialization",
+    "late_materialization",
+)
+"""Optimisers that decide about rows, or about an expression, by what is noted about all rows of a file or a group."""
 _PRIVATE: dict[str, str | bool | int | float | list[str]] = {
+    "disabled_optimizers": ",".join(_BY_STATISTICS),
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
@@ -37,6 +48,7 @@ class DuckDB(SQLEngine):
     ----------
     population : what the tables are and hold, as declared
     sources : where each table of the population is; files are read where they lie, data frames and CSV are copied
+    time_limit : seconds after which a statement is given up
     threads, memory_limit : what the database may use ("2GB"); all that there is, where they are not given
     bitmap_memory : how many bytes the bitmaps of a table may take, for questions that come in thousands
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
@@ -63,15 +75,16 @@ class DuckDB(SQLEngine):
         population: Population,
         sources: Mapping[str, Source],
         *,
+        time_limit: float = TIME_LIMIT,
         threads: int | None = None,
         memory_limit: str | None = None,
         bitmap_memory: int = BITMAP_MEMORY,
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
-        self._spill = tempfile.TemporaryDirectory(prefix="lapwing-")
+        self._spill = SpillFolder()
         self._running: set[duckdb.DuckDBPyConnection] = set()
-        self._lock = Lock()
-        self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": self._spill.name})
+        self._lock, self._time_limit = Lock(), time_limit
+        self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": str(self._spill.path)})
         try:
             registered = register(self._connection, population, sources)
             super().__init__(
@@ -95,7 +108,7 @@ class DuckDB(SQLEngine):
     def close(self) -> None:
         """Let go of the database."""
         self._connection.close()
-        self._spill.cleanup()
+        self._spill.close()
 
     def _rows(self, statement: Statement) -> Sequence[Row]:
         return self._fetched(statement, lambda cursor: cursor.fetchall())
@@ -109,7 +122,8 @@ class DuckDB(SQLEngine):
         with self._lock:
             self._running.add(cursor)
         try:
-            return fetch(cursor.execute(statement.text, list(statement.parameters)))
+            with stopped_after(self._time_limit, cursor.interrupt):
+                return fetch(cursor.execute(statement.text, list(statement.parameters)))
         finally:
             with self._lock:
                 self._running.discard(cursor)
@@ -117,7 +131,7 @@ class DuckDB(SQLEngine):
 
     def _lock_down(self, files: Sequence[str], threads: int | None, memory_limit: str | None) -> None:
         settings = {
-            "allowed_paths": f"[{', '.join(literal(file) for file in files)}]",
+            "allowed_paths": f"[{', '.join(files)}]",
             **({} if threads is None else {"threads": str(whole("threads", threads))}),
             **({} if memory_limit is None else {"memory_limit": literal(memory_limit)}),
             "enable_external_access": "false",

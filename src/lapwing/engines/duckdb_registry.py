@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import duckdb
 
 from lapwing.engines.csv_files import CSVFile
-from lapwing.engines.dialect import DUCKDB, literal
+from lapwing.engines.dialect import DUCKDB
+from lapwing.engines.files import literal_path, parquet_relation
 from lapwing.engines.stored_names import stored_name
 from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
@@ -22,7 +23,7 @@ from lapwing.vocabulary.errors import RegistrationError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuckDBTable:
-    """A table or view inside a DuckDB file, which is opened for reading only."""
+    """A table inside a DuckDB file, which is opened for reading only."""
 
     path: str | Path
     table: str
@@ -34,6 +35,7 @@ Source: TypeAlias = str | Path | DuckDBTable | Any
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _TEXT = {"VARCHAR", "UUID", "ENUM"}
 _DAY = {"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
+_CAN_BE_NAN = {"FLOAT", "DOUBLE"}
 _MOST_DIGITS = 15  # a decimal of more digits is not one double divided by another, so engines would round it apart
 _SCHEMA = "lapwing"
 _INCOMING = "incoming"
@@ -47,7 +49,7 @@ class Registered:
     ----------
     relations : for each table, the SQL of its view
     one_row_a_person : person tables that were seen to hold one row for each person and cannot change any more
-    files : the files that questions will read
+    files : the SQL of where the files are that questions will read
     """
 
     relations: dict[str, str] = field(default_factory=dict)
@@ -78,16 +80,16 @@ class _Registry:
 
     def add(self, table: Table, source: Source) -> None:
         """Make a table of what is copied, and a view of what is read where it lies."""
-        relation, kind, fixed = self._relation(table, source)
         name = f"{_SCHEMA}.{DUCKDB.name(table.name)}"
-        self._run(f"CREATE {kind} {name} AS SELECT {self._columns(table, relation)} FROM {relation}", table)
-        self._connection.unregister(_INCOMING)
-        if kind == "VIEW":
-            # Through the expressions that questions use: a file may hold a text or time that its own reader chokes on.
-            self._run(f"SELECT max(hash(COLUMNS(*))) FROM {name}", table)
-        elif isinstance(source, str | Path):
-            ((rows,),) = self._run(f"SELECT COUNT(*) FROM {name}")
-            CSVFile(table.name, Path(source)).check(rows)
+        if isinstance(source, str | Path) and Path(source).suffix == ".csv":
+            fixed = self._copy_csv(table, CSVFile(table.name, Path(source)), name)
+        else:
+            relation, kind, fixed = self._relation(table, source)
+            self._create(table, kind, name, relation)
+            self._connection.unregister(_INCOMING)
+            if kind == "VIEW":
+                # Through the expressions that questions use: a file may hold a text that its own reader chokes on.
+                self._run(f"SELECT max(hash(COLUMNS(*))) FROM {name}", table)
         self.registered.relations[table.name] = name
         key = DUCKDB.name(self._population.person_key(table))
         if fixed and table.rows is Rows.ONE_A_PERSON:
@@ -101,13 +103,12 @@ class _Registry:
             case DuckDBTable(path=path, table=name):
                 _require_no_log(table, Path(path))
                 place = DUCKDB.name(f"data of {table.name}")
-                self._run(f"ATTACH {literal(str(path))} AS {place} (READ_ONLY)", table)
-                return f"{place}.{DUCKDB.name(name)}", "VIEW", True
+                self._run(f"ATTACH {literal_path(table.name, path)} AS {place} (READ_ONLY)", table)
+                self._require_stored(table, f"data of {table.name}", name)
+                return f"{place}.main.{DUCKDB.name(name)}", "VIEW", True
             case str() | Path() if Path(source).suffix == ".parquet":
-                self.registered.files.append(str(source))
-                return f"read_parquet({literal(str(source))})", "VIEW", False
-            case str() | Path() if Path(source).suffix == ".csv":
-                return self._csv(table, Path(source)), "TABLE", True
+                self.registered.files.append(literal_path(table.name, source))
+                return parquet_relation(table.name, source), "VIEW", False
             case str() | Path():
                 raise RegistrationError(
                     table.name, reason=f"is in {source}, which is neither", remedy="give a .parquet or a .csv file"
@@ -116,11 +117,49 @@ class _Registry:
                 self._connection.register(_INCOMING, frame)
                 return _INCOMING, "TABLE", True
 
-    def _csv(self, table: Table, path: Path) -> str:
-        file = CSVFile(table.name, path)
-        types = {c.name: _stored_as(c.type) for c in table.columns}
-        types[self._population.person_key(table)] = _KEY_STORED_AS[table.key_type]
-        return file.relation({stored_name(table, name, file.header): kind for name, kind in types.items()})
+    def _require_stored(self, table: Table, place: str, name: str) -> None:
+        """Refuse what is computed when it is read: by now(), or from another file, it changes and the file does not."""
+        views = (
+            "SELECT count(*) FROM duckdb_views() WHERE database_name = $1 AND schema_name = 'main' AND view_name = $2"
+        )
+        computed = (
+            "SELECT column_name FROM duckdb_columns() "
+            "WHERE database_name = $1 AND schema_name = 'main' AND table_name = $2 AND is_generated"
+        )
+        if self._run(views, table, place, name) != [(0,)]:
+            raise RegistrationError(
+                table.name,
+                reason=f"is a view, {name}, which may change while its file does not",
+                remedy=f"store what it shows: CREATE TABLE ... AS FROM {DUCKDB.name(name)}",
+            )
+        declared = {self._population.person_key(table), *(column.name for column in table.columns)}
+        for (column,) in self._run(computed, table, place, name):
+            if any(column.casefold() == one.casefold() for one in declared):
+                raise RegistrationError(
+                    table.name,
+                    reason=f"has {column!r} computed when it is read, so that it may change while its file does not",
+                    remedy="store it as a plain column",
+                )
+
+    def _copy_csv(self, table: Table, file: CSVFile, name: str) -> bool:
+        """Make a table of a CSV file, or refuse it with the line, the column and what to do."""
+        key = stored_name(table, self._population.person_key(table), file.header)
+        columns = {stored_name(table, c.name, file.header): _stored_as(c.type) for c in table.columns}
+        types = columns | {key: _KEY_STORED_AS[table.key_type]}
+        lines = file.check_lines()
+        try:
+            self._create(table, "TABLE", name, file.relation(types, key))
+        except RegistrationError:
+            for column, kind in types.items():
+                for row, cell in self._run(file.misfit(types, key, column), table):
+                    raise file.refusal(row, column, kind, cell, is_key=column == key) from None
+            raise
+        ((rows,),) = self._run(f"SELECT COUNT(*) FROM {name}")
+        file.check_rows(lines, rows)
+        return True
+
+    def _create(self, table: Table, kind: str, name: str, relation: str) -> None:
+        self._run(f"CREATE {kind} {name} AS SELECT {self._columns(table, relation)} FROM {relation}", table)
 
     def _columns(self, table: Table, relation: str) -> str:
         stored = {str(name): str(kind) for name, kind, *_ in self._run(f"DESCRIBE FROM {relation}", table)}
@@ -132,12 +171,12 @@ class _Registry:
             cast = _key_cast(table, stored[found]) if kind is None else _cast(kind, stored[found])
             if cast is None:
                 raise _mismatch(table, name, kind, stored[found])
-            select.append(f"{_total(DUCKDB.name(found), cast)} AS {DUCKDB.name(name)}")
+            select.append(f"{_total(DUCKDB.name(found), stored[found], cast)} AS {DUCKDB.name(name)}")
         return ", ".join(select)
 
-    def _run(self, text: str, table: Table | None = None) -> list[tuple[Any, ...]]:
+    def _run(self, text: str, table: Table | None = None, *parameters: str) -> list[tuple[Any, ...]]:
         try:
-            return self._connection.execute(text).fetchall()
+            return self._connection.execute(text, parameters or None).fetchall()
         except duckdb.Error as failure:
             name = self._population.name if table is None else table.name
             raise RegistrationError(
@@ -156,13 +195,17 @@ def _require_no_log(table: Table, path: Path) -> None:
         )
 
 
-def _total(column: str, wanted: str) -> str:
-    """Return the SQL of a column in the wanted type, for which no cell is too large and texts differ byte by byte."""
+def _total(column: str, stored: str, wanted: str) -> str:
+    """Return the SQL of a column in the wanted type, for which no cell is too large and texts differ byte by byte.
+
+    NaN becomes NULL here, so that no predicate meets it: what it is equal to, and what a file notes about it, differ.
+    """
     if wanted == DUCKDB.text:
         return f"CAST({column} AS {wanted}) COLLATE C"  # a column of a DuckDB file may take "a" and "A" for the same
     if wanted == DUCKDB.day:
         return f"TRY_CAST({column} AS {wanted})"  # there are times that are on no day
-    return f"CAST({column} AS {wanted})"
+    cast = f"CAST({column} AS {wanted})"
+    return f"CASE WHEN isnan({column}) THEN NULL ELSE {cast} END" if stored in _CAN_BE_NAN else cast
 
 
 _KEY_STORED_AS = {KeyType.INTEGER: DUCKDB.integer, KeyType.TEXT: DUCKDB.text}
@@ -194,7 +237,7 @@ def _cast(kind: ColumnType, stored: str) -> str | None:
     bare, wanted = _bare(stored), _stored_as(kind)
     fits = {
         DUCKDB.integer: bare in _WHOLE,
-        DUCKDB.real: bare in _WHOLE | {"FLOAT", "DOUBLE"} or (bare == "DECIMAL" and _digits(stored) <= _MOST_DIGITS),
+        DUCKDB.real: bare in _WHOLE | _CAN_BE_NAN or (bare == "DECIMAL" and _digits(stored) <= _MOST_DIGITS),
         DUCKDB.text: bare in _TEXT,
         DUCKDB.day: bare in _DAY,
         DUCKDB.truth: bare == "BOOLEAN",
@@ -212,7 +255,7 @@ def _digits(stored: str) -> int:
 
 def _mismatch(table: Table, name: str, kind: ColumnType | None, stored: str) -> RegistrationError:
     if kind is None:
-        why = "which cannot tell people apart" if stored in {"FLOAT", "DOUBLE"} else f"not {table.key_type.value}"
+        why = "which cannot tell people apart" if stored in _CAN_BE_NAN else f"not {table.key_type.value}"
         return RegistrationError(
             table.name,
             reason=f"holds the person key {name!r} as {stored}, {why}",

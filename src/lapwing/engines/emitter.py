@@ -6,7 +6,7 @@ The steps are always the same, each a common table expression, and the bounding 
 2. ``picked``: of those, the few of a person that may count, by rank (only where rows are picked);
 3. ``parts``: one row for each person and cell, with the person's part clipped;
 4. ``kept``: of those, the few cells of a person that may count, by rank (only where there could be more);
-5. the sum over people.
+5. the sum over people, with the number of parts that were added up, which it is held against (`possible`).
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,6 +19,7 @@ from lapwing.engines.writer import RowOf, Value, Writer
 from lapwing.queries.aggregate import Aggregate, Bounding, ClippedTotals, DistinctCells, Furthest, Once, PickedRows
 from lapwing.queries.catalogue import KeyType, Population
 from lapwing.queries.term import Constant, Term, bounds
+from lapwing.queries.totality import check_total
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,15 @@ def emit(
 ) -> Statement:
     """Return the SQL that computes `aggregate`: the parts of a cell's key, then its numbers, one row a cell.
 
+    Where something is added up, the first of the numbers is how many parts were.
+
     Parameters
     ----------
     relations : for each table, the SQL of a relation that holds its columns in the types of the dialect
     one_row_a_person : tables in which no person key is missing or there twice; the engine must have *seen* that, on
         data that cannot change, for nothing else bounds a person's rows there
     """
+    check_total(aggregate, population)
     writer = Writer(dialect, population, relations)
     one_row = aggregate.table in one_row_a_person and _one_row_fits(aggregate.bounding)
     return Statement(_Select(writer, aggregate, one_row=one_row).text(), tuple(writer.parameters))
@@ -86,14 +90,14 @@ class _Select:
             case ClippedTotals():
                 self.count([bounding.term])
                 self.part(lambda: [self.clipped_total(bounding)], bounding.max_cells)
-                total = self.total([self.sum("v0")])
+                total = self.total(["COUNT(*)", self.sum("v0")])
             case PickedRows():
                 self.count(bounding.terms)
                 self.pick(bounding)
                 sums = [self.sum(f"v{i}") for i in range(len(bounding.terms))]
                 if bounding.max_cells is not None:
                     self.part(lambda: [self.whole(number) for number in sums], bounding.max_cells)
-                total = self.total(sums)
+                total = self.total(["COUNT(*)", *sums])
         steps = ", ".join(f"{name} AS ({text})" for name, text in self.steps.items())
         return f"WITH {steps} {total}"
 

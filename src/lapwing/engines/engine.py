@@ -8,17 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from lapwing.queries.aggregate import (
-    Aggregate,
-    BinnedKey,
-    DeclaredKey,
-    DistinctCells,
-    Furthest,
-    GridKey,
-    Key,
-    Label,
-    OpenKey,
-)
+from lapwing.engines.possible import ImpossibleError, possible_label, possible_numbers
+from lapwing.queries.aggregate import Aggregate, DistinctCells, Furthest, Label
 from lapwing.vocabulary.errors import EngineError
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -49,6 +40,9 @@ class Engine(Protocol):
         `versions` are those of the tables, public counts that the custodian advances. Numbers may be taken from what
         was read for others of the same versions.
         """
+
+    def crowded(self) -> list[str]:
+        """Return the tables declared to have one row a person in which somebody has several; for custodians only."""
 
     def cancel(self) -> None:
         """Stop what is running, from any thread; it fails like any other failure."""
@@ -86,52 +80,76 @@ def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
     sent = numbers_by_cell(aggregate, rows)
     zeros = (0,) * aggregate.terms
     cells = aggregate.cells or ()
+    if cells == ((),) and not sent:
+        raise ImpossibleError("no number where there always is one")
     numbers = tuple(number for cell in cells for number in sent.pop(cell, zeros))
     if sent:
-        raise ValueError("a cell that was not asked for")
+        raise ImpossibleError("a cell that was not asked for")
     return numbers
 
 
 def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, tuple[int, ...]]:
     """Return what a database sent: the parts of a cell's key, then whole numbers, one row a cell.
 
-    A database that sends anything else has failed.
+    A database that sends anything else, or a number that cannot be (`possible`), has failed.
     """
     cells: dict[CellKey, tuple[int, ...]] = {}
     for row in rows:
-        key, numbers = tuple(row[: -aggregate.terms]), tuple(row[-aggregate.terms :])
-        if any(type(number) is not int for number in numbers):
-            raise TypeError("a number that is not whole")
-        cell = key if isinstance(aggregate.bounding, Furthest | DistinctCells) else _labels(aggregate.keys, key)
+        cell, numbers = _cell(aggregate, row)
         if cell in cells:
-            raise ValueError("a cell that came twice")
-        cells[cell] = numbers
+            raise ImpossibleError("a cell that came twice")
+        cells[cell] = possible_numbers(aggregate, numbers)
     return cells
 
 
-def _labels(keys: Sequence[Key], sent: Sequence[Any]) -> CellKey:
-    return tuple(_label(key, part) for key, part in zip(keys, sent, strict=True))
-
-
-def _label(key: Key, part: Any) -> Label:
-    match key:
-        case _ if part is None:
-            return None
-        case BinnedKey(bins=bins):
-            return bins[part]
-        case GridKey(width=width):
-            return int(part) // width
-        case DeclaredKey() | OpenKey():
-            label: Label = part
-            return label
+def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
+    match aggregate.bounding:
+        case DistinctCells():
+            return (), row
+        case Furthest(steps=steps):
+            passed, *numbers = row
+            if type(passed) is not int or not 0 <= passed <= len(steps):
+                raise ImpossibleError("a step that there is not")
+            return (passed,), numbers
+        case _:
+            keys = aggregate.keys
+            parts = zip(keys, row[: len(keys)], strict=True)
+            return tuple(possible_label(key, part) for key, part in parts), row[len(keys) :]
 
 
 def unless_it_fails(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
-    """Return what `work` returns. Should it fail, tell the custodian why and the caller only that it failed."""
+    """Return what `work` returns; should it fail in any way, tell the custodian why and the caller only that it failed.
+
+    Whatever touches data runs in here. An interrupt (Ctrl-C, a signal handler that ends the process) comes out as a new
+    one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
+    """
+    try:
+        return _unless_it_fails(work, on_failure)
+    except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
+        kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
+    # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
+    raise _constant(kind)
+
+
+def _unless_it_fails(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
+    """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
     try:
         return work()
-    except Exception as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
+    except EngineError:  # whose reason was told already, where it happened
+        raise
+    except Exception as failure:  # noqa: BLE001 - as above
         with suppress(Exception):
             on_failure(failure)
-    # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
     raise EngineError
+
+
+_INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
+def _constant(kind: type[BaseException]) -> BaseException:
+    """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
+    match [one for one in _INTERRUPTS if issubclass(kind, one)]:
+        case [interrupt]:
+            return SystemExit(1) if interrupt is SystemExit else interrupt()
+        case _:
+            return EngineError()

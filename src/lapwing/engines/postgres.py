@@ -19,6 +19,7 @@ from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
 from lapwing.engines.postgres_registry import PostgresTable, register, shape_of
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
+from lapwing.engines.time_limit import LONGEST, TIME_LIMIT
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import whole
@@ -61,13 +62,13 @@ class PostgreSQL(SQLEngine):
         sources: Mapping[str, PostgresTable],
         conninfo: str,
         *,
-        time_limit: int = 600,
+        time_limit: int = TIME_LIMIT,
         work_memory: str = "256MB",
         bitmap_memory: int = BITMAP_MEMORY,
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._sources, self._address = sources, _address(population, conninfo)
-        limit = f"{whole('time_limit', time_limit, most=86_400)}s"
+        limit = f"{whole('time_limit', time_limit, most=LONGEST)}s"
         self._settings = _PINNED | {"statement_timeout": limit, "work_mem": work_memory}
         self._lock = Lock()
         self._idle: list[psycopg.Connection] = []

@@ -35,6 +35,7 @@ class Stored(NamedTuple):
     digits: int | None
     bytewise: bool
     unique: bool
+    computed: bool
     writable: bool
 
 
@@ -43,24 +44,32 @@ Shape: TypeAlias = tuple[Stored, ...]
 _WHOLE = {"smallint", "integer", "bigint"}
 _TEXT = {"text", "character varying", "uuid", "enum"}
 _DAY = {"date", "timestamp without time zone", "timestamp with time zone"}
+_CAN_BE_NAN = {"real", "double precision", "numeric"}
 _MOST_DIGITS = 15  # a decimal of more digits is not one double divided by another, so engines would round it apart
 _KEY_STORED_AS = {KeyType.INTEGER: POSTGRES.integer, KeyType.TEXT: POSTGRES.text}
 
+# Decimals have so many digits, and a scale with a sign in eleven bits. One below zero or above the number of digits
+# allows cells that no double holds, such as 1e400: then, as where a column says nothing, there are no digits to go by.
 _SHAPE = """
 SELECT place, attname,
        CASE typtype WHEN 'e' THEN 'enum' ELSE format_type(atttypid, NULL) END,
-       CASE WHEN atttypid = 'numeric'::regtype AND atttypmod >= 4 THEN ((atttypmod - 4) >> 16) & 65535 END,
+       CASE WHEN atttypid = 'numeric'::regtype AND atttypmod >= 4 AND scale BETWEEN 0 AND digits THEN digits END,
        COALESCE(collisdeterministic, TRUE),
        attnotnull AND (relkind = 'p' OR relkind = 'r' AND NOT relhassubclass) AND EXISTS (
            SELECT 1 FROM pg_index
            WHERE indrelid = pg_class.oid AND indisunique AND indisvalid AND indimmediate AND indpred IS NULL
-             AND indnkeyatts = 1 AND indkey[0] = attnum),
+             AND indnkeyatts = 1 AND indkey[0] = attnum) AND NOT EXISTS (
+           SELECT 1 FROM pg_constraint  -- NOT NULL may have been declared for the rows to come only
+           WHERE conrelid = pg_class.oid AND contype = 'n' AND conkey = ARRAY[attnum] AND NOT convalidated),
+       attgenerated = 'v',
        has_table_privilege(pg_class.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS sources (schema, name, place)
 JOIN pg_namespace ON nspname = schema
 JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = name AND relkind IN ('r', 'p', 'v', 'm', 'f')
 JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
 JOIN pg_type ON pg_type.oid = atttypid
+CROSS JOIN LATERAL (SELECT ((atttypmod - 4) >> 16) & 65535, (((atttypmod - 4) & 2047) # 1024) - 1024)
+    AS decimals (digits, scale)
 LEFT JOIN pg_collation ON pg_collation.oid = attcollation
 ORDER BY place, attnum
 """
@@ -134,9 +143,17 @@ def _column(table: Table, name: str, kind: ColumnType | None, stored: Stored) ->
             reason=f"holds {name!r} as {stored.type}, declared as {declared}",
             remedy=f"store it as {wanted}, show it so in a view, or declare what it is",
         )
+    if stored.computed:
+        raise RegistrationError(
+            table.name,
+            reason=f"has {name!r} computed when it is read, which may fail on a single row",
+            remedy="store it: GENERATED ALWAYS AS (...) STORED, or a plain column",
+        )
     column = POSTGRES.name(stored.name)
     if stored.type.upper() != wanted:
         column = f"CAST({column} AS {wanted})"
+    if stored.type in _CAN_BE_NAN:  # which every other database takes for something else: no predicate meets it
+        column = f"NULLIF({column}, CAST('NaN' AS {wanted}))"
     if not stored.bytewise:  # such a collation takes different texts for the same
         column = f'{column} COLLATE "C"'
     return f"{column} AS {POSTGRES.name(name)}"

@@ -72,21 +72,31 @@ def _about_column(
         case IsPresent():
             return _present(writer, row, atom.column)
         case IsMissing():
-            present = _present(writer, row, atom.column)
-            return f"({column} IS NULL OR NOT {present})" if " IS NOT NULL" not in present else f"{column} IS NULL"
+            return _missing(writer, row, atom.column)
 
 
 def _present(writer: Writer, row: RowOf, name: str) -> str:
     column = writer.column(row, name)
+    return f"({_counts(writer, row, name) or f'{column} IS NOT NULL'})"
+
+
+def _missing(writer: Writer, row: RowOf, name: str) -> str:
+    column, counts = writer.column(row, name), _counts(writer, row, name)
+    return f"({column} IS NULL OR NOT ({counts}))" if counts else f"{column} IS NULL"
+
+
+def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
+    """Return which values of a column count as present, or None where all but NULL do."""
+    column = writer.column(row, name)
     if name == writer.population.person_key(row.table):  # which is no column of the catalogue
-        return f"({column} IS NOT NULL)"
+        return None
     match writer.type_of(row, name):
         case Real():
-            return f"({column} <= {writer.value(math.inf)})"
+            return f"{column} <= {writer.value(math.inf)}"
         case Date():
-            return f"({writer.on_calendar(column)})"
+            return writer.on_calendar(column)
         case _:
-            return f"({column} IS NOT NULL)"
+            return None
 
 
 def _in_spans(writer: Writer, column: str, line: Line, spans: tuple[Span, ...]) -> str:
@@ -137,7 +147,7 @@ def _has(writer: Writer, row: RowOf, has: Has) -> str:
     source = _carrying(writer, inner) if inner.carried else writer.relation(inner)
     same = f"{writer.person(inner)} = {writer.person(row)}"
     for (up, name), carried in inner.carried.items():
-        same += f" AND {writer.column(inner, carried)} <=> {writer.referred(inner, up, name)}"
+        same += f" AND {writer.column(inner, carried)} <=> {writer.around(inner, up, name)}"
     if has.at_least == 1:
         return f"EXISTS (SELECT 1 FROM {source} WHERE {same} AND {condition(writer, inner, has.where)})"
     if _leads_out(has.where, 1):
@@ -150,8 +160,8 @@ def _has(writer: Writer, row: RowOf, has: Has) -> str:
 
 
 def _carried(writer: Writer, where: Predicate) -> dict[tuple[int, str], str]:
-    """Return what a row has to carry for the rows inside it, under names longer than any of the catalogue."""
-    far = () if writer.dialect.sees_far else sorted(set(_far(where)))
+    """Return what a row has to carry of rows further out, under names longer than any of the catalogue."""
+    far = () if writer.dialect.compares_rows else sorted(set(_far(where)))
     return {(up, name): f"{f'{name} of the row {up} further out':_<99}" for up, name in far}
 
 
@@ -170,12 +180,12 @@ def _carrying(writer: Writer, row: RowOf) -> str:
 
 
 def _far(predicate: Predicate, depth: int = 0) -> Iterator[tuple[int, str]]:
-    """Yield what rows inside refer to beyond this row: how many rows out from here, and the name there."""
+    """Yield what this row and those inside refer to beyond it: how many rows out from here, and the name there."""
     match predicate:
         case Every(parts) | Some(parts):
             for part in parts:
                 yield from _far(part, depth)
-        case Gap(until=until, since=since) if depth:
+        case Gap(until=until, since=since):
             yield from ((ref.up - depth, ref.column) for ref in (until, since) if ref.up > depth)
         case Has(where=where) | Lacks(where=where):
             yield from _far(where, depth + 1)

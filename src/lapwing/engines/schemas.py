@@ -10,9 +10,11 @@ from typing import Final
 import duckdb
 
 from lapwing.engines.csv_files import CSVFile
-from lapwing.engines.dialect import DUCKDB, literal
+from lapwing.engines.dialect import DUCKDB
 from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.engines.files import literal_path, parquet_relation
 from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.extras import load_extra
 
 _KINDS: Final = {
     "integer": ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"),
@@ -39,12 +41,12 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
     place = source if isinstance(source, Path) else Path(source.path)
     if not place.is_file():
         raise _unreadable(table, f"{place} is not there")
+    relation = parquet_relation(table, place)
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
-        relation = f"read_parquet({literal(str(source))})"
         try:
             if isinstance(source, DuckDBTable):
-                connection.execute(f"ATTACH {literal(str(place))} AS data (READ_ONLY)")
-                relation = f"data.{DUCKDB.name(source.table)}"
+                connection.execute(f"ATTACH {literal_path(table, place)} AS data (READ_ONLY)")
+                relation = f"data.main.{DUCKDB.name(source.table)}"
             described = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
         except duckdb.Error:
             if not isinstance(source, DuckDBTable):
@@ -55,8 +57,7 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
 
 def columns_in_postgres(table: str, address: str, *, schema: str, name: str) -> dict[str, str | None]:
     """Return the columns of a table in PostgreSQL, each with its kind."""
-    import psycopg  # noqa: PLC0415 - an extra
-
+    psycopg = load_extra("psycopg", extra="postgres")
     question = (
         "select column_name, data_type from information_schema.columns "
         "where table_schema = %s and table_name = %s order by ordinal_position"
@@ -84,7 +85,7 @@ def kind_of(stored: str) -> str | None:
 
 def _without(table: str, source: DuckDBTable, connection: duckdb.DuckDBPyConnection) -> RegistrationError:
     """Return the refusal of a DuckDB file that has no such table, with those that it has."""
-    there = "select table_name from information_schema.tables where table_catalog = 'data' order by table_name"
+    there = "select table_name from duckdb_tables() where database_name = 'data' and schema_name = 'main' order by 1"
     names = [str(name) for (name,) in connection.execute(there).fetchall()]
     if not names:
         return _unreadable(table, f"{source.path} is no DuckDB file with tables in it")

@@ -28,6 +28,7 @@ from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
 from lapwing.engines.stored_names import stored_name
+from lapwing.engines.time_limit import TIME_LIMIT, stopped_after
 from lapwing.engines.writer import Value
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
@@ -72,9 +73,20 @@ _PINNED = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",  # days before 1582 would fail, or move
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.mergeSchema": "false",
+    # What is noted about all rows of a file, a page or a table decides nothing about one of them.
+    "spark.sql.parquet.filterPushdown": "false",
+    "spark.sql.parquet.aggregatePushdown": "false",
+    "spark.sql.parquet.recordLevelFilter.enabled": "false",
+    "spark.sql.orc.filterPushdown": "false",
+    "spark.sql.orc.aggregatePushdown": "false",
+    "spark.sql.optimizer.metadataOnly": "false",
+    "spark.sql.cbo.enabled": "false",
 }
 _WHOLE = {"tinyint", "smallint", "int", "bigint"}
 _DAY = {"date", "timestamp", "timestamp_ntz"}
+_CAN_BE_NAN = {"float", "double"}
 _MOST_DIGITS = 15  # a decimal of more digits is not one double divided by another, so engines would round it apart
 _KEY_STORED_AS = {KeyType.INTEGER: SPARK.integer, KeyType.TEXT: SPARK.text}
 _engines = itertools.count()
@@ -88,6 +100,7 @@ class Spark(SQLEngine):
     population : what the tables are and hold, as declared
     sources : where each table of the population is
     session : a session of the cluster; it stays open when the engine is closed, and its settings are not touched
+    time_limit : seconds after which the jobs of a statement are cancelled
     bitmap_memory : how many bytes the bitmaps of a table may take in this process, for questions that come in thousands
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
     """
@@ -100,11 +113,13 @@ class Spark(SQLEngine):
         sources: Mapping[str, Source],
         session: SparkSession,
         *,
+        time_limit: float = TIME_LIMIT,
         bitmap_memory: int = BITMAP_MEMORY,
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._name, self._numbers = f"lapwing_{next(_engines)}", itertools.count()
         self._lock, self._running, self._closed = Lock(), set[str](), False
+        self._time_limit = time_limit
         self._views: dict[str, str] = {}
         self._session = session.newSession()
         for setting, value in _PINNED.items():
@@ -144,7 +159,7 @@ class Spark(SQLEngine):
         context.addJobTag(tag)
         try:
             arguments = {f"p{n}": _argument(value) for n, value in enumerate(statement.parameters)}
-            with _unlogged():
+            with _unlogged(), stopped_after(self._time_limit, lambda: context.cancelJobsWithTag(tag)):
                 return collect(self._session.sql(statement.text, args=arguments))
         finally:
             with self._lock:
@@ -253,6 +268,8 @@ def _column(table: Table, name: str, kind: ColumnType | None, stored: StructType
     if type_.startswith("string collate"):  # some collations take different texts for the same
         column = f"{column} COLLATE UTF8_BINARY"
     column = f"CAST({column} AS {wanted})"
+    if type_ in _CAN_BE_NAN:  # what NaN is equal to, and what a file notes about it, differ: no predicate meets it
+        column = f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
     if wanted == SPARK.text:  # bytes that are no text would be two cells to Spark and one to its driver
         column = f"try_validate_utf8({column})"
     return f"{column} AS {SPARK.name(name)}"
@@ -279,7 +296,7 @@ def _fits(stored: str, digits: int | None, wanted: str) -> bool:
     decimal = digits is not None and digits <= _MOST_DIGITS
     fits = {
         SPARK.integer: stored in _WHOLE,
-        SPARK.real: stored in _WHOLE | {"float", "double"} or decimal,
+        SPARK.real: stored in _WHOLE | _CAN_BE_NAN or decimal,
         SPARK.text: stored == "string" or stored.startswith("string collate"),
         SPARK.day: stored in _DAY,
         SPARK.truth: stored == "boolean",

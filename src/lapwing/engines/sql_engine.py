@@ -26,9 +26,10 @@ from lapwing.engines.engine import (
     one_number,
     unless_it_fails,
 )
-from lapwing.engines.writer import Writer
+from lapwing.engines.possible import possible_counts, possible_facts
+from lapwing.engines.writer import RowOf, Writer
 from lapwing.queries.aggregate import Aggregate, Once
-from lapwing.queries.catalogue import Population, Rows
+from lapwing.queries.catalogue import Population, Rows, Table
 from lapwing.queries.predicate import Predicate
 from lapwing.vocabulary.exact import whole
 from lapwing.vocabulary.sensitive import Sensitive
@@ -108,6 +109,11 @@ class SQLEngine(ABC):
         counts = unless_it_fails(counted, self._on_failure)
         return [Sensitive(next(counts[a.table])) if is_cohort(a) else self.number(a) for a in aggregates]
 
+    def crowded(self) -> list[str]:
+        """Return the tables declared to have one row a person in which somebody has several; for custodians only."""
+        ones = [t for t in self._population.tables if t.rows is Rows.ONE_A_PERSON and t.name not in self._one_row]
+        return unless_it_fails(lambda: [table.name for table in ones if self._is_crowded(table)], self._on_failure)
+
     @abstractmethod
     def cancel(self) -> None:
         """Stop what is running, from any thread."""
@@ -123,18 +129,27 @@ class SQLEngine(ABC):
         self.close()
 
     def _run(self, aggregate: Aggregate, shape: Callable[[Aggregate, Sequence[Row]], T]) -> Sensitive[T]:
-        statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
-        return unless_it_fails(lambda: Sensitive(shape(aggregate, self._rows(statement))), self._on_failure)
+        def answered() -> Sensitive[T]:
+            statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
+            return Sensitive(shape(aggregate, self._rows(statement)))
+
+        return unless_it_fails(answered, self._on_failure)
+
+    def _is_crowded(self, table: Table) -> bool:
+        writer, row = self._writer(), RowOf(table)
+        key = writer.person(row)
+        statement = Statement(f"SELECT COUNT({key}), COUNT(DISTINCT {key}) FROM {writer.relation(row)}", ())
+        ((rows, people),) = self._rows(statement)
+        return bool(rows > people)
 
     def _read_facts(self, table: str, predicates: Sequence[Predicate]) -> tuple[Integers, Integers]:
         people, facts = self._columns(emit_facts(self._writer(), table, predicates))
+        possible_facts(people, facts, len(predicates))
         return people, facts
 
     def _read_counts(self, table: str, predicates: Sequence[Predicate]) -> Sequence[int]:
-        ((*counts,),) = self._rows(emit_counts(self._writer(), table, predicates))
-        if any(type(number) is not int for number in counts):
-            raise TypeError("a number that is not whole")
-        return counts
+        (sent,) = self._rows(emit_counts(self._writer(), table, predicates))
+        return possible_counts(sent, len(predicates))
 
     def _writer(self) -> Writer:
         return Writer(self._dialect, self._population, self._relations)

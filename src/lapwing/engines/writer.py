@@ -4,6 +4,7 @@ Every value travels as a parameter and every name comes from the catalogue, so t
 shape.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -11,7 +12,7 @@ from typing import TypeAlias
 
 from lapwing.engines.dialect import Dialect
 from lapwing.queries.catalogue import KeyType, Population, Table
-from lapwing.queries.column import Category, Column, ColumnType, Text
+from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, Category, Column, ColumnType, Text
 from lapwing.queries.spans import DAYS, day
 
 Value: TypeAlias = int | float | str | bool | date
@@ -22,8 +23,9 @@ FIRST_DAY, LAST_DAY = day(DAYS.lowest), day(DAYS.highest)
 class RowOf:
     """A row of a table under an alias; `outer` is the row of the same person around it, if any.
 
-    `carried` holds columns of rows further out that this row was given for the rows inside it, where the database lets
-    a row see no further than the one around it: how many rows out and the name there, with the name here.
+    `carried` holds columns of rows further out that this row was given, for itself and the rows inside it, where the
+    database should see nothing of them but that they are equal: how many rows out and the name there, with the name
+    here.
     """
 
     table: Table
@@ -61,19 +63,22 @@ class Writer:
     parameters: list[Value] = field(default_factory=list)
 
     def value(self, value: Value) -> str:
-        """Return a typed parameter."""
+        """Return a typed parameter; one that its type cannot hold is refused."""
         dialect = self.dialect
         match value:
             case bool():
                 kind = dialect.truth
-            case int():
+            case int() if INT64_LOWEST <= value <= INT64_HIGHEST:
                 kind = dialect.integer
-            case float():
+            case float() if not math.isnan(value):
                 kind = dialect.real
             case str():
                 kind = dialect.text
             case date():
                 kind = dialect.day
+            case _:
+                # A cast of it would fail, and only where a row asks for it: that must not be written at all.
+                raise ValueError("a constant that its type cannot hold")
         self.parameters.append(value)
         return f"CAST({dialect.mark(len(self.parameters) - 1)} AS {kind})"
 
@@ -101,6 +106,12 @@ class Writer:
                 return name
 
     def referred(self, row: RowOf, up: int, name: str) -> str:
+        """Return a column of the row `up` rows out from `row`, or what it carries of that."""
+        if (up, name) in row.carried:
+            return self.column(row, row.carried[up, name])
+        return self.around(row, up, name)
+
+    def around(self, row: RowOf, up: int, name: str) -> str:
         """Return a column of the row `up` rows out from `row`, or what the row around it carries of that."""
         if row.outer is not None and (up - 1, name) in row.outer.carried:
             return f"{row.outer.alias}.{self.dialect.name(row.outer.carried[up - 1, name])}"

@@ -24,9 +24,6 @@ Clock = Callable[[], datetime]
 K = TypeVar("K")
 S = TypeVar("S")
 
-SETTLING: Final = frozenset({"answer", "lost", "outcome"})
-"""Kinds of entries that carry no time: how long an answer took may depend on the data, and hashes go to analysts."""
-
 _PAGE: Final = 2000
 _UNSETTLED: Final = """not exists (select 1 from entries as done where done.record ->> 'settles' is not null
     and cast(done.record ->> 'settles' as bigint) = entries.seq)"""
@@ -148,10 +145,14 @@ class Book:
         return Receipt(ledger=self.ledger, seq=entry.seq, hash=entry.hash.hex())
 
     def append(self, kind: str, **fields: Any) -> Entry:
-        """Add an entry at the end of the chain."""
+        """Add an entry at the end of the chain.
+
+        One that `settles` a question carries no time, whether it was answered, lost, or closed its stream: how long
+        that took may depend on the data, and hashes go to analysts.
+        """
         seq = self._end.seq + 1
         record: dict[str, Any] = {"kind": kind, "seq": seq, **fields}
-        if kind not in SETTLING:
+        if "settles" not in fields:
             record["at"] = self._clock().astimezone(UTC).isoformat(timespec="seconds")
         body = canonical(record)
         entry = Entry(seq, body, link(self._end.hash, body))

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import takewhile
 from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from lapwing.ledger import head
 from lapwing.ledger.book import Book, Clock, Glance, Memory
@@ -38,12 +39,14 @@ class Chronicle:
         self.store, self._clock = store, clock
         self._memory = Memory()
         self._seen: Receipt | None = None
+        self._moments = WeakKeyDictionary[Rows, Known]()  # what was known before each open block began
 
     @contextmanager
     def reading(self) -> Iterator[Book]:
-        """Open a block that sees one moment of the ledger."""
+        """Open a block that sees one moment of the ledger; one inside another sees the same."""
         known = self._known()
         with self.store.reading() as rows:
+            known = self._moments.setdefault(rows, known)
             book = self._book(rows, known)
             yield book
         self._learn(book, known)

@@ -5,6 +5,7 @@ hashed (`chain.py`), so that a few lines of any language can follow the chain; `
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +28,7 @@ where seq is not null order by seq
 
 def export_json(ledger: Ledger, path: Path) -> Receipt:
     """Write all entries as JSON lines into a new file, and return the receipt of the last one."""
-    with path.open("x", encoding="ascii") as file, ledger.chronicle.reading() as book:
+    with _private(path) as file, ledger.chronicle.reading() as book:
         head = {"format": _FORMAT, "ledger": book.ledger, "seq": None, "last": book.last, "head": book.head.hex()}
         file.write(canonical(head) + "\n")
         for entry in book.entries():
@@ -42,10 +43,18 @@ def export_parquet(ledger: Ledger, path: Path) -> Receipt:
     if path.exists():
         raise FileExistsError(f"{path} exists; an export never overwrites")
     with TemporaryDirectory(dir=path.parent) as folder, duckdb.connect() as writer:
-        lines = Path(folder) / "entries.json"
+        lines, written = Path(folder) / "entries.json", Path(folder) / "entries.parquet"
         receipt = export_json(ledger, lines)
-        writer.sql(_COLUMNS, params=[str(lines)]).write_parquet(str(path))
+        writer.sql(_COLUMNS, params=[str(lines)]).write_parquet(str(written))
+        written.chmod(0o600)
+        written.rename(path)
     return receipt
+
+
+def _private(path: Path) -> IO[str]:
+    """Open a new file that its owner alone can read: who asked what is nobody else's business."""
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    return os.fdopen(opened, "w", encoding="ascii")
 
 
 def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:

@@ -23,7 +23,9 @@ from lapwing.ledger.questions import Questions
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Database, Rows, Store
 from lapwing.ledger.streams import Streams
+from lapwing.ledger.turns import Turns
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
+from lapwing.vocabulary.extras import load_extra
 
 
 class Ledger:
@@ -36,6 +38,7 @@ class Ledger:
     custody : what the custodian does
     questions : charging and answering one-shot questions
     streams : opening, asking and closing streams
+    turns : lets one at a time work on a question
     """
 
     def __init__(self, store: Store, clock: Clock = now) -> None:
@@ -44,6 +47,7 @@ class Ledger:
         self.custody = Custody(self.chronicle)
         self.questions = Questions(self.chronicle)
         self.streams = Streams(self.chronicle)
+        self.turns = Turns(store.database.gate(), self.questions, self.chronicle)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -86,6 +90,7 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of files and connections."""
+        self.turns.close()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -196,9 +201,9 @@ def _database(address: str | Path | Database, head: Path | None) -> Database:
         case Path():
             return SqliteDatabase(address)
         case str() if address.startswith(("postgresql://", "postgres://")):
-            from lapwing.ledger.postgres import PostgresDatabase  # noqa: PLC0415 - the driver is an extra
-
-            return PostgresDatabase(address, head=head)
+            driver = load_extra("lapwing.ledger.postgres", extra="postgres")
+            database: Database = driver.PostgresDatabase(address, head=head)
+            return database
         case str():
             return SqliteDatabase(Path(address))
         case _:

@@ -16,6 +16,7 @@ from psycopg import sql
 from lapwing.ledger import schema as tables
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
+from lapwing.ledger.gates import AdvisoryGate
 from lapwing.ledger.head import HeadFile
 from lapwing.ledger.schema import Migration
 from lapwing.ledger.store import Connection
@@ -204,6 +205,10 @@ class PostgresDatabase:
             raise LedgerUnwritableError(f"{self.place} exists already; open it, or choose another schema") from None
         finally:
             connection.close()
+
+    def gate(self) -> AdvisoryGate:
+        """Return where requests take turns: advisory locks of the database."""
+        return AdvisoryGate(self.connect)
 
     def statements(self, step: Migration) -> Sequence[str]:
         """Return a step of the schema in PostgreSQL's words."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
+from lapwing.ledger.gates import FileGate
 from lapwing.ledger.head import HeadFile, sync_folder
 from lapwing.ledger.schema import Migration
 from lapwing.ledger.store import Connection
@@ -192,6 +193,10 @@ class SqliteDatabase:
 
     def _made_already(self) -> LedgerUnwritableError:
         return LedgerUnwritableError(f"there is a ledger at {self.place} already; open it")
+
+    def gate(self) -> FileGate:
+        """Return where requests take turns: a file beside the ledger."""
+        return FileGate.at(self.path.resolve().with_name(f"{self.path.name}-turns"))
 
     def statements(self, step: Migration) -> Sequence[str]:
         """Return a step of the schema in SQLite's words."""

@@ -9,15 +9,19 @@ statement that does nothing if the chain has grown meanwhile. Where that is no g
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from weakref import ref
 
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.faults import reach
 from lapwing.ledger.head import HeadFile
 from lapwing.ledger.schema import Migration
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerUnwritableError
+
+if TYPE_CHECKING:
+    from lapwing.ledger.gates import Gate
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -89,6 +93,9 @@ class Database(Protocol):
     def statements(self, step: Migration) -> Sequence[str]:
         """Return a step of the schema in the words of this database."""
 
+    def gate(self) -> "Gate":
+        """Return where requests take turns."""
+
 
 class Rows:
     """What can be asked inside a transaction. Statements have `?` for values."""
@@ -152,15 +159,28 @@ class Store:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._writer, self._reader = _Line(database), _Line(database)
+        # The block of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is forgotten.
+        self._reading: Callable[[], Rows | None] = _nothing
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
-        """Open a block that sees one moment of the ledger, whatever others write meanwhile."""
+        """Open a block that sees one moment of the ledger, whatever others write meanwhile.
+
+        A block inside another one of the same thread sees the same moment.
+        """
         with self._reader.lock:
-            with self._understood(self._reader):
-                connection = self._reader.begin(self.database.begin_reading)
-                yield Rows(connection, self.database)
-            self._reader.undo()
+            around = self._reading()
+            if around is not None:
+                yield around
+                return
+            try:
+                with self._understood(self._reader):
+                    rows = Rows(self._reader.begin(self.database.begin_reading), self.database)
+                    self._reading = ref(rows)
+                    yield rows
+            finally:
+                self._reading = _nothing
+                self._reader.undo()
 
     @contextmanager
     def writing(self, act: str) -> Iterator[Rows]:
@@ -182,7 +202,7 @@ class Store:
                 yield Rows(connection, self.database)
                 reach(f"{act}.written")
             try:
-                connection.execute("COMMIT")
+                self._writer.commit()
                 reach(f"{act}.committed")
             except BaseException as error:
                 self._writer.drop()
@@ -204,7 +224,7 @@ class Store:
                 yield rows
             return
         with self._writer.lock, self._understood(self._writer):
-            connection = self._writer.open()
+            connection = self._writer.idle()
             reach(f"{act}.begun")
             try:
                 yield HurriedRows(connection, self.database, act)
@@ -260,6 +280,10 @@ class Store:
                 return None
 
 
+def _nothing() -> None:
+    """Stand for no block."""
+
+
 def _in_doubt(database: Database, error: Exception) -> LedgerInDoubtError:
     return LedgerInDoubtError(
         f"{database.place} failed while it committed ({error}); what was being written counts as charged, and asking "
@@ -275,14 +299,23 @@ class _Line:
         self._database = database
         self._connection: Connection | None = None
         self._process = os.getpid()
+        self._begun = False
 
     def open(self) -> Connection:
         if self._process != os.getpid():
             _left_to_the_parent.append(self._connection)
-            self._connection, self._process = None, os.getpid()
+            self._connection, self._process, self._begun = None, os.getpid(), False
         if self._connection is None:
             self._connection = self._database.connect()
         return self._connection
+
+    def idle(self) -> Connection:
+        """Return the connection outside any transaction: one whose end was interrupted ends with its connection."""
+        connection = self.open()
+        if self._begun:
+            self.drop()
+            connection = self.open()
+        return connection
 
     def begin(self, statements: Sequence[str]) -> Connection:
         """Begin a transaction; a connection that broke since it was last used is replaced, once."""
@@ -296,24 +329,30 @@ class _Line:
             return self._begin(statements)
 
     def _begin(self, statements: Sequence[str]) -> Connection:
-        connection = self.open()
+        connection = self.idle()
+        self._begun = True
         for statement in statements:
             connection.execute(statement)
         return connection
 
     def undo(self) -> None:
         """End the transaction without a trace; a connection that cannot even do that is dropped."""
-        if self._connection is not None:
+        if self._connection is not None and self._begun:
             try:
                 self._connection.execute("ROLLBACK")
+                self._begun = False
             except Exception:  # noqa: BLE001 - whatever it is, the transaction dies with its connection
                 self.drop()
+
+    def commit(self) -> None:
+        self.open().execute("COMMIT")
+        self._begun = False
 
     def drop(self) -> None:
         if self._connection is not None and self._process == os.getpid():
             with suppress(Exception):
                 self._connection.close()
-        self._connection = None
+        self._connection, self._begun = None, False
 
 
 _left_to_the_parent: list[Connection | None] = []

@@ -18,14 +18,19 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import positive, probability
 
+_FEW_DIGITS = 4
 
-def smallest_variance(event_at: Callable[[Fraction], Event], *, epsilon: object, delta: object) -> Fraction:
+
+def smallest_variance(
+    event_at: Callable[[Fraction], Event], *, epsilon: object, delta: object, near: Fraction | None = None
+) -> Fraction:
     """Return the smallest sigma² of ten digits at which the event is (ε, δ)-differentially private.
 
     Parameters
     ----------
     event_at : the event of a release with a given sigma²
     epsilon, delta : the price
+    near : where the price of an event takes long to find, a guess: the first sigma² of four digits from there upwards
 
     Examples
     --------
@@ -38,12 +43,30 @@ def smallest_variance(event_at: Callable[[Fraction], Event], *, epsilon: object,
     Theorem: Balle, Wang, *Improving the Gaussian mechanism for differential privacy*, ICML 2018, Theorem 8.
     """
     most, at = float_below(probability("delta", delta)), float_below(positive("epsilon", epsilon))
+
+    def private(variance: Fraction) -> bool:
+        return price(event_at(variance)).delta(at) <= most
+
     try:
-        return turning_point(lambda variance: price(event_at(variance)).delta(at) <= most, digits=10)[1]
+        return turning_point(private, digits=10)[1] if near is None else _first_from(near, private)
     except OverflowError:
         raise ParameterError(
             "epsilon, delta", (epsilon, delta), reason="asks for more noise than there is", remedy="raise one of them"
         ) from None
+
+
+def _first_from(near: Fraction, private: Callable[[Fraction], bool]) -> Fraction:
+    """Return the first number of four digits, from `near` upwards, that is private, in few questions if it is near."""
+    unit = Fraction(10) ** (math.floor(math.log10(near)) - _FEW_DIGITS + 1)
+    below, above = math.ceil(near / unit) - 1, math.ceil(near / unit)
+    while not private(above * unit):
+        if above - below > 10**_FEW_DIGITS:
+            raise OverflowError
+        below, above = above, above + 2 * (above - below)
+    while above - below > 1 and below * unit >= near:
+        middle = (below + above) // 2
+        below, above = (below, middle) if private(middle * unit) else (middle, above)
+    return above * unit
 
 
 def squared_l2_sensitivity(l2_sensitivity: object, l2_sensitivity_squared: object) -> Fraction:

@@ -3,6 +3,7 @@
 Proof: proofs/discrete_gaussian.md
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import overload
@@ -18,7 +19,7 @@ from lapwing.mechanisms.mechanism import one_way
 from lapwing.mechanisms.noisy_sums import Integer, Integers, add_noise
 from lapwing.mechanisms.tails import discrete_gaussian_tail
 from lapwing.noise.laws import DiscreteGaussian
-from lapwing.vocabulary.event import DiscreteGaussianNoise
+from lapwing.vocabulary.event import DiscreteGaussianNoise, GaussianNoise
 from lapwing.vocabulary.exact import Exact, positive, whole
 
 
@@ -87,7 +88,7 @@ class DiscreteGaussianMechanism:
             case ("rho",):
                 variance = move / (2 * positive("rho", rho))
             case ("epsilon", "delta"):
-                variance = smallest_variance(event_at, epsilon=epsilon, delta=delta)
+                variance = smallest_variance(event_at, epsilon=epsilon, delta=delta, near=_near(move, size, given))
             case _:
                 variance = _largest_variance(Accuracy(within, confidence, many))
         object.__setattr__(self, "event", event_at(variance))
@@ -123,6 +124,17 @@ class DiscreteGaussianMechanism:
     def confidence(self, margin: Exact, *, values: int = 1) -> float:
         """Return the probability, rounded down, that `values` answers are all off by at most `margin`."""
         return Spread(discrete_gaussian_tail(self.event.sigma_squared)).confidence(margin, values)
+
+
+def _near(move: int, dimension: int, given: Mapping[str, object]) -> Fraction | None:
+    """Return the variance of continuous noise at that price: with many coordinates the exact one takes long to find."""
+
+    def continuous(variance: Fraction) -> GaussianNoise:
+        return GaussianNoise(l2_sensitivity_squared=Fraction(move), sigma_squared=variance)
+
+    if dimension == 1:
+        return None
+    return smallest_variance(continuous, epsilon=given["epsilon"], delta=given["delta"])
 
 
 def _largest_variance(wish: Accuracy) -> Fraction:

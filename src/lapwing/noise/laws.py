@@ -14,8 +14,8 @@ A law is a value: laws of one kind with the same parameter are equal, and share 
 of each are kept, those used last, in at most 400 KiB each: 25 MiB in all.
 
 The rule not to break: a law is drawn by one lane only, chosen by its parameter alone. A draw from a given `source` is
-then a function of the law and of the bytes of that source, whatever was drawn before (in one version of lapwing:
-another may use the bytes in another way).
+then a function of the law and of the bytes of that source, whatever was drawn before. Whoever changes that function
+raises `sealed_source.SAMPLERS`, so that a seed which was sealed for the old one is lost and not drawn from anew.
 """
 
 from abc import ABC, abstractmethod

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TypeAlias
 
+from lapwing.queries.catalogue import LONGEST_NAME
 from lapwing.queries.plan import Moment
 from lapwing.queries.questions import (
     Average,
@@ -21,7 +22,7 @@ from lapwing.queries.questions import (
     TopCategories,
 )
 from lapwing.queries.sql_conditions import read_condition, read_value
-from lapwing.queries.written import EVERYONE, Condition, Has, Literal, Name, Value, Year, col, condition, value
+from lapwing.queries.written import EVERYONE, Condition, Has, Literal, Name, Spelled, Value, Year, col, condition, value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, exact, probability, whole
 
@@ -258,7 +259,14 @@ def _where(given: Where) -> Condition:
 
 
 def _what(given: What) -> Value:
-    return read_value(given) if isinstance(given, str) else given
+    if not isinstance(given, str):
+        return given
+    try:
+        return Spelled(given, read_value(given))
+    except BadQuestionError as refused:
+        if len(given) > LONGEST_NAME:
+            raise
+        return Spelled(given, None, str(refused))
 
 
 def _name(given: str | Name) -> Name:

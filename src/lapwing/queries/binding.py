@@ -53,6 +53,7 @@ from lapwing.queries.written import (
     Prefixed,
     Truth,
     Value,
+    Within,
 )
 from lapwing.queries.written import Has as WrittenHas
 from lapwing.vocabulary.errors import BadQuestionError
@@ -80,6 +81,9 @@ def _bind(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
             return _compare(operator, left, right, scope, wanted=wanted)
         case WrittenHas():
             return _has(condition, scope, wanted=wanted)
+        case Within(where, alias, columns):
+            alone = Scope(scope.population, scope.table, alias, columns=columns)  # the same row, and nothing around it
+            return _bind(where, alone, wanted=wanted)
         case _:
             return _about_column(condition, scope, wanted=wanted)
 
@@ -175,7 +179,7 @@ def _prefixed(column: Column, prefix: Value, *, wanted: bool) -> Predicate:
 
 def _has(has: WrittenHas, scope: Scope, *, wanted: bool) -> Predicate:
     table = scope.population.table(has.table)
-    inner = Scope(scope.population, table, has.alias or table.name, scope)
+    inner = Scope(scope.population, table, has.alias or table.name, scope, has.columns)
     where = has.where
     match has.link:
         case Link.IN_WHERE:
@@ -260,9 +264,11 @@ def _truth(column: Column, literal: Literal) -> Span:
 
 
 def _check_declared(column: Column, values: Iterable[object], declared: Iterable[object]) -> None:
-    unknown = [value for value in values if value not in set(declared)]
+    there_are = list(declared)
+    known = set(there_are)
+    unknown = [value for value in values if value not in known]
     if unknown:
-        there = ", ".join(repr(value) for value in list(declared)[:10])
+        there = ", ".join(repr(value) for value in there_are[:10])
         raise BadQuestionError(f"{column.name!r} has no category {_plain(unknown[0])}; it has {there}")
 
 

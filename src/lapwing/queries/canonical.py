@@ -8,7 +8,10 @@ import json
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from typing import Any
+
+_PLAIN = {str, int, bool, type(None)}
 
 
 def spelling(noun: object) -> str:
@@ -20,9 +23,23 @@ def spelling(noun: object) -> str:
     return json.dumps(_lists(noun), ensure_ascii=True, separators=(",", ":"))
 
 
+def field_names(noun: object) -> tuple[str, ...] | None:
+    """Return the names of the fields of a noun in their order, or None where it is no dataclass."""
+    kind: Any = type(noun)
+    return _field_names(kind)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+
+
 def _lists(noun: object) -> Any:
-    if is_dataclass(noun):
-        return [type(noun).__name__, *(_lists(getattr(noun, field.name)) for field in fields(noun))]
+    if type(noun) in _PLAIN:
+        return noun
+    names = field_names(noun)
+    if names is not None:
+        return [type(noun).__name__, *[_lists(getattr(noun, name)) for name in names]]
     match noun:
         case tuple():
             return [_lists(part) for part in noun]
@@ -30,7 +47,5 @@ def _lists(noun: object) -> Any:
             return noun.value
         case Fraction():
             return str(noun)
-        case str() | int() | None:
-            return noun
         case _:
             raise TypeError(type(noun).__name__)

@@ -17,7 +17,7 @@ from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import whole
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
-_LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer identifiers, silently
+LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer identifiers, silently
 
 
 class Rows(Enum):
@@ -226,9 +226,9 @@ def _named(kind: str, name: str, things: tuple[Named, ...], owner: str) -> Named
 
 
 def _check_name(kind: str, name: object) -> None:
-    if not isinstance(name, str) or not name.strip() or len(name.encode(errors="replace")) > _LONGEST_NAME:
+    if not isinstance(name, str) or not name.strip() or len(name.encode(errors="replace")) > LONGEST_NAME:
         raise ParameterError(
-            kind, name, reason="is no name", remedy=f"write a name of at most {_LONGEST_NAME} bytes that is not blank"
+            kind, name, reason="is no name", remedy=f"write a name of at most {LONGEST_NAME} bytes that is not blank"
         )
     check_text(kind, name)
 

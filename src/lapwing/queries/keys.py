@@ -57,6 +57,11 @@ def _years(column: Column) -> tuple[Span, ...]:
     match column.type:
         case Date(first=date() as first, last=date() as last):
             years = range(first.year, last.year + 1)
+            if len(years) > _MOST_BINS:
+                raise BadQuestionError(
+                    f"{column.name!r} is declared over {len(years)} years, more than {_MOST_BINS} groups; give edges: "
+                    f"bins({column.name!r}, ['1990-01-01', '2000-01-01', '2010-01-01'])"
+                )
             return tuple((day_number(date(y, 1, 1)), day_number(date(y, 12, 31))) for y in years)
         case _:
             raise BadQuestionError(
@@ -83,13 +88,23 @@ def _bins(column: Column, edges: tuple[Literal, ...]) -> tuple[Line, tuple[Span,
 def _places(column: Column, edges: tuple[Literal, ...]) -> tuple[Line, list[Fraction]]:
     match column.type:
         case Integer():
-            return INTEGERS, [_number(column, edge) for edge in edges]
+            return INTEGERS, [_whole_place(column, edge) for edge in edges]
         case Real():
             return DOUBLES, [Fraction(double_rank(nearest_double(_number(column, edge)))) for edge in edges]
         case Date():
             return DAYS, [Fraction(day_number(day_of(edge, column.name))) for edge in edges]
         case _:
             raise BadQuestionError(f"{column.name!r} has no order to make bins of; group by its values")
+
+
+def _whole_place(column: Column, edge: Literal) -> Fraction:
+    number = _number(column, edge)
+    if not INTEGERS.lowest <= number <= INTEGERS.highest:
+        raise BadQuestionError(
+            f"an edge of {column.name!r} is no whole number of 64 bits; stay within {INTEGERS.lowest} and "
+            f"{INTEGERS.highest}"
+        )
+    return number
 
 
 def _number(column: Column, edge: Literal) -> Fraction:

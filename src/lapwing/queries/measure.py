@@ -11,10 +11,10 @@ from fractions import Fraction
 
 from lapwing.queries.column import MOST_GRID, Column, Date, Integer, Real
 from lapwing.queries.days import day_of
-from lapwing.queries.predicate import Unit
+from lapwing.queries.predicate import GAPS, Unit
 from lapwing.queries.scope import Scope
 from lapwing.queries.spans import day_number, ymd
-from lapwing.queries.term import Constant, Elapsed, OnGrid, Rounded, Term, check_fits, plus, times
+from lapwing.queries.term import Constant, Elapsed, OnGrid, Rounded, Term, check_fits, magnitude, plus, times
 from lapwing.queries.written import Age, Arithmetic, Clip, Literal, Name, Value
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -149,6 +149,12 @@ def _elapsed(value: Age | Arithmetic, scope: Scope, limits: tuple[int, int] | No
     low, high = limits or _elapsed_bounds(until, since, unit)
     if low > high:
         raise BadQuestionError(f"the bounds {low} and {high} are the wrong way round; give the lower first")
+    line = GAPS[unit]
+    if low < line.lowest or high > line.highest:
+        raise BadQuestionError(
+            f"the bounds reach {magnitude(low, high)}, and no time between two days is longer than {line.highest} "
+            f"{unit.value}; clip it tighter"
+        )
     ends = [end if isinstance(end, int) else end.name for end in (until, since)]
     return Measure(Elapsed(until=ends[0], since=ends[1], unit=unit, low=low, high=high), 0)
 

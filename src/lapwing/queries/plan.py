@@ -10,7 +10,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.queries.aggregate import Aggregate
+from lapwing.queries.aggregate import Aggregate, DistinctCells, Furthest
 from lapwing.queries.canonical import spelling
 from lapwing.queries.sensitivity import Sensitivity
 from lapwing.vocabulary.adjacency import Adjacency
@@ -152,6 +152,17 @@ class Plan:
         return hashlib.sha256(self.canonical.encode()).hexdigest()
 
     @property
+    def numbers(self) -> int:
+        """How many numbers are computed: the terms of every public cell; 0 where only the data knows the cells."""
+        match self.aggregate.bounding:
+            case Furthest(steps=steps):
+                return len(steps) + 1
+            case DistinctCells():
+                return 1
+            case _:
+                return self.aggregate.terms * (self.aggregate.cell_count or 0)
+
+    @property
     def monotone(self) -> bool:
         """Whether a sparse vector may use the small noise: counts of people, one person more or less."""
         return self.sensitivity.monotone and self.unit.adjacency is Adjacency.ADD_REMOVE
@@ -162,9 +173,8 @@ class Plan:
 
     def gaussian(self, sigma_squared: Fraction) -> DiscreteGaussianNoise:
         """Return the event of releasing all numbers with discrete Gaussian noise, in squared grid steps."""
-        cells = self.aggregate.cells
         return DiscreteGaussianNoise(
             l2_sensitivity_squared=self.sensitivity.l2_squared,
             sigma_squared=sigma_squared,
-            dimension=self.aggregate.terms * (1 if cells is None else len(cells)),
+            dimension=self.numbers or self.aggregate.terms,
         )

@@ -4,7 +4,7 @@ It reads the catalogue and nothing else, so a plan costs the same and is refused
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -18,6 +18,7 @@ from lapwing.queries.aggregate import (
     Furthest,
     GridKey,
     Key,
+    KeyOfColumn,
     Once,
     OpenKey,
     PickedRows,
@@ -28,7 +29,17 @@ from lapwing.queries.catalogue import Population, Rows
 from lapwing.queries.cells import in_cell
 from lapwing.queries.column import Category
 from lapwing.queries.keys import bind_key
+from lapwing.queries.limits import (
+    MOST_CANONICAL,
+    MOST_FRACTIONS,
+    MOST_KEYS,
+    MOST_NUMBERS,
+    MOST_STATISTICS,
+    check_most,
+    check_size,
+)
 from lapwing.queries.measure import Measure, measure
+from lapwing.queries.narrowing import narrowed
 from lapwing.queries.plan import (
     AtLeast,
     Distinct,
@@ -62,11 +73,11 @@ from lapwing.queries.questions import (
 from lapwing.queries.scope import Scope
 from lapwing.queries.sensitivity import sensitivity
 from lapwing.queries.term import Constant, bounds
-from lapwing.queries.written import Value
+from lapwing.queries.totality import check_total
+from lapwing.queries.written import Missing, Name, Not, Value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import whole
 
-MOST_CELLS = 100_000
 _MOST_BITS = 63
 _MOST_STEPS = 2**28
 """One person moves a total or a moment by at most so many grid steps: noise a thousand times as large can be drawn."""
@@ -74,7 +85,28 @@ _MOST_STEPS = 2**28
 
 def plan(question: Question, population: Population) -> Plan:
     """Return the plan of `question`, or refuse it and say what to ask instead."""
-    return _Planner(question, population).plan()
+    (planned,) = plan_together({"answer": question}, population).values()
+    return planned
+
+
+def plan_together(questions: Mapping[str, Question], population: Population) -> dict[str, Plan]:
+    """Return the plans of what is asked together, by name, or refuse it all and say what to ask instead.
+
+    What is too large is refused before anything is planned; numbers and texts are counted in all.
+    """
+    check_most("statistics", len(questions), MOST_STATISTICS)
+    for question in questions.values():
+        if not isinstance(question, Question):
+            raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL")
+    check_size(*questions.values())
+    plans, numbers, characters = dict[str, Plan](), 0, 0
+    for name, question in questions.items():
+        plans[name] = _Planner(question, population).plan()
+        numbers += plans[name].numbers
+        check_most("numbers in its answer", numbers, MOST_NUMBERS, "group by fewer or coarser keys, or ask for less")
+        characters += len(plans[name].canonical)
+        check_most("characters when it is written out", characters, MOST_CANONICAL, "group by coarser keys")
+    return plans
 
 
 class _Planner:
@@ -83,15 +115,17 @@ class _Planner:
     def __init__(self, question: Question, population: Population) -> None:
         self.question, self.population = question, population
         table = population.table(question.table)
-        self.scope = Scope(population, table, question.alias or table.name)
-        self.keys: tuple[Key, ...] = tuple(bind_key(by, self.scope) for by in question.by)
+        self.scope = Scope(population, table, question.alias or table.name, columns=question.columns)
+        self.where = self.asked_about()
+        check_most("groupings", len(question.by), MOST_KEYS, "group by fewer columns")
+        self.keys: tuple[Key, ...] = tuple(self.key(by) for by in question.by)
 
     def plan(self) -> Plan:
         match self.question:
             case CountPeople():
                 return self.people()
-            case CountRows():
-                return self.count_rows()
+            case CountRows(present=present):
+                return self.count_rows(present)
             case EnoughPeople(people=people):
                 self.ungrouped()
                 return self.made(Once(max_cells=1), AtLeast(people=people), Family.SPARSE_VECTOR)
@@ -107,7 +141,9 @@ class _Planner:
     def people(self) -> Plan:
         return self.made(Once(max_cells=self.groups()), People())
 
-    def count_rows(self) -> Plan:
+    def count_rows(self, present: Name | None) -> Plan:
+        if present is not None and not self.scope.is_person_key(present):  # rows of nobody never count
+            self.where = every([self.where, bind(Not(Missing(present)), self.scope)])
         if self.scope.table.rows is Rows.ONE_A_PERSON:
             return self.people()
         bounding = ClippedTotals(term=Constant(1), low=0, high=self.rows(), max_cells=self.groups())
@@ -151,7 +187,7 @@ class _Planner:
 
         What is rounded away is far below the noise, which is at least as many steps as one person moves.
         """
-        measures = [measure(value, self.scope) for value in values]
+        measures = [measure(self.scope.spelled(value), self.scope) for value in values]
         for bits in range(_MOST_BITS, 1, -1):
             coarser = [value.coarser(max(0, _size(value).bit_length() - bits)) for value in measures]
             if most(coarser) <= _MOST_STEPS:
@@ -163,7 +199,8 @@ class _Planner:
 
     def quantiles(self, question: Ranks) -> Plan:
         self.ungrouped()
-        value = measure(question.value, self.scope)
+        check_most("quantiles", len(question.at), MOST_FRACTIONS)
+        value = measure(self.scope.spelled(question.value), self.scope)
         scale = _scale(value)
         width = -(-(scale.extent + 1) // question.cells)
         key = GridKey(term=value.term, width=width)
@@ -177,27 +214,44 @@ class _Planner:
         column = self.scope.column(question.column)
         if not isinstance(column.type, Category):
             raise BadQuestionError(f"{column.name!r} declares no categories to choose from; count by it instead")
-        self.keys = (DeclaredKey(column=column.name, values=column.type.values, missing=False),)
-        k = whole("k", question.k, most=len(column.type.values))
+        self.check_ranked(question)
+        declared = DeclaredKey(column=column.name, values=column.type.values, missing=False)
+        self.keys = (narrowed(declared, self.where),)
+        k = whole("k", question.k, most=cell_count(self.keys))
         return self.made(Once(max_cells=None), Top(k=k), Family.SELECTION)
+
+    def check_ranked(self, question: TopCategories) -> None:
+        """Refuse a ranking by rows, or by other values, where the people are ranked by."""
+        match question.ranked_by:
+            case CountRows() if self.scope.table.rows is Rows.MANY_A_PERSON:
+                what = "count(*) counts rows"
+            case CountDistinct(column=column) if not self.scope.is_person_key(column):
+                what = f"count(distinct {column.name}) counts values"
+            case _:
+                return
+        raise BadQuestionError(
+            f"{what}, and the largest groups are found by people; write order by count(distinct "
+            f"{self.scope.person_key}) desc"
+        )
 
     def funnel(self, question: Funnel) -> Plan:
         self.ungrouped()
         if not question.steps:
             raise BadQuestionError("a funnel without steps is a count; write count(...)")
+        check_most("steps", len(question.steps), MOST_FRACTIONS)
         steps = tuple(bind(step, self.scope) for step in question.steps)
         return self.made(Furthest(steps=steps), Steps(names=question.names))
 
     def distinct(self, question: CountDistinct) -> Plan:
         self.ungrouped()
-        key = bind_key(By(column=question.column), self.scope)
+        key = self.key(By(column=question.column))
         self.keys = (replace(key, missing=False),)  # what is missing is no value, as in SQL
         return self.made(DistinctCells(max_cells=self.groups()), Distinct())
 
     def made(self, bounding: Bounding, meaning: Meaning, family: Family = Family.NOISE) -> Plan:
         aggregate = Aggregate(
             table=self.scope.table.name,
-            where=self.where(),
+            where=self.where,
             keys=self.keys,
             bounding=bounding,
             salt=self.population.salt,
@@ -207,10 +261,9 @@ class _Planner:
             family = Family.THRESHOLD
         elif count is None and not isinstance(bounding, DistinctCells):
             raise self.undeclared()
-        if count is not None and count > MOST_CELLS:
-            raise BadQuestionError(
-                f"the groups make {count} cells, more than {MOST_CELLS}; group by fewer or coarser keys"
-            )
+        if count is not None:
+            check_most("cells", count, MOST_NUMBERS, "group by fewer or coarser keys")
+        check_total(aggregate, self.population)
         return Plan(
             population=self.population.name,
             unit=self.population.unit,
@@ -220,7 +273,11 @@ class _Planner:
             sensitivity=sensitivity(aggregate, self.population.unit),
         )
 
-    def where(self) -> Predicate:
+    def key(self, by: By) -> KeyOfColumn:
+        """Return the groups that `by` makes and that the condition leaves possible."""
+        return narrowed(bind_key(by, self.scope), self.where)
+
+    def asked_about(self) -> Predicate:
         """Return the rows that are asked about: of the people of one cell, where only they are."""
         asked, cell = bind(self.question.where, self.scope), self.population.cell
         return asked if cell is None else every([asked, in_cell(self.population.cells, cell, self.scope.person_key)])

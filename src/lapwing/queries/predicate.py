@@ -196,19 +196,31 @@ Merge: TypeAlias = Callable[[Predicate, Predicate], Predicate | None]
 
 def _merged(parts: Iterable[Predicate], merge: Merge) -> list[Predicate]:
     """Merge parts that speak about the same column until no two do."""
-    done: list[Predicate] = []
+    done: dict[object, list[Predicate]] = {}
     todo = list(parts)
     while todo:
         part = todo.pop()
-        for other in done:
+        others = done.setdefault(_topic(part), [])
+        for other in others:
             merged = merge(part, other)
             if merged is not None:
-                done.remove(other)
+                others.remove(other)
                 todo.append(merged)
                 break
         else:
-            done.append(part)
-    return done
+            others.append(part)
+    return [part for others in done.values() for part in others]
+
+
+def _topic(part: Predicate) -> object:
+    """Return what a part speaks about: parts about different things are never merged, nor are those about others."""
+    match part:
+        case Gap(until=until, since=since, unit=unit):
+            return until, since, unit
+        case Has() | Lacks() | Every() | Some():
+            return id(part)
+        case _:
+            return part.column
 
 
 def _both(left: Predicate, right: Predicate) -> Predicate | None:

@@ -25,10 +25,14 @@ class By:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Asked:
-    """What every question has: a table, which of its rows, and how to group them."""
+    """What every question has: a table, which of its rows, and how to group them.
+
+    `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some.
+    """
 
     table: str
     alias: str | None = None
+    columns: tuple[str, ...] | None = None
     where: Condition = EVERYONE
     by: tuple[By, ...] = ()
     max_rows: int | None = None
@@ -42,7 +46,12 @@ class CountPeople(Asked):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CountRows(Asked):
-    """The number of such rows, counting at most `max_rows` of a person."""
+    """The number of such rows, counting at most `max_rows` of a person; of those with a value in `present` only.
+
+    Unlike a condition, `present` says nothing about the groups: beside it, others may be counted.
+    """
+
+    present: Name | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,10 +80,11 @@ class Ranks(Asked):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TopCategories(Asked):
-    """The `k` categories with the most people."""
+    """The `k` categories with the most people; `ranked_by` is what SQL ranks them by, which must count people too."""
 
     column: Name
     k: int
+    ranked_by: "CountRows | CountDistinct | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -66,9 +66,17 @@ def intersection(left: Iterable[Span], right: Iterable[Span]) -> tuple[Span, ...
     >>> intersection([(0, 4), (7, 9)], [(3, 8)])
     ((3, 4), (7, 8))
     """
-    right = tuple(right)
-    both = [(max(a, c), min(b, d)) for a, b in left for c, d in right]
-    return tuple(sorted((a, b) for a, b in both if a <= b))
+    one, other, both = list(left), list(right), list[Span]()
+    i = j = 0
+    while i < len(one) and j < len(other):
+        low, high = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
+        if low <= high:
+            both.append((low, high))
+        if one[i][1] < other[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(both)
 
 
 def day_number(day: date) -> int:
@@ -116,11 +124,15 @@ def double_at(rank: int) -> float:
 
 
 def nearest_double(number: Fraction) -> float:
-    """Return the double nearest to `number`, infinite where it is too large for one."""
+    """Return the double nearest to `number`, infinite where it is too large for one.
+
+    >>> nearest_double(Fraction(1, 3)), nearest_double(Fraction(-(10**400)))
+    (0.3333333333333333, -inf)
+    """
     try:
         return float(number)
     except OverflowError:
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf
 
 
 INTEGERS = Line(INT64_LOWEST, INT64_HIGHEST)

@@ -15,6 +15,7 @@ from typing import Any
 from sqlglot import exp
 
 from lapwing.queries.asking import quantiles
+from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS, check_most
 from lapwing.queries.plan import Moment
 from lapwing.queries.questions import (
     Average,
@@ -26,9 +27,9 @@ from lapwing.queries.questions import (
     TopCategories,
 )
 from lapwing.queries.sql_conditions import Given, Reader
-from lapwing.queries.sql_nodes import identifier, is_count, name_of, parsed
+from lapwing.queries.sql_nodes import identifier, literal, name_of, parsed
 from lapwing.queries.sql_refusals import check_all_read, only, refusal
-from lapwing.queries.written import And, Condition, Literal, Missing, Name, Not, Value, Year
+from lapwing.queries.written import And, Condition, Literal, Name, Value, Within, Year
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact, whole
 
@@ -63,8 +64,10 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
     tree = parsed(text)
     if not isinstance(tree, exp.Select):
         raise refusal(tree)
-    selection = _Select(tree, max_rows, max_groups).selection()
+    select = _Select(tree, max_rows, max_groups)
+    selection = select.selection()
     check_all_read(tree)
+    select.reader.check_all_used()
     return selection
 
 
@@ -74,15 +77,26 @@ class _Select:
     def __init__(self, tree: exp.Select, max_rows: int | None, max_groups: int | None) -> None:
         only(tree, "expressions", "from_", "where", "group", "with_", "order", "limit")
         self.tree, self.max_rows, self.max_groups = tree, max_rows, max_groups
-        self.reader = Reader(_given(tree.args.get("with_")))
+        self.reader = _given(tree.args.get("with_"))
         self.rows = self.reader.rows(tree.args.get("from_"))
         where = tree.args.get("where")
         self.where: Condition = And((self.rows.where, *([self.reader.where(where)] if where else [])))
         group = tree.args.get("group")
         if group is not None:
             only(group, "expressions")
-        self.group: list[exp.Expr] = [] if group is None else group.expressions
+        self.group: list[exp.Expr] = [] if group is None else [self.unnamed(node) for node in group.expressions]
         self.by = tuple(self.grouping(node) for node in self.group)
+
+    def unnamed(self, node: exp.Expr) -> exp.Expr:
+        """Return what a group is made by, where GROUP BY names years or bins as the SELECT does."""
+        for selected in self.tree.expressions:
+            alias, inner = _unaliased(selected)
+            made = isinstance(inner, exp.Year | exp.Extract | exp.Anonymous)  # what else is named may be a statistic
+            if alias is not None and made and isinstance(node, exp.Column):
+                named = name_of(node)
+                if named.table is None and named.name.casefold() == alias.casefold():
+                    return inner
+        return node
 
     def selection(self) -> Selection:
         keys, questions = list[str](), dict[str, Question]()
@@ -96,6 +110,7 @@ class _Select:
                     f"{inner.name!r} stands alone in the SELECT; group by it, or ask for a statistic of it"
                 )
             else:
+                check_most("statistics", len(questions) + 1, MOST_STATISTICS)
                 name, question = self.statistic(inner)
                 questions[_fresh(alias or name, questions)] = question
         if self.tree.args.get("order") or self.tree.args.get("limit"):
@@ -123,7 +138,7 @@ class _Select:
             case _:
                 raise refusal(node)
 
-    def count(self, node: exp.Count) -> Question:
+    def count(self, node: exp.Count) -> CountRows | CountDistinct:
         only(node, "this", "big_int")
         match node.this:
             case exp.Star():
@@ -135,8 +150,10 @@ class _Select:
                     raise BadQuestionError("different values are counted in one column; write count(distinct column)")
                 return CountDistinct(column=name_of(node.this.expressions[0]), **self.common())
             case exp.Column():
-                present = Not(Missing(name_of(node.this)))
-                return CountRows(**{**self.common(), "where": And((self.where, present))})
+                return CountRows(**self.common(), present=name_of(node.this))
+            case exp.Literal() if not node.this.is_string:
+                literal(node.this)
+                return CountRows(**self.common())
             case _:
                 raise refusal(node.this)
 
@@ -162,7 +179,7 @@ class _Select:
             raise BadQuestionError("a quantile cannot be grouped; ask once for each group, with a where of its own")
         fractions = [_fraction(self.reader.value(each)) for each in at]
         asked = quantiles(self.rows.table, self.reader.value(of), fractions, self.where, max_rows=self.max_rows)
-        return replace(asked, alias=self.rows.alias)
+        return replace(asked, alias=self.rows.alias, columns=self.rows.columns)
 
     def top(self, keys: list[str], questions: dict[str, Question]) -> Selection:
         """Read select column ... group by column order by count(*) desc limit k."""
@@ -179,13 +196,13 @@ class _Select:
         only(order, "expressions")
         only(ordered, "this", "desc", "nulls_first")
         only(limit, "expression")
-        if not is_count(ordered.this) or not ordered.args.get("desc"):
+        counted = ordered.this.this if isinstance(ordered.this, exp.Count) else None
+        if not isinstance(counted, exp.Star | exp.Distinct) or not ordered.args.get("desc"):
             raise refusal(order)
-        k = _fraction(self.reader.value(limit.expression))
-        common = {**self.common(), "by": ()}
-        return Selection(
-            questions={keys[0]: TopCategories(column=name_of(column), k=whole("limit", k), **common)}, keys=()
-        )
+        ranked_by = self.count(ordered.this)
+        k = whole("limit", _fraction(self.reader.value(limit.expression)))
+        top = TopCategories(**{**self.common(), "by": ()}, column=name_of(column), k=k, ranked_by=ranked_by)
+        return Selection(questions={keys[0]: top}, keys=())
 
     def grouping(self, node: exp.Expr) -> By:
         """Return what GROUP BY names: a column, the year of one, or bins(column, edge, edge, ...)."""
@@ -213,6 +230,7 @@ class _Select:
         return {
             "table": self.rows.table,
             "alias": self.rows.alias,
+            "columns": self.rows.columns,
             "where": self.where,
             "by": self.by,
             "max_rows": self.max_rows,
@@ -229,35 +247,46 @@ _MOMENTS: dict[type[exp.Expr], tuple[str, Moment]] = {
 _OF_TWO = {Moment.COVARIANCE, Moment.CORRELATION}
 
 
-def _given(with_: exp.Expr | None) -> dict[str, Given]:
-    """Return what WITH names: rows of one table or of an earlier name, all columns or some, with a condition."""
+def _given(with_: exp.Expr | None) -> Reader:
+    """Return a reader that knows what WITH names: rows of one table or of an earlier name, with a condition."""
     given: dict[str, Given] = {}
+    reader = Reader(given)
     if with_ is None:
-        return given
+        return reader
     only(with_, "expressions")
+    check_most("names in its WITH", len(with_.expressions), MOST_NAMED)
     for named in with_.expressions:
         only(named, "this", "alias")
         only(named.args["alias"], "this")
-        select = named.this
-        if not isinstance(select, exp.Select):
-            raise refusal(select)
-        only(select, "expressions", "from_", "where")
-        reader = Reader(given)
-        rows = reader.rows(select.args.get("from_"))
-        for column in select.expressions:
-            match column:
-                case exp.Star():
-                    only(column)
-                case exp.Column() if not isinstance(column.this, exp.Star):
-                    rows.own(column)
-                case _:
-                    raise BadQuestionError(
-                        "WITH may only choose rows and columns; write with some as (select * from visits where ...)"
-                    )
-        where = select.args.get("where")
-        condition = And((rows.where, *([reader.where(where)] if where else [])))
-        given[identifier(named.args["alias"].this).casefold()] = Given(rows.table, rows.alias, condition)
-    return given
+        name = identifier(named.args["alias"].this)
+        if name.casefold() in given:
+            raise BadQuestionError(f"WITH names {name!r} twice; give each a name of its own")
+        given[name.casefold()] = _named_rows(reader, named.this)
+    return reader
+
+
+def _named_rows(reader: Reader, select: exp.Expr) -> Given:
+    """Return what one SELECT of a WITH gives: rows, their columns or some of them, and a condition about them alone."""
+    if not isinstance(select, exp.Select):
+        raise refusal(select)
+    only(select, "expressions", "from_", "where")
+    rows = reader.rows(select.args.get("from_"))
+    columns, everything = list[str](), False
+    for column in select.expressions:
+        match column:
+            case exp.Star():
+                only(column)
+                everything = True
+            case exp.Column() if not isinstance(column.this, exp.Star):
+                columns.append(rows.own(column).name)
+            case _:
+                raise BadQuestionError(
+                    "WITH may only choose rows and columns; write with some as (select * from visits where ...)"
+                )
+    where = select.args.get("where")
+    condition = And((rows.where, *([reader.where(where)] if where else [])))
+    chosen = rows.columns if everything else tuple(columns)
+    return Given(rows.table, rows.alias, Within(condition, rows.alias, rows.columns), chosen)
 
 
 def _unaliased(node: exp.Expr) -> tuple[str | None, exp.Expr]:
@@ -283,7 +312,7 @@ def _within_group(node: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
         only(order, "expressions")
         only(order.expressions[0], "this", "nulls_first")
         return order.expressions[0].this, [inner.this]
-    raise refusal(node)
+    raise refusal(inner if isinstance(inner, exp.PercentileDisc) else node)
 
 
 def _fraction(value: Value) -> Fraction:

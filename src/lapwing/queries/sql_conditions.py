@@ -6,7 +6,7 @@ written is dropped: at the end every node must have been read (`check_all_read`)
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -96,20 +96,35 @@ class Given:
     table: str
     alias: str
     where: Condition
+    columns: tuple[str, ...] | None = None
 
     def own(self, node: exp.Expr) -> Name:
         """Return a column of these rows that is only listed, so that nobody looks it up."""
         name = name_of(node)
         if name.table is not None and name.table.casefold() != self.alias.casefold():
             raise BadQuestionError(f"{name.table}.{name.name} is no column of {self.alias}; write {name.name}")
+        if self.columns is not None and name.name.casefold() not in {column.casefold() for column in self.columns}:
+            raise BadQuestionError(f"{self.alias} has no column {name.name!r}; it has {', '.join(self.columns)}")
         return name
 
 
 class Reader:
-    """Reads syntax trees; `given` holds what WITH gave a name to, by its lower-case name."""
+    """Reads syntax trees; `given` holds what WITH gave a name to, by its lower-case name, and `used` what was named."""
 
     def __init__(self, given: Mapping[str, Given]) -> None:
         self.given = given
+        self.used: set[str] = set()
+
+    def called(self, name: str, alias: str) -> Given:
+        """Return the rows called `name`, by WITH or in the catalogue, under an `alias`."""
+        self.used.add(name.casefold())
+        given = self.given.get(name.casefold(), Given(name, name, And(())))
+        return replace(given, alias=alias)
+
+    def check_all_used(self) -> None:
+        """Refuse a name of WITH that nothing uses: its condition would be dropped in silence."""
+        for name in self.given.keys() - self.used:
+            raise BadQuestionError(f"WITH names {name!r}, and nothing uses it; leave it out")
 
     def condition(self, node: exp.Expr) -> Condition:
         """Return the condition that a node writes."""
@@ -252,10 +267,7 @@ class Reader:
         if table.args.get("alias"):
             only(table.args["alias"], "this")
             alias = identifier(table.args["alias"].this)
-        if name.casefold() not in self.given:
-            return Given(name, alias, And(()))
-        given = self.given[name.casefold()]
-        return Given(given.table, alias, requalified(given.where, given.alias, alias))
+        return self.called(name, alias)
 
     def _inner(self, node: exp.Expr, *allowed: str) -> tuple[exp.Select, Given, Condition]:
         """Return a SELECT about other rows of the person, the rows it names, and its WHERE."""
@@ -284,7 +296,7 @@ class Reader:
                     literal(column)
                 case _:
                     rows.own(column)
-        return Has(rows.table, where, 1, rows.alias, Link.IN_WHERE)
+        return Has(rows.table, where, 1, rows.alias, Link.IN_WHERE, rows.columns)
 
     def _in_query(self, node: exp.In) -> Condition:
         outer = self.value(node.this)
@@ -298,7 +310,8 @@ class Reader:
                 "IN (SELECT ...) is for people only; write person in (select person from visits where ...)"
             )
         inner = name_of(select.expressions[0])
-        return Has(rows.table, where, self._having(select, inner, rows), rows.alias, (inner, outer))
+        times = self._having(select, inner, rows)
+        return Has(rows.table, where, times, rows.alias, (inner, outer), rows.columns)
 
     def _having(self, select: exp.Select, key: Name, rows: Given) -> int:
         group, having = select.args.get("group"), select.args.get("having")
@@ -326,7 +339,9 @@ class Reader:
             raise BadQuestionError("only a count of rows can be compared; write (select count(*) from ...) >= 2")
 
         def at_least(n: int) -> Condition:
-            return Has(rows.table, where, n, rows.alias, Link.IN_WHERE) if n > 0 else Truth(Literal(value=True))
+            if n < 1:
+                return Truth(Literal(value=True))
+            return Has(rows.table, where, n, rows.alias, Link.IN_WHERE, rows.columns)
 
         count = times(self.value(limit), least=0)
         match operator:
@@ -351,30 +366,7 @@ class Reader:
             )
         table = arguments[0]
         name = table_name(table)
-        given = self.given.get(name.casefold(), Given(name, name, And(())))
+        rows = self.called(name, name)
         where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
         count = times(self.value(arguments[2])) if len(arguments) > 2 else 1  # noqa: PLR2004 - see above
-        return Has(given.table, And((requalified(given.where, given.alias, name), where)), count, name)
-
-
-def requalified(condition: Condition, old: str, new: str) -> Condition:
-    """Return a condition in which columns of the row called `old` belong to the row called `new`."""
-    if old == new:
-        return condition
-    changed = _renamed(condition, old, new)
-    if not isinstance(changed, Condition):
-        raise TypeError(changed)
-    return changed
-
-
-def _renamed(noun: object, old: str, new: str) -> object:
-    match noun:
-        case Name(name, table) if table is not None and table.casefold() == old.casefold():
-            return Name(name, new)
-        case Value() | Condition():
-            parts = {field.name: _renamed(getattr(noun, field.name), old, new) for field in fields(noun)}  # type: ignore[arg-type]
-            return type(noun)(**parts)
-        case tuple():
-            return tuple(_renamed(part, old, new) for part in noun)
-        case _:
-            return noun
+        return Has(rows.table, And((rows.where, where)), count, name, columns=rows.columns)

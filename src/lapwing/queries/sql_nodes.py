@@ -1,38 +1,49 @@
 """The small pieces of SQL text: parsing it without surprises, names, constants, chains."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from fractions import Fraction
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import Token, TokenType
 
 from lapwing.queries.column import check_text
+from lapwing.queries.limits import LONGEST_TEXT, MOST_BRACKETS, MOST_DEPTH, MOST_NODES, MOST_TOKENS, check_most
 from lapwing.queries.sql_refusals import only, refusal
 from lapwing.queries.written import Literal, Name, Value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact, whole
 
-DIALECT = "duckdb"
-LONGEST_TEXT = 20_000
-MOST_NODES = 5_000
-MOST_DEPTH = 100
 MOST_DAYS = 10**7
 _LONGEST_WORD = 30
+_MOST_STEPS = 4 * MOST_TOKENS
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
+_PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL}
+_PARSING: ContextVar[bool] = ContextVar("parsing", default=False)
+
+logging.getLogger("sqlglot").addFilter(lambda _: not _PARSING.get())  # it would log what analysts write
+
+
+class _Parser(DuckDBParser):
+    """SQLGlot's parser, which stops after so many steps, forwards and back, whatever it is trying."""
+
+    steps = 0
+
+    def _advance(self, times: int = 1) -> None:
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            raise BadQuestionError(f"the text takes more than {_MOST_STEPS} steps to read; write it more simply")
+        super()._advance(times)
 
 
 def parsed(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
     """Return the syntax tree of one condition or statement, or refuse it; no text makes the parser fail otherwise."""
-    if len(text) > LONGEST_TEXT:
-        raise BadQuestionError(f"the text has {len(text)} characters, more than {LONGEST_TEXT}; ask several questions")
-    check_text("text", text)
-    where = ""
-    try:
-        trees = [sqlglot.parse_one(text, read=DIALECT, into=into)] if into else sqlglot.parse(text, read=DIALECT)
-    except ParseError as failure:
-        trees, where = [], _place(failure, text)
-    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
-        trees = []
+    trees, where = _trees(text, into)
     tree = trees[0] if len(trees) == 1 else None
     if tree is None:
         what = (
@@ -41,10 +52,53 @@ def parsed(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
             else "one query, such as select count(*) from visits"
         )
         raise BadQuestionError(f"this cannot be read as SQL{where}; write {what}")
-    for number, (_, depth) in enumerate(_walk(tree)):
-        if number >= MOST_NODES or depth > MOST_DEPTH:
-            raise BadQuestionError("the text is too large or nested too deeply; ask several questions")
+    for number, (_, depth) in enumerate(_walk(tree), start=1):
+        check_most("parts", number, MOST_NODES)
+        if depth > MOST_DEPTH:
+            raise BadQuestionError(f"the text is nested {depth} levels deep, more than {MOST_DEPTH}; write it flatter")
     return tree
+
+
+def _trees(text: str, into: type[exp.Expr] | None) -> tuple[Sequence[exp.Expr | None], str]:
+    """Return what the parser makes of a text, and at which word it gave up, if it did."""
+    check_most("characters", len(text), LONGEST_TEXT)
+    check_text("text", text)
+    silence = _PARSING.set(True)
+    try:
+        dialect = DuckDB()
+        tokens = dialect.tokenize(text)
+        _check_tokens(tokens)
+        parser = _Parser(dialect=dialect)
+        return (parser.parse_into(into, tokens, text) if into else parser.parse(tokens, text)), ""
+    except ParseError as failure:
+        return [], _place(failure, text)
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError) as failure:
+        if isinstance(failure, BadQuestionError):
+            raise
+        return [], ""
+    finally:
+        _PARSING.reset(silence)
+
+
+def _check_tokens(tokens: Sequence[Token]) -> None:
+    """Refuse a text that is long or nested deeply, or has brackets that mean nothing here, before it is parsed."""
+    check_most("words and signs", len(tokens), MOST_TOKENS)
+    opened = prefixes = 0
+    before: TokenType | None = None
+    for token in tokens:
+        kind = token.token_type
+        prefixes = prefixes + 1 if kind in _PREFIXES else 0
+        opened += (kind in _OPENING) - (kind in _CLOSING)
+        if opened + prefixes > MOST_BRACKETS:
+            raise BadQuestionError(
+                f"more than {MOST_BRACKETS} brackets or signs stand within one another; write it with fewer"
+            )
+        # A list of quantiles stands behind a comma; behind a value, a bracket would take a part of it.
+        if kind is TokenType.L_BRACE or (kind is TokenType.L_BRACKET and before is not TokenType.COMMA):
+            raise BadQuestionError(
+                f"{token.text} has no meaning here; lists stand in quantile_cont(column, [0.25, 0.75]) only"
+            )
+        before = kind
 
 
 def _place(failure: ParseError, text: str) -> str:

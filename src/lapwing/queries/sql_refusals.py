@@ -40,6 +40,7 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.StddevPop: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
     exp.StddevSamp: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
     exp.CovarSamp: ("the sample covariance", "write covar_pop(x, y)"),
+    exp.PercentileDisc: ("PERCENTILE_DISC", "write percentile_cont(0.9) within group (order by column)"),
     exp.Filter: ("FILTER", "ask one question for each filter, with a where of its own"),
     exp.CurrentDate: (
         "the current date",
@@ -56,6 +57,15 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Distinct: ("DISTINCT", "write count(distinct column)"),
     exp.Literal: ("a constant here", "name a column"),
     exp.Tuple: ("a list here", "compare one column at a time"),
+}
+_ARGUMENTS: dict[tuple[str, str], tuple[str, str]] = {
+    ("Table", "db"): ("a schema", "write the name of the table alone, as it is registered"),
+    ("Table", "joins"): ("JOIN", "ask about rows of the same person with has(table, ...)"),
+    ("Group", "all"): ("GROUP BY ALL", "name what to group by"),
+    ("Select", "group"): (
+        "GROUP BY here",
+        "for people with several rows write person in (select person from visits group by person having count(*) >= 2)",
+    ),
 }
 _LANGUAGE = (
     "there are comparisons, between, in, is null, and, or, not, starts_with, age, has, clip, + - *, and the statistics "
@@ -88,6 +98,9 @@ def only(node: exp.Expr, *allowed: str) -> None:
         part = argument[0] if isinstance(argument, list) else argument
         if type(part) in _INSTEAD:
             raise refusal(part)
+        if (type(node).__name__, name) in _ARGUMENTS:
+            what, instead = _ARGUMENTS[type(node).__name__, name]
+            raise BadQuestionError(f"{what} is not part of the language; {instead}")
         what = f"{_words(name.rstrip('_'))} of {_words(type(node).__name__)}"
         raise BadQuestionError(f"{what} is not part of the language; {_LANGUAGE}")
 

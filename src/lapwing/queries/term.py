@@ -6,6 +6,7 @@ engine can overflow, round or raise, whatever the row holds. A term of a row is 
 """
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TypeAlias
 
 from lapwing.queries.canonical import spelling
@@ -84,7 +85,7 @@ class Rounded:
         low, high = bounds(self.term)
         if max(abs(low), abs(high)) > MOST_GRID:
             raise BadQuestionError(
-                f"the expression could reach {max(abs(low), abs(high)):.2e} grid steps, more than 2^52; clip its "
+                f"the expression could reach {magnitude(low, high)} grid steps, more than 2^52; clip its "
                 "columns to tighter bounds or declare a coarser step"
             )
 
@@ -121,9 +122,18 @@ def check_fits(term: Term) -> None:
     low, high = bounds(term)
     if max(abs(low), abs(high)) > MOST_TERM:
         raise BadQuestionError(
-            f"the expression could reach {max(abs(low), abs(high)):.2e} grid steps, more than 2^62 = {MOST_TERM:.2e}; "
+            f"the expression could reach {magnitude(low, high)} grid steps, more than 2^62 = {MOST_TERM:.2e}; "
             "clip its columns to tighter bounds or declare a coarser step"
         )
+
+
+def magnitude(low: int, high: int) -> str:
+    """Return the larger of two magnitudes in a few digits, whatever its size.
+
+    >>> magnitude(-(2**64), 10)
+    '1.84e+19'
+    """
+    return f"{Decimal(max(abs(low), abs(high))):.2e}"
 
 
 def columns(term: Term) -> frozenset[str]:

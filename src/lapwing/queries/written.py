@@ -66,6 +66,15 @@ class Value:
     def __neg__(self) -> "Arithmetic":
         return Arithmetic("-", Literal(0), self)
 
+    def __and__(self, other: object) -> "Condition":
+        return condition(self) & condition(other)
+
+    def __or__(self, other: object) -> "Condition":
+        return condition(self) | condition(other)
+
+    def __invert__(self) -> "Condition":
+        return ~condition(self)
+
     def __bool__(self) -> NoReturn:
         _no_truth()
 
@@ -145,16 +154,28 @@ class Year(Value):
     day: Value
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Spelled(Value):
+    """A text that stands for a value: the column that is called exactly so, whatever the signs in its name.
+
+    Where there is none, it is the value that it reads as, or refused for the reason why it cannot be read.
+    """
+
+    text: str
+    value: Value | None
+    refusal: str = ""
+
+
 class Condition:
     """Something that is true or not in each row, or unknown where a value is missing."""
 
     __slots__ = ()
 
     def __and__(self, other: "Condition") -> "Condition":
-        return And((self, condition(other)))
+        return And((*(self.parts if isinstance(self, And) else (self,)), condition(other)))
 
     def __or__(self, other: "Condition") -> "Condition":
-        return Or((self, condition(other)))
+        return Or((*(self.parts if isinstance(self, Or) else (self,)), condition(other)))
 
     def __invert__(self) -> "Condition":
         return Not(self)
@@ -237,7 +258,8 @@ class Link(Enum):
 class Has(Condition):
     """The same person has at least `at_least` rows in `table` for which `where` is true.
 
-    `alias` is what `where` calls the row; `link` says how the two rows are tied, or names the two columns that do it.
+    `alias` is what `where` calls the row; `link` says how the two rows are tied, or names the two columns that do it;
+    `columns` are those of the row that may be named, where WITH chose some.
     """
 
     table: str
@@ -245,6 +267,20 @@ class Has(Condition):
     at_least: int = 1
     alias: str | None = None
     link: Link | tuple[Name, Name] = Link.IMPLIED
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Within(Condition):
+    """A condition about this row in a world of its own: what WITH says about the rows it names.
+
+    In it the row is called `alias` and has these `columns`, and no row around it can be named, whatever they are called
+    where the rows are used.
+    """
+
+    where: Condition
+    alias: str
+    columns: tuple[str, ...] | None = None
 
 
 EVERYONE = And(())

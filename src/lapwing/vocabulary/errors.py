@@ -25,6 +25,7 @@
     ├── EngineError                 a database could not answer; the message is always the same
     ├── RegistrationError           the data is not what the catalogue says; only custodians meet it
     ├── SettingsError               lapwing.toml says something that cannot be; only custodians meet it
+    ├── MissingExtraError           a driver is not installed, and the message says how to install it
     ├── SecrecyError                something tried to look at a value that has no noise on it yet
     └── RandomnessError             no trustworthy random bits could be had, so no noise was drawn
 
@@ -304,6 +305,20 @@ class SettingsError(LapwingError):
     def __init__(self, file: str, line: int, *, reason: str, remedy: str) -> None:
         self.file, self.line, self.reason, self.remedy = file, line, reason, remedy
         super().__init__(f"{file}{f', line {line}' if line else ''}: {reason}; {remedy}")
+
+
+class MissingExtraError(LapwingError):
+    """A driver is needed that comes with an extra, and it is not installed.
+
+    Attributes
+    ----------
+    module, extra : what is missing, and the extra of lapwing that brings it
+    """
+
+    def __init__(self, module: str, *, extra: str) -> None:
+        self.module, self.extra = module, extra
+        self.remedy = f"pip install 'lapwing[{extra}]'"
+        super().__init__(f"{module} is not installed; {self.remedy}")
 
 
 class SecrecyError(LapwingError, TypeError):

@@ -1,5 +1,6 @@
 """A value that has no noise on it yet, wrapped so that it cannot be shown by accident."""
 
+from collections.abc import Callable
 from typing import Any, Generic, NoReturn, TypeVar
 
 from lapwing.vocabulary.errors import SecrecyError
@@ -31,14 +32,15 @@ class Sensitive(Generic[T_co]):
     lapwing.vocabulary.errors.SecrecyError: an exact value may not be compared; release it through a mechanism
     """
 
-    __slots__ = ("__value",)
+    __slots__ = ("__opened",)
 
     def __init__(self, value: T_co) -> None:
-        self.__value = value
+        # Inside a function, so that whoever goes through the attributes of objects (inspect, rich) meets no value.
+        self.__opened: Callable[[], T_co] = lambda: value
 
     def open_for_release(self) -> T_co:
         """Return the exact value. Mechanisms call this, and nothing else may (a test reads the source for it)."""
-        return self.__value
+        return self.__opened()
 
     def __repr__(self) -> str:
         return "<sensitive>"
@@ -93,6 +95,9 @@ class Sensitive(Generic[T_co]):
 
     def __deepcopy__(self, memo: object) -> NoReturn:
         self._refuse("copied")
+
+    def __getstate__(self) -> NoReturn:
+        self._refuse("pickled")
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         self._refuse("pickled")

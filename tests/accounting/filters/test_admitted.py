@@ -13,10 +13,12 @@ from scipy.stats import norm
 
 from lapwing.accounting.filters.account import EVERYONE
 from lapwing.accounting.filters.charge import OneShot, Reservation, WholeBudget
+from lapwing.accounting.filters.cost import cost_of
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.remaining import how_many, what_fits
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
+from lapwing.accounting.filters.verdict import Step
 from lapwing.vocabulary.event import (
     ApproximateRelease,
     ExponentialSelection,
@@ -183,3 +185,18 @@ class TestWhatFits:
         assert error.left == Fraction(1, 50)
         assert error.currency == "rho"
         assert "raise the cap" in str(error)
+
+
+@given(
+    budget=st.fractions(Fraction(1, 100), 10, max_denominator=1000),
+    price=st.fractions(Fraction(1, 100), 2, max_denominator=1000),
+    most=st.integers(1, 300),
+)
+def test_how_often_a_price_fits_a_sum_is_how_often_it_is_admitted(budget, price, most) -> None:
+    """Nothing is counted one by one where the same is added each time."""
+    for filter_ in (PureSum(epsilon=budget), ConcentratedSum(rho=budget)):
+        charge, admitted, left = tell(price), 0, filter_
+        cost = cost_of(charge)
+        while admitted < most and isinstance(step := left.weigh(charge.event, cost), Step):
+            left, admitted = left.book(cost, step), admitted + 1
+        assert how_many(filter_, charge, at_most=most) == admitted

@@ -43,7 +43,7 @@ def test_the_fields_of_an_answer_are_those_that_are_documented(clinic) -> None:
             "receipt",
             "versions",
         ),
-        *("free", "rehearsal", "left"),
+        *("free", "rehearsal", "left_out", "left"),
     }
 
 
@@ -244,3 +244,21 @@ def test_groups_whose_keys_only_the_data_knows_say_what_their_bounds_mean(quick_
     for row in again["rows"]:
         cell = row["values"]["people"]
         assert (cell["value"] - cell["low"], cell["high"] - cell["value"]) == (3, 3)
+
+
+def test_an_empty_text_is_labelled_as_one_and_not_as_its_column(quick_path) -> None:
+    folder = quick_path / "clinic"
+    run(folder, "init", str(folder), "--person-key", "pid", "--epsilon", "9")
+    lines = "".join(f'{i},"{["", "Bern", "Basel"][i % 3]}"\n' for i in range(300))
+    (folder / "p.csv").write_text("pid,city\n" + lines)
+    settings = folder / "lapwing.toml"
+    table = '[populations.clinic.tables.p]\nsource = "p.csv"\n'
+    column = 'columns.city = { type = "category", values = ["", "Bern", "Basel"], nullable = true }\n'
+    settings.write_text(f"{settings.read_text()}\n{table}{column}")
+    assert run(folder, "update").code == 0
+    picture = folder / "cities.svg"
+    told = run(folder, "count", "p", "--by", "city", "--epsilon", "1", "--plot", str(picture))
+    assert "(empty)" in told.out
+    drawn = picture.read_text()
+    assert "(empty)" in drawn
+    assert ">people<" not in drawn

@@ -52,6 +52,7 @@ def test_an_older_copy_is_found_out_by_a_receipt(used, made_once) -> None:
 def test_an_export_can_be_checked_by_anyone(used, quick_path) -> None:
     path = quick_path / "ledger.json"
     head = run(used, "ledger", "export", str(path), "--json").json["head"]
+    assert path.stat().st_mode & 0o777 == 0o600  # who asked what is for the custodian
     elsewhere = quick_path / "elsewhere"
     assert run(elsewhere, "ledger", "verify", "--export", str(path), "--receipt", head, "--json").json["sound"]
     lines = path.read_text().splitlines()
@@ -89,7 +90,35 @@ def test_an_explanation_of_a_question_and_of_an_epsilon(used) -> None:
     meaning = run(used, "explain", "epsilon", "1", "--prior", "0.01", "--json").json
     assert 0.0266 < meaning["belief"]["high"] < 0.0268  # e / (e + 99)
     assert 0.1359 < meaning["membership_attack"]["true_positive_rate"] < 0.1360  # e / 20
-    assert "26.9 % to 73.1 % sure" in run(used, "explain", "epsilon", "1").out
+    words = " ".join(run(used, "explain", "epsilon", "1").out.split())
+    assert "who knows everybody else's data, and is 50 % sure that she is in it, will be 26.9 % to 73.1 % sure" in words
+    assert "who would be 50 % sure of anything without her data will be 6.77 % to 93.2 % sure with it" in words
+    for too_much in ("This holds whatever", "nobody's belief", "whatever they knew"):
+        assert too_much not in words
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "people", "advice"),
+    [
+        ("1", (), None),
+        ("100", (), "lets an attacker's odds grow by a factor of 2.688e+43"),
+        ("1000", (), "lets an attacker's odds grow by a factor of e^1000"),
+        ("1e-7", (), "even exchanging all 1,000,000 people changes no probability by more than a factor of 1.11"),
+        ("0.001", ("--people", "500"), "even exchanging all 500 people"),
+        ("0.001", ("--people", "50000"), None),
+    ],
+)
+def test_an_epsilon_of_little_promise_or_little_use_is_explained_with_advice(used, epsilon, people, advice) -> None:
+    told = run(used, "explain", "epsilon", epsilon, *people, "--json").json
+    assert len(told["advice"]) == (advice is not None)
+    words = " ".join(run(used, "explain", "epsilon", epsilon, *people).out.split())
+    assert ("advice" in words) is (advice is not None)
+    assert advice is None or (advice in words and advice in told["advice"][0])
+
+
+def test_explanations_of_any_epsilon_can_be_drawn(used, tmp_path) -> None:
+    for epsilon in ("1e-9", "1000"):
+        assert run(used, "explain", "epsilon", epsilon, "--plot", str(tmp_path / f"{epsilon}.svg")).code == 0
 
 
 def test_the_tables_are_described(used) -> None:

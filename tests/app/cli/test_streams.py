@@ -31,8 +31,11 @@ def test_a_question_asked_before_is_free(clinic) -> None:
     run(clinic, *OPEN)
     first = run(clinic, "stream", "ask", "cohorts", MANY, "--json").json
     again = run(clinic, "stream", "ask", "cohorts", MANY, "--json").json
-    assert again == first
+    assert (first["free"], again) == (False, {**first, "free": True})
     assert again["yeses_left"] == 1
+    assert "cost nothing: it was asked before, as question 1" in masked(
+        run(clinic, "stream", "ask", "cohorts", MANY).out
+    )
 
 
 def test_a_stream_in_words(clinic) -> None:

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.app.plots.bars import draw_bars, draw_funnel
-from lapwing.app.plots.belief import draw_belief
-from lapwing.app.plots.burn_down import draw_burn_down
-from lapwing.app.plots.chance_of_yes import draw_chance_of_yes
-from lapwing.app.plots.error_by_price import draw_error_by_price
+from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
+from lapwing.app.plots.meaning import draw_belief
 
 Draw = Callable[[Path, int], None]
 

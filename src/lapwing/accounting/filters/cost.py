@@ -9,7 +9,10 @@ import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.filters.charge import Charge, OneShot, Reservation, WholeBudget
-from lapwing.accounting.filters.loss_family import LossFamily
+from lapwing.accounting.filters.loss_family import LossChain, LossFamily
+from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
+from lapwing.accounting.losses.law import LossLaw
+from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.errors import ParameterError
@@ -19,6 +22,7 @@ _ATOMS_OF_LAPLACE = 33  # most of its loss sits at the two ends: more atoms gain
 _ATOMS = 257
 _AS_MANY_AS_THERE_ARE = 10**6
 _REACH = 10  # standard deviations
+_LONGEST_CHAIN = 512  # each link takes about a millisecond; so many selections as one law cost only 0.5 % more
 
 
 def refuse_below_zero(record: object, *names: str) -> None:
@@ -124,7 +128,7 @@ def _approximate_bound(event: Event) -> tuple[Fraction, Fraction] | None:
 
 
 @lru_cache(maxsize=1024)
-def loss_of(event: Event) -> GaussianLoss | LossFamily:
+def loss_of(event: Event) -> GaussianLoss | LossFamily | LossChain:
     """Return what the residue filter has to know about `event`."""
     if isinstance(event, ExponentialSelection):
         return LossFamily.bounded_range(event.epsilon)
@@ -135,9 +139,42 @@ def loss_of(event: Event) -> GaussianLoss | LossFamily:
         case LaplaceNoise():
             return LossFamily.of(loss.pairs(_ATOMS_OF_LAPLACE))
         case Composed() | Repeated():
-            return LossFamily.of([_thinned(pair) for pair in loss.pairs(_AS_MANY_AS_THERE_ARE)])
+            return _plan(loss)
         case _:
             return LossFamily.of(loss.pairs(_ATOMS))
+
+
+def _plan(loss: PricedLoss) -> LossFamily | LossChain:
+    """Return a plan as one family; and, if it has selections, as everything else and then one selection after another.
+
+    The selections of the chain have one epsilon, so that it does not matter in which order they are carried out.
+    """
+    selected: dict[Fraction, int] = {}
+    for law, times in loss.factors:
+        if (found := _selections(law)) is not None:
+            selected[found[0]] = selected.get(found[0], 0) + found[1] * times
+    together = _together(loss)
+    epsilon = max(selected, key=selected.__getitem__, default=Fraction(0))
+    if not 0 < selected.get(epsilon, 0) <= _LONGEST_CHAIN:
+        return together
+    others = tuple((law, times) for law, times in loss.factors if (_selections(law) or (None, 0))[0] != epsilon)
+    first = [(_together(PricedLoss(others)), 1)] if others else []
+    return LossChain(together=together, parts=(*first, (LossFamily.bounded_range(epsilon), selected[epsilon])))
+
+
+def _selections(law: LossLaw) -> tuple[Fraction, int] | None:
+    """Return the epsilon of the selections that `law` stands for, and how many they are."""
+    match law:
+        case BoundedRangeLaw(pure_epsilon=epsilon):
+            return epsilon, 1
+        case SelectionsLaw(epsilon=epsilon, times=times):
+            return epsilon, times
+        case _:
+            return None
+
+
+def _together(loss: PricedLoss) -> LossFamily:
+    return LossFamily.of([_thinned(pair) for pair in loss.pairs(_AS_MANY_AS_THERE_ARE)])
 
 
 def _thinned(pair: DominatingPair) -> DominatingPair:

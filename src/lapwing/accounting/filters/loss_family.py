@@ -126,3 +126,34 @@ class LossFamily:
         share = self.range_ / -math.expm1(-self.range_)
         bend: Array = (share + 1) * math.exp(span) * parts.lower + 2 * share * density / mu
         return width**2 / 7.99 * bend
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LossChain:
+    """A plan, both as one family and as the charges that it consists of, to be taken one after the other.
+
+    The second is tighter where a part has many worst cases: one family has to stand for all of them at every level.
+
+    Parameters
+    ----------
+    together : the whole plan as one charge
+    parts : families, and how often each is charged
+    """
+
+    together: LossFamily
+    parts: tuple[tuple[LossFamily, int], ...]
+
+    @property
+    def uses(self) -> int:
+        """How many charges the chain has."""
+        return sum(times for _, times in self.parts)
+
+    @property
+    def infinite_mass(self) -> float:
+        """What covers the infinite losses either way."""
+        return max(self.together.infinite_mass, sum(family.infinite_mass * times for family, times in self.parts))
+
+    @property
+    def first_order_price(self) -> float:
+        """What it takes from a residue, if that is large."""
+        return sum(family.first_order_price * times for family, times in self.parts)

@@ -75,6 +75,11 @@ def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
     10
     """
     cost = cost_of(charge)
+    if isinstance(filter_, PureSum | ConcentratedSum):  # which add the same amount each time
+        if isinstance(filter_.weigh(charge.event, cost), Shortage):
+            return 0
+        amount = cost.held if isinstance(filter_, PureSum) else cost.rho
+        return min(at_most, int(filter_.left // amount)) if amount else at_most
     for admitted in range(at_most):
         verdict = filter_.weigh(charge.event, cost)
         if isinstance(verdict, Shortage):

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from lapwing.accounting.filters.gaussian_curve import ROUNDING, Array, terms
-from lapwing.accounting.filters.loss_family import LossFamily
+from lapwing.accounting.filters.loss_family import LossChain, LossFamily
 
 _LONGEST_STEP = 0.16  # of a cell, in units of min(mu, 1); what it leaves in doubt shrinks with its sixth power
 _SMALLEST_SHARE = 1 / 256  # a residue below this share of s would need too fine a grid: it is given up
@@ -23,21 +23,40 @@ _SMALLEST_CHARGE = 1e-12  # of s
 _PRECISION = 1e-5  # of a charge: how close to the smallest one the search must come
 _TOO_COARSE = 0.8
 _ROUNDS = 40
+_LEAST_SLACK = 2.0**-365  # what a certificate needs
 _NOTHING = 1e-60  # a residue with which nothing can be asked, and which must not underflow
 _TINY = 1e-150  # where a level gains nothing, not even by a smaller residue, the search divides by this
 
 
-def residue_after(s: float, family: LossFamily, slack: float) -> float | None:
+def residue_after(s: float, charge: LossFamily | LossChain, slack: float) -> float | None:
     """Return the residue that is left of `s` after a charge, rounded down; `None` if the charge does not fit.
 
     Parameters
     ----------
     s : what was left, as the mu^2 of a Gaussian release
-    family : every member of the charge
+    charge : every member of the charge; or a plan, which is charged whole and part after part, whichever leaves more
     slack : by how much the inequality may be violated, an addition to delta that the caller has to book
 
     Proof: proofs/residue_certificate.md
     """
+    if isinstance(charge, LossFamily):
+        return _after_one(s, charge, slack)
+    left = [_after_one(s, charge.together, slack), _after_a_chain(s, charge, slack)]
+    return max((after for after in left if after is not None), default=None)
+
+
+def _after_a_chain(s: float, chain: LossChain, slack: float) -> float | None:
+    share = slack / chain.uses * (1 - ROUNDING)
+    if share < _LEAST_SLACK:
+        return None
+    left: float | None = s
+    for family, times in chain.parts:
+        for _ in range(times):
+            left = None if left is None else _after_one(left, family, share)
+    return left
+
+
+def _after_one(s: float, family: LossFamily, slack: float) -> float | None:
     if s < _NOTHING or not fits_last(s, family, slack):
         return None
     charge = family.first_order_price * (1 + family.first_order_price / (6 * s))

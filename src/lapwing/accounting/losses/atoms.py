@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair
-from lapwing.accounting.losses.law import Lattice, Orders, renyi_from_cumulant
-from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
+from lapwing.accounting.losses.law import Lattice, Orders
+from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, fraction_above
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,12 +67,20 @@ class AtomicLaw:
 
     def renyi(self, alpha: float) -> float:
         """Return the divergence of the atoms, or a bound that is known to be tighter."""
-        if self.infinite_mass > 0:
-            atoms = math.inf
-        else:
-            cumulant = float(self.cumulant(np.array([alpha - 1.0]))[0])
-            atoms = renyi_from_cumulant(cumulant, alpha, float(self.pair.losses[-1]), 8 + len(self.pair.losses))
+        atoms = math.inf
+        if self.infinite_mass == 0:
+            atoms = min(self.cumulant_above(alpha - 1) / (alpha - 1), float(self.pair.losses[-1]))
         return atoms if self.renyi_bound is None else min(atoms, self.renyi_bound(alpha))
+
+    def cumulant_above(self, order: float) -> float:
+        """Return the cumulant at one real order > 0, rounded up; tiny losses keep their leading digits."""
+        powers, roundings = order * self.pair.losses, (8 + len(self.pair.losses)) * UNIT
+        if powers[-1] > 1:
+            cumulant = float(self.cumulant(np.array([order]))[0])
+            return cumulant + ROUND_OFF * (abs(cumulant) + float(powers[-1])) + roundings
+        grown = np.expm1(powers)  # the masses sum to 1, so this is all there is beside the 1
+        moment = float(self.pair.masses @ grown) + roundings * float(self.pair.masses @ np.abs(grown))
+        return math.log1p(max(moment, 0.0)) * (1 + ROUND_OFF)
 
     def cumulant(self, order: Orders) -> Orders:
         """Return log of the sum of the tilted atoms."""
@@ -112,7 +120,7 @@ def pure(epsilon: Fraction) -> AtomicLaw:
 def approximate(epsilon: Fraction, delta: Fraction) -> AtomicLaw:
     """Return the law that dominates everything that is (epsilon, delta)-DP (KOV 2015, Theorem 3.3)."""
     plain, lost = pure(epsilon).pair, float_above(delta)
-    pair = DominatingPair(plain.losses, plain.masses * (1 - lost), lost)
+    pair = DominatingPair(plain.losses, plain.masses * (1 - lost), lost) if lost < 1 else DominatingPair.worst()
     return AtomicLaw(
         pair=pair,
         reverse=pair,
@@ -168,15 +176,9 @@ def discrete_laplace(sensitivity: int, scale: Fraction) -> AtomicLaw:
     if sensitivity == 1:
         return pure(1 / scale)
     step, epsilon = float_above(1 / scale), sensitivity / scale
-    total = 1 + math.exp(-step)
-    between = -math.expm1(-step) * np.exp(-step * np.arange(sensitivity - 1, 0, -1))
-    masses = np.concatenate([[math.exp(-step * sensitivity)], between, [1.0]]) / total * (1 + ROUND_OFF)
-    losses = step * np.arange(-sensitivity, sensitivity + 1.0, 2.0)
-    pair = DominatingPair.of_total_one(losses, masses, 0.0)
+    spacing = 2 * step if sensitivity <= _MOST_ATOMS else None
+    pair = _geometric_atoms(sensitivity, step) if spacing else _geometric_outline(sensitivity, step)
     divergence = float(pair.losses @ pair.masses) + ROUND_OFF * step * sensitivity
-    spacing: float | None = 2 * step
-    if sensitivity > _MOST_ATOMS:
-        pair, spacing = pair.onto(np.linspace(losses[0], losses[-1], _MOST_ATOMS)), None
     return AtomicLaw(
         pair=pair,
         reverse=pair,
@@ -185,6 +187,22 @@ def discrete_laplace(sensitivity: int, scale: Fraction) -> AtomicLaw:
         spacing=spacing,
         is_attained=spacing is not None,
     )
+
+
+def _geometric_atoms(sensitivity: int, step: float) -> DominatingPair:
+    """Return every atom, the losses raised by the one rounding that they have gone through."""
+    between = -math.expm1(-step) * np.exp(-step * np.arange(sensitivity - 1, 0, -1))
+    masses = np.concatenate([[math.exp(-step * sensitivity)], between, [1.0]]) / (1 + math.exp(-step))
+    losses = np.nextafter(step * np.arange(-sensitivity, sensitivity + 1.0, 2.0), math.inf)
+    return DominatingPair.of_total_one(losses, masses * (1 + ROUND_OFF), 0.0)
+
+
+def _geometric_outline(sensitivity: int, step: float) -> DominatingPair:
+    """Return some of the dots of the profile, connected: 1 - e^(-step j) at the j-th loss from the top."""
+    below = np.unique(np.rint(np.linspace(0.0, 1.0, _MOST_ATOMS) * float(sensitivity)))[::-1]
+    losses = step * (float(sensitivity) - 2 * below)
+    heights = -np.expm1(-step * below) * (1 + ROUND_OFF)
+    return DominatingPair.through(losses + 4 * UNIT * float(losses[-1]), heights)
 
 
 _MOST_ATOMS = 8192

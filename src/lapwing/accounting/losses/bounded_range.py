@@ -16,11 +16,13 @@ from itertools import pairwise
 import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.losses.law import Lattice, Orders, Tails, half_exponential_lattice, renyi_from_cumulant
-from lapwing.accounting.rounding import ROUND_OFF, float_above
+from lapwing.accounting.losses.law import Lattice, Orders, Tails, half_exponential_lattice
+from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above
 
 _HUGE = 300.0
 _MEMBERS = 64
+_SHORT = 1e-4
+_TERMS = 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +61,17 @@ class BoundedRangeLaw:
         return min(1.0, math.expm1((epsilon - e) / 2) ** 2 / -math.expm1(-e) * (1 + ROUND_OFF))
 
     def renyi(self, alpha: float) -> float:
-        """Return the largest divergence over all t: x^a (A - B x) has its maximum at x = a A / ((a + 1) B)."""
-        e, a = self.top, alpha - 1
-        if e > _HUGE:
-            return e
-        b = -math.expm1(-a * e)
-        s = math.expm1(e) + b
-        cumulant = a * math.log(a * s / (alpha * b)) + math.log(s / (alpha * math.expm1(e)))
-        return min(renyi_from_cumulant(cumulant, alpha, e), alpha * float_above(self.rho) * (1 + ROUND_OFF))
+        """Return the largest divergence over all t, the integral of x / ((alpha + x)(1 + x)) from 0 to `_steepness`."""
+        if self.top > _HUGE:
+            return self.top
+        y = _steepness(alpha - 1, self.top) * (1 + ROUND_OFF)
+        if y < _SHORT:  # three terms of the alternating series; the first that is left out is negative
+            sums = 1 + 1 / alpha, 1 + 1 / alpha + 1 / alpha**2
+            divergence = y * y / alpha * (1 / 2 - y * (sums[0] / 3 - y * sums[1] / 4))
+        else:
+            parts = alpha * math.log1p(y / alpha), math.log1p(y)
+            divergence = (parts[0] - parts[1] + 8 * UNIT * (parts[0] + parts[1])) / (alpha - 1)
+        return min(divergence * (1 + ROUND_OFF), self.top, alpha * float_above(self.rho) * (1 + ROUND_OFF))
 
     def cumulant(self, order: Orders) -> Orders:
         """Return log(sinh(c e) / (2 c sinh(e/2))) at c = order + 1/2."""
@@ -110,3 +115,20 @@ class BoundedRangeLaw:
         if not t - e < x < t:
             return max(0.0, -math.expm1(min(x, 0.0)))
         return math.expm1(t - e) / math.expm1(-e) * -math.expm1(x - t)
+
+
+def _steepness(a: float, e: float) -> float:
+    """Return (a (e^e - 1) - b)/b with b = 1 - e^(-a e), as a sum of two positive numbers over b: nothing cancels."""
+    z = a * e
+    return (a * _beyond_the_tangent(e) + _beyond_the_tangent(-z)) / -math.expm1(-z)
+
+
+def _beyond_the_tangent(x: float) -> float:
+    """Return e^x - 1 - x to a few units; near zero, where the difference would cancel, by its series."""
+    if abs(x) > 1:
+        return math.expm1(x) - x
+    term = total = x * x / 2
+    for k in range(3, _TERMS + 1):
+        term *= x / k
+        total += term
+    return total

@@ -4,7 +4,9 @@ Proof: proofs/discrete_gaussian_loss.md
 """
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import islice
 
 import numpy as np
 
@@ -21,20 +23,47 @@ _MOST_ATOMS = 8192
 _LARGEST_SIGMA = 2.0e4
 """Up to here every atom is looked at; a larger sigma is close enough to a continuous Gaussian."""
 
-_ONLY_UNIT_MOVES = 3
-"""A vector of integers with a squared length of at most 3 has no entry but 0, 1 and -1."""
+_LARGEST_EXPONENT = 50.0
+
+_MOST_MOVES = 24
+"""So many different moves are looked at one by one."""
 
 
-def discrete_gaussian(l2_sensitivity_squared: int, sigma_squared: Fraction, dimension: int) -> tuple[AtomicLaw, int]:
-    """Return a law and how often it is met: noise on `dimension` integers that move by that length together."""
-    root = math.isqrt(l2_sensitivity_squared)
-    small = sigma_squared <= _LARGEST_SIGMA**2
-    if dimension > 1 and l2_sensitivity_squared <= _ONLY_UNIT_MOVES and small:
-        return _one_coordinate(1, sigma_squared), min(l2_sensitivity_squared, dimension)
-    if dimension == 1 and small:
-        return _one_coordinate(root, sigma_squared), 1
-    moved = root**2 if dimension == 1 else l2_sensitivity_squared
-    return _shifted_gaussian(moved, sigma_squared, dimension), 1
+def discrete_gaussian(
+    l2_sensitivity_squared: int, sigma_squared: Fraction, dimension: int
+) -> list[list[tuple[AtomicLaw, int]]]:
+    """Return the moves that are worst cases, each as laws and how often each is met.
+
+    The noise is on `dimension` integers that move by that length together. Each integer that moves by a is one use of
+    the law of one coordinate moved by a.
+    """
+    moves = list(islice(_largest_moves(l2_sensitivity_squared, dimension), _MOST_MOVES + 1))
+    if sigma_squared > _LARGEST_SIGMA**2 or len(moves) > _MOST_MOVES:
+        moved = math.isqrt(l2_sensitivity_squared) ** 2 if dimension == 1 else l2_sensitivity_squared
+        return [[(_shifted_gaussian(moved, sigma_squared, dimension), 1)]]
+    laws = {entry: _one_coordinate(entry, sigma_squared) for move in moves for entry in move}
+    return [[(laws[entry], times) for entry, times in move.items()] for move in moves]
+
+
+def _largest_moves(squared: int, dimension: int, most: int | None = None) -> Iterator[dict[int, int]]:
+    """Yield every way to move `dimension` integers that cannot be made longer: how often each entry occurs.
+
+    Entries come in falling order, none above `most`. A move is one of the largest if no entry, zero included, can grow.
+    """
+    longest = math.isqrt(squared) if most is None else min(most, math.isqrt(squared))
+    if dimension == 0 or longest == 0:
+        yield {}
+        return
+    if longest == 1 or dimension == 1:
+        yield {longest: min(squared, dimension)}
+        return
+    for entry in range(longest, 0, -1):
+        for rest in _largest_moves(squared - entry * entry, dimension - 1, entry):
+            move = {entry: rest.get(entry, 0) + 1, **{key: times for key, times in rest.items() if key != entry}}
+            left = squared - sum(times * key * key for key, times in move.items())
+            idle = sum(move.values()) < dimension
+            if left < (1 if idle else 2 * min(move) + 1):
+                yield move
 
 
 def _one_coordinate(sensitivity: int, sigma_squared: Fraction) -> AtomicLaw:
@@ -62,6 +91,8 @@ def _shifted_gaussian(l2_sensitivity_squared: int, sigma_squared: Fraction, dime
     continuous = GaussianLaw(Fraction(l2_sensitivity_squared) / sigma_squared)
     l1 = min(math.sqrt(dimension * l2_sensitivity_squared), float(l2_sensitivity_squared))
     shift = l1 / (2 * variance) * (1 + ROUND_OFF)
+    if dimension > _LARGEST_EXPONENT * 24 * variance:
+        return _law(DominatingPair.worst(), continuous.rho, None)
     inflation = math.exp(dimension / (24 * variance)) * (1 + ROUND_OFF)
     (pair,) = continuous.members(_MOST_ATOMS)
     moved = DominatingPair.of_total_one(

@@ -23,6 +23,7 @@ _SQRT_TWO_PI = math.sqrt(2 * math.pi)
 _FAR = 6.0
 _FINEST_TAIL = 1e-100
 _SMALLEST = 1e-300
+_LARGEST = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,9 @@ class GaussianLaw:
         return connect_the_dots(self.tails, low, high, step)
 
     def members(self, at_most: int) -> tuple[DominatingPair, ...]:
-        """Return one pair, its dots closer where there is more mass."""
+        """Return one pair, its dots closer where there is more mass; so large a loss as no float tells is the worst."""
+        if self.mu > _LARGEST:
+            return (DominatingPair.worst(),)
         low, high = self.span(1e-32)
         return (connect_the_dots(self.tails, low, high, (high - low) / (8 * at_most)).pair().coarsened(at_most),)
 
@@ -105,5 +108,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     density = math.exp(-near * near / 2) / _SQRT_TWO_PI
     mills_near = _SQRT_PI_HALF * float(erfcx(-near * _SQRT_HALF))
     mills_far = _SQRT_PI_HALF * float(erfcx(-far * _SQRT_HALF))
-    height = density * ((mills_near - mills_far) * (1 + slack) + mills_near * 32 * UNIT)
-    return min(1.0, max(height, _SMALLEST))
+    between = (mills_near - mills_far) * (1 + slack) + mills_near * 32 * UNIT
+    tangent = mu * (1 + near * mills_near) * (1 + slack)  # a Mills ratio is convex: where mu is tiny, nothing cancels
+    return min(1.0, max(density * min(between, tangent), _SMALLEST))

@@ -61,7 +61,7 @@ class Lattice:
     @property
     def margin(self) -> float:
         """How far the losses may be too low: the tails at a loss x are those of a number this close to x."""
-        return UNIT * (64 + 16 * self.reach)
+        return UNIT * (64 * min(self.reach, 1.0) + 16 * self.reach)
 
     def pair(self) -> DominatingPair:
         """Return the masses as a dominating pair."""
@@ -118,17 +118,6 @@ class LossLaw(Protocol):
         """Return finite pairs, of at most `at_most` atoms each, one of which dominates whatever has this order."""
 
 
-class ContinuousLaw(LossLaw, Protocol):
-    """A law that knows its tails everywhere, so that what is made from it can be put on any grid."""
-
-    @property
-    def other_order(self) -> "ContinuousLaw":
-        """The law of (Q, P)."""
-
-    def tails(self, x: Floats) -> Tails:
-        """Return the masses below and above `x` under P and under Q."""
-
-
 def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, step: float) -> Lattice:
     """Return a lattice that ends at `high` and dominates the law with these tails.
 
@@ -171,7 +160,7 @@ def half_exponential_lattice(
     rest = max(0.0, 2 * top - cells * step)
     share = 1 / (1 + math.exp(-step / 2))
     cell = -2 * top_density * math.expm1(-step / 2) * np.exp(-step / 2 * np.arange(cells))
-    last = 2 * top_density * math.exp(-top) * math.expm1(rest / 2)
+    last = 2 * top_density * math.exp(rest / 2 - top) * -math.expm1(-rest / 2)
     width = -math.expm1(-step)
     lifted = bottom_atom * -math.expm1(rest - step) / width + last * -math.expm1(rest / 2 - step) / width
     lifted = min(lifted * (1 + ROUND_OFF), bottom_atom + last)

@@ -21,13 +21,16 @@ from lapwing.accounting.losses.atoms import AtomicLaw, pure_rho
 from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
 from lapwing.accounting.losses.gaussian import GaussianLaw
 from lapwing.accounting.losses.laplace import LaplaceLaw
-from lapwing.accounting.losses.law import ContinuousLaw, Lattice, LossLaw, Orders, Tails, connect_the_dots
+from lapwing.accounting.losses.law import Lattice, LossLaw, Orders, Tails, connect_the_dots
+from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
 
 _LARGEST_EXPONENT = 700.0
 _OUTLINE_CELLS = 1 << 14
 _OUTLINE_ATOMS = 512
 _OUTLINE_TAIL = 1e-60
+_HIGHEST_SUM = 1e5
+_SMALLEST = 1e-300
 
 
 class Sampling(Enum):
@@ -54,12 +57,22 @@ def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
     return min(epsilon, fraction_above(math.log1p(q * math.expm1(e))))
 
 
+def flattened(law: LossLaw, rate: Fraction) -> tuple[LossLaw, Fraction]:
+    """Return the law and the rate with which `law` on a sample of `rate` is a sample of something not sampled."""
+    return (law.whole, law.rate * rate) if isinstance(law, SampledLaw) else (law, rate)
+
+
 def sampled(law: LossLaw, rate: Fraction, sampling: Sampling) -> LossLaw:
-    """Return the law of a mechanism on a sample, `law` being its law on the whole, in the same order."""
+    """Return the law of a mechanism on a sample, `law` being its law on the whole, in the same order.
+
+    A sample of a sample is one smaller sample: `flattened` comes first.
+    """
     match law:
         case AtomicLaw():
             return _sampled_atoms(law, rate, sampling)
-        case GaussianLaw() | LaplaceLaw() | BoundedRangeLaw() | SampledLaw():
+        case SelectionsLaw():
+            return _sampled_atoms(law.atoms, rate, sampling)
+        case GaussianLaw() | LaplaceLaw() | BoundedRangeLaw():
             return SampledLaw(law, rate, sampling)
         case _:
             raise TypeError(f"nobody has said how to sample a {type(law).__name__}")
@@ -67,9 +80,12 @@ def sampled(law: LossLaw, rate: Fraction, sampling: Sampling) -> LossLaw:
 
 @dataclass(frozen=True, eq=False)
 class SampledLaw:
-    """The law of a mechanism whose own law is continuous, on a sample of the people."""
+    """The law of a mechanism whose own law is continuous, on a sample of the people.
 
-    whole: ContinuousLaw
+    `whole` is symmetric and knows its moments exactly. A sampled law does not: it is never the whole of another.
+    """
+
+    whole: GaussianLaw | LaplaceLaw | BoundedRangeLaw
     rate: Fraction
     sampling: Sampling
 
@@ -116,7 +132,7 @@ class SampledLaw:
 
     def delta(self, epsilon: float) -> float:
         """Return the amplified profile, a trifle to the left of `epsilon`: rounding its argument does no harm then."""
-        x = epsilon - ROUND_OFF * (1 + abs(epsilon))
+        x = epsilon - ROUND_OFF * abs(epsilon)
         if self.sampling is Sampling.POISSON_ADDED:
             height = self._added_profile(x)
         elif self.sampling is Sampling.WITHOUT_REPLACEMENT and x < 0:
@@ -131,28 +147,36 @@ class SampledLaw:
         return self.q * self.whole.delta(float(_to_whole(np.array(x), self.q)))
 
     def _added_profile(self, x: float) -> float:
-        left = 1 - (1 - self.q) * math.exp(min(x, 700.0))
-        return left * self.whole.delta(math.log(self.q / left) + x) if left > 0 else 0.0
+        used = (1 - self.q) * math.expm1(min(x, _LARGEST_EXPONENT)) / self.q
+        return self.q * (1 - used) * self.whole.delta(x - math.log1p(-used)) if used < 1 else 0.0
 
     def renyi(self, alpha: float) -> float:
         """Return the divergence: that of the outline, or of the binomial sum at whole orders with chords in between."""
         if self.infinite_mass > 0:
             return math.inf
         largest = math.inf if self.pure_epsilon is None else float_above(self.pure_epsilon)
-        cumulant = float(np.logaddexp(self.cumulant(np.array([alpha - 1.0]))[0], self._log_moment_above(alpha)))
-        if self.sampling is Sampling.POISSON_REMOVED:
+        cumulant = float(np.logaddexp(self.outline.cumulant_above(alpha - 1), self._log_moment_above(alpha)))
+        if self.sampling is not Sampling.WITHOUT_REPLACEMENT and alpha <= _HIGHEST_SUM:  # not less than if added
             low = math.floor(alpha)
             chord = (1 - alpha + low) * self._binomial(low) + (alpha - low) * self._binomial(low + 1)
             cumulant = min(cumulant, chord)
-        bound = (cumulant + ROUND_OFF * (abs(cumulant) + alpha)) / (alpha - 1)
-        return min(bound, largest, self.whole.renyi(alpha))
+        return min(cumulant * (1 + ROUND_OFF) / (alpha - 1), largest, self.whole.renyi(alpha))
 
     def _binomial(self, alpha: int) -> float:
-        """Return log E_Q[(1 - q + q e^L)^alpha] from the cumulants of the whole (Mironov, Talwar and Zhang 2019)."""
-        j = np.arange(alpha + 1.0)
-        powers = np.where(j < 1, 0.0, self.whole.cumulant(np.maximum(j - 1, 0.0)))
+        """Return log E_Q[(1 - q + q e^L)^alpha] from the cumulants of the whole (Mironov, Talwar and Zhang 2019).
+
+        The terms of no and of one sampling make up 1 but for what the others exceed their own probability by, and all
+        of that is positive: tiny divergences keep their digits.
+        """
+        if alpha < 2:  # noqa: PLR2004 - nothing but those two terms
+            return 0.0
+        j = np.arange(2.0, alpha + 1.0)
+        powers = np.maximum(self.whole.cumulant(j - 1), _SMALLEST)
+        powers = powers + np.log(-np.expm1(-powers))
         choose = gammaln(alpha + 1) - gammaln(j + 1) - gammaln(alpha - j + 1)
-        return float(logsumexp(choose + j * math.log(self.q) + (alpha - j) * math.log1p(-self.q) + powers))
+        excess = choose + j * math.log(self.q) + (alpha - j) * math.log1p(-self.q) + powers
+        reach = float(gammaln(alpha + 1)) - alpha * math.log(self.q * (1 - self.q)) + float(np.abs(powers).max())
+        return float(np.logaddexp(0.0, logsumexp(excess) + ROUND_OFF * (1 + reach / 16)))
 
     def _log_moment_above(self, alpha: float) -> float:
         """Return log of a bound of E_Q[e^(alpha L')] over what the outline moved to infinity (Chernoff)."""
@@ -160,7 +184,9 @@ class SampledLaw:
             return -math.inf
         top, more = self.whole.span(_OUTLINE_TAIL)[1], np.geomspace(1.0, 1e4, 65)
         share = self.q + (1 - self.q) * math.exp(-top)  # L' is at most L plus the logarithm of this
-        return alpha * math.log(share) + float(np.min(self.whole.cumulant(alpha - 1 + more) - more * top))
+        moments = self.whole.cumulant(alpha - 1 + more)
+        rounded = moments - more * top + ROUND_OFF * (moments + more * top + alpha)
+        return alpha * math.log(share) + float(np.min(rounded))
 
     @cached_property
     def outline(self) -> AtomicLaw:

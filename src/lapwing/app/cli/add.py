@@ -1,13 +1,14 @@
 """`lapwing add`."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from lapwing.app.addresses import require_no_password
-from lapwing.app.cli.declaring import Declared, declared_columns, remarks
+from lapwing.app.cli.declaring import Declared, declared_columns, remarks, several_rows
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, waiting
 from lapwing.app.settings import FILE, read_settings
@@ -37,7 +38,7 @@ def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., A
 @_columns("integer", "COLUMN=LOW..HIGH", "Whole numbers. Without bounds they cannot be added up.")
 @_columns("real", "COLUMN=LOW..HIGH", "Numbers, clipped to the bounds.")
 @click.option("--number", multiple=True, hidden=True)
-@_columns("category", "COLUMN=A,B,C", "One of these values.")
+@_columns("category", "COLUMN=A,B,C", "One of these values: numbers, or texts if one is none or the file says so.")
 @_columns("date", "COLUMN[=FIRST..LAST]", "Days.")
 @_columns("boolean", "COLUMN", "True or false.")
 @_columns("text", "COLUMN", "Text whose values are not public.")
@@ -103,8 +104,8 @@ def add(
         columns=found.columns,
         left_out=remarks(found),
     )
-    others = _write(door.folder / FILE, text, population.population.name, table)
-    _tell(door, table, population.population.name, found, others)
+    written = _write(door.folder / FILE, text, population.population.name, table)
+    _tell(door, table, population.population.name, found, written)
 
 
 def _key_type(stored: str | None, population: Population) -> str | None:
@@ -114,16 +115,22 @@ def _key_type(stored: str | None, population: Population) -> str | None:
     return "text" if stored == "text" else None
 
 
-def _write(place: Path, text: str, population: str, table: str) -> list[LapwingError]:
-    """Try the table, append it to lapwing.toml and bring the ledger along; a refusal leaves all as it was.
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What is wrong with other tables, and what is odd about the new one."""
 
-    Return what is wrong with other tables.
-    """
+    others: list[LapwingError]
+    crowded: bool
+
+
+def _write(place: Path, text: str, population: str, table: str) -> _Written:
+    """Try the table, append it to lapwing.toml and bring the ledger along; a refusal leaves all as it was."""
     before = place.read_text(encoding="utf-8")
     after = before.rstrip("\n") + "\n" + text
     with _opened(place.parent, after, table) as workspace:
         with waiting("opening the data"):
             found = workspace.unreadable(population)
+            crowded = not found and bool(workspace.crowded(population, table=table))
         for name in (table, population):
             if name in found:
                 raise found[name]
@@ -133,7 +140,7 @@ def _write(place: Path, text: str, population: str, table: str) -> list[LapwingE
         except LapwingError:
             place.write_text(before, encoding="utf-8")
             raise
-        return list(found.values()) or _unannounced(workspace, population)
+        return _Written(list(found.values()) or _unannounced(workspace, population), crowded)
 
 
 def _opened(folder: Path, text: str, table: str) -> Workspace:
@@ -153,7 +160,7 @@ def _unannounced(workspace: Workspace, population: str) -> list[LapwingError]:
     return []
 
 
-def _tell(door: Door, table: str, population: str, found: Declared, others: list[LapwingError]) -> None:
+def _tell(door: Door, table: str, population: str, found: Declared, written: _Written) -> None:
     rest = ", ".join(f"{name} ({kind or 'unknown type'})" for name, kind in found.left_out.items())
     door.tell(
         {
@@ -162,14 +169,16 @@ def _tell(door: Door, table: str, population: str, found: Declared, others: list
             "columns": found.columns_record(),
             "left_out": dict(found.left_out),
             "readable": True,
-            "others": [str(failure) for failure in others],
+            "several_rows": written.crowded,
+            "others": [str(failure) for failure in written.others],
         },
         facts(
             ("added", f"{table}, to population {population}"),
             ("columns", ", ".join(found.columns) or "none: people can be counted, and nothing else"),
             ("left out", f"{rest}: comments in {FILE}; fill them in, then lapwing update" if rest else None),
-            ("next", None if others else f"lapwing preview count {table} --epsilon 0.1"),
-            *(("but", f"no question is answered: {failure}") for failure in others),
+            ("note", several_rows(table) if written.crowded else None),
+            ("next", None if written.others else f"lapwing preview count {table} --epsilon 0.1"),
+            *(("but", f"no question is answered: {failure}") for failure in written.others),
         ),
     )
 

@@ -36,8 +36,8 @@ def ask(door: Door, *, offer: "Offer", asked: Words, at_least: str | None, **how
     lapwing ask "select sex, count(*) from patients group by sex" --epsilon 0.5
     lapwing ask --at-least 200 patients --where "age >= 65" --epsilon 0.5
 
-    It costs the epsilon you offer. "At least so many?" costs a part of it if the answer is no, and tells a yes or a no
-    only; for many such questions open a stream, where a no costs nothing.
+    It costs the epsilon you offer. "At least so many?" costs a part of it if the answer is no; with a yes comes an
+    interval for the number of people. For many such questions open a stream, where a no costs nothing.
     """
     from lapwing.app.cli.asking import put
     from lapwing.app.cli.enough import ask_once

@@ -15,7 +15,7 @@ from lapwing.app.auditing.suspect import Suspect
 from lapwing.app.cli.options import json_option
 from lapwing.app.cli.showing import paragraph, several, table, tell
 from lapwing.app.plots.canvas import FORMATS, checked_folder, checked_path
-from lapwing.app.plots.privacy_region import draw_privacy_region
+from lapwing.app.plots.meaning import draw_privacy_region
 from lapwing.auditor.black_box import audit as watch
 from lapwing.auditor.finding import Finding, in_words
 from lapwing.auditor.white_box import Achieved

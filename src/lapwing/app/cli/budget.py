@@ -32,7 +32,8 @@ def budget(door: Door, plot: Path | None) -> None:
     lapwing budget
     lapwing budget --plot burn_down.svg
 
-    It costs nothing. --plot draws what was left after every act.
+    It costs nothing. --plot draws what was left after every act. Where the population has a public partition, each
+    cell has the whole budget and a line of its own; a question about everybody needs it in every cell.
     """
     if plot is None:
         with door.sessions() as sessions:
@@ -55,15 +56,24 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
     allowances = {analyst: account for analyst, account in own.items() if account is not None}
     asking = decided.analysts.get(session.analyst, Analyst())
     kinds = [entry["kind"] for entry in history]
+    cells = {cell: left.account.within(frozenset({cell})) for cell in left.account.filters}
+    cells = cells if len(cells) > 1 else {}
     record = {
         "population": name,
+        "cell": session.population.cell,
         **_record(left.account),
+        "cells": {cell: _record(account) for cell, account in cells.items()},
         "analysts": {analyst: _record(account) for analyst, account in allowances.items()},
         "answers": kinds.count("answer"),
         "streams": kinds.count("opening"),
         "suspended": decided.suspended or asking.suspended,
     }
-    whose = {name: left.account, **{f"  {analyst}": account for analyst, account in allowances.items()}}
+    of_everybody = name if session.population.cell is None else f"{name}, {session.population.cell}"
+    whose = {
+        of_everybody: left.account,
+        **{f"  cell {cell}": account for cell, account in cells.items()},
+        **{f"  {analyst}": account for analyst, account in allowances.items()},
+    }
     header = ["whose", "budget", "spent", "held", "left"]
     rows = [[one, budget_words(account.budget), *_columns(account)] for one, account in whose.items()]
     fits = None if left.left is not None else f"{left.remaining} fits; see docs/ledger.md"

@@ -1,5 +1,6 @@
 """Columns as a custodian declares them at the command line: --integer age=0..120 --category sex=F,M."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -11,6 +12,8 @@ from lapwing.vocabulary.exact import exact
 KINDS: Final = ("integer", "real", "category", "date", "boolean", "text")
 _UNBOUNDED: Final = {"integer", "date", "boolean", "text"}
 """Kinds that can be declared without bounds or values."""
+_WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
+"""A whole number in the one way that nobody takes for a code: 01 is text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,15 @@ def remarks(declared: Declared) -> dict[str, str]:
     return {name: ready.get(kind or "", "{ type = ... }") for name, kind in declared.left_out.items()}
 
 
+def several_rows(table: str) -> str:
+    """Return what a custodian is told whose table has several rows of a person and is declared to have one."""
+    return (
+        f"somebody has several rows in {table}, which is declared to have one a person: what they add is bounded to "
+        'what one row could add. If these are events, write rows = "many" in lapwing.toml (lapwing add: --rows many), '
+        "then lapwing update"
+    )
+
+
 def _bounds(kind: str, text: str, said: str, stored: str | None) -> dict[str, Any]:
     match kind:
         case "category":
@@ -126,17 +138,22 @@ def _ends(kind: str, text: str, low: str, high: str) -> list[Any]:
 
 
 def _values(text: str, said: str, stored: str | None) -> list[Any]:
-    values = [part.strip() for part in said.split(",") if part.strip()]
-    if not values:
+    """Return the values of a category: numbers if all are whole numbers, unless the source says that it holds text.
+
+    >>> _values("x=8507,8532", "8507,8532", None), _values("x=8507,8532", "8507,8532", "text")
+    ([8507, 8532], ['8507', '8532'])
+    >>> _values("x=01,02", "01,02", None), _values("city=,Bern", ",Bern", None)
+    (['01', '02'], ['', 'Bern'])
+    """
+    values = [part.strip() for part in said.split(",")]
+    if values == [""]:
         raise ParameterError("category", text, reason="has no values", remedy="write COLUMN=A,B,C")
-    if stored == "integer":
-        try:
-            return [int(one) for one in values]
-        except ValueError:
-            raise ParameterError(
-                "category",
-                text,
-                reason="has values that are not whole numbers, like the column",
-                remedy="write whole numbers",
-            ) from None
-    return values
+    whole = all(_WHOLE.fullmatch(one) for one in values)
+    if stored == "integer" and not whole:
+        raise ParameterError(
+            "category",
+            text,
+            reason="has values that are not whole numbers, like the column",
+            remedy="write whole numbers",
+        )
+    return [int(one) for one in values] if whole and stored in {"integer", None} else values

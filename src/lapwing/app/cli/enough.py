@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any, Final
 
+from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.answers.preview import Standing
-from lapwing.answers.stream_preview import StreamPreview
-from lapwing.answers.stream_terms import StreamOffer, StreamTerms
+from lapwing.answers.stream_preview import StreamPreview, cost_in_words
+from lapwing.answers.stream_terms import StreamOffer, StreamTerms, paid_by_yes
 from lapwing.answers.verdicts import StreamAnswer
 from lapwing.answers.wishes import Offer
 from lapwing.app.cli.failures import failure_record
@@ -20,7 +21,6 @@ from lapwing.streams import fresh_name
 from lapwing.vocabulary.decimals import brief, exactly
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
-from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
 _SEARCHES: Final = (10, 100, 1000)
 """How many questions one may want all to be answered right."""
@@ -57,7 +57,7 @@ def show_stream_preview(door: Door, terms: StreamOffer, plot: Path | None) -> No
     door.tell(
         preview_record(preview),
         facts(
-            *terms_facts(preview.terms, preview.confidence, preview.before.account.budget),
+            *terms_facts(preview.terms, preview.confidence, preview.before.account),
             ("left then", _left(preview)),
             ("picture", None if plot is None else str(plot)),
             ("paid", "nothing: this is a preview, and no data was read"),
@@ -69,7 +69,7 @@ def preview_record(preview: StreamPreview) -> dict[str, Any]:
     """Return the preview of a stream as JSON values."""
     after, best = preview.after, preview.at_best
     return {
-        **terms_record(preview.terms),
+        **terms_record(preview.terms, preview.before.account),
         "confidence": exactly(preview.confidence),
         "questions": preview.questions,
         "margin": preview.margin,
@@ -91,8 +91,8 @@ def _left(preview: StreamPreview) -> str:
     return f"{preview.after}{best}"
 
 
-def terms_record(terms: StreamTerms) -> dict[str, Any]:
-    """Return the terms of a stream as JSON values."""
+def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
+    """Return the terms of a stream as JSON values, and whether an account pays for it yes by yes."""
     mechanism = terms.mechanism
     return {
         "table": terms.table,
@@ -103,23 +103,17 @@ def terms_record(terms: StreamTerms) -> dict[str, Any]:
             "each_yes": exactly(mechanism.yes_price),
             "no": "0",
             "all": exactly(terms.epsilon),
+            "paid_by_yes": paid_by_yes(account),
         },
     }
 
 
-def terms_facts(terms: StreamTerms, confidence: Any, budget: Guarantee) -> list[tuple[str, str | None]]:
-    """Return the terms of a stream in words, and what they mean under a budget of this kind."""
-    mechanism = terms.mechanism
-    cost = (
-        f"epsilon {brief(mechanism.threshold_epsilon)} to open, {brief(mechanism.yes_price)} for each yes, "
-        f"nothing for a no; {brief(terms.epsilon)} at most"
-    )
-    if not isinstance(budget, PureDP):
-        cost = f"epsilon {brief(terms.epsilon)}, charged whole at the opening: only a pure budget is paid yes by yes"
+def terms_facts(terms: StreamTerms, confidence: Any, account: Account) -> list[tuple[str, str | None]]:
+    """Return the terms of a stream in words, and what they cost an account."""
     many = ", ".join(f"{n:,} if {terms.margin(confidence, questions=n):,} away" for n in _SEARCHES)
     return [
         ("asked", f'"at least {terms.at_least:,} people?", in {terms.table}, up to {several(terms.yeses, "yes")}'),
-        ("cost", cost),
+        ("cost", cost_in_words(terms, account)),
         (
             "error",
             (
@@ -160,8 +154,10 @@ def ask_once(
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     record = {**stream_answer_record(name, answer, where_it_lies), "spent": exactly(spent), "left": left_record(left)}
-    pure = isinstance(left.account.budget, PureDP)
-    cost = f"epsilon {brief(spent)}" if pure else f"epsilon {brief(agreed.epsilon)}, whatever the answer"
+    by_yes = paid_by_yes(left.account)
+    cost = f"epsilon {brief(spent)}" if by_yes else f"epsilon {brief(agreed.epsilon)}, whatever the answer"
+    if answer.free:
+        cost = f"nothing: it was asked before, for {cost}"
     door.tell(record, *stream_answer_blocks(answer, where_it_lies, left, cost=cost, once=True))
 
 
@@ -174,6 +170,7 @@ def stream_answer_record(name: str, answer: StreamAnswer, interval: Interval | N
         "gap": answer.gap,
         "interval": None if interval is None else {"low": exactly(interval.low), "high": exactly(interval.high)},
         "price": exactly(answer.price),
+        "free": answer.free,
         "question": answer.question,
         "yeses_left": answer.yeses_left,
         "receipt": str(answer.receipt),
@@ -184,7 +181,7 @@ def stream_answer_blocks(
     answer: StreamAnswer, interval: Interval | None, left: Standing, *, cost: str, once: bool = False
 ) -> tuple[str, str]:
     """Return the answer of a stream in words, or of a question that is asked once."""
-    if not once and not isinstance(left.account.budget, PureDP):
+    if not once and not paid_by_yes(left.account):
         cost = "nothing more: all of the stream was charged when it was opened"
     told = f"YES, at least {answer.threshold:,}" if answer else f"NO, fewer than {answer.threshold:,}"
     lies = None

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from lapwing.accounting.advice import advise
 from lapwing.app.addresses import require_no_password
 from lapwing.app.cli.options import json_option
 from lapwing.app.cli.showing import facts, tell
@@ -28,6 +29,7 @@ from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsErro
     "--adjacency", type=click.Choice([one.value for one in Adjacency]), help="Who is hidden among neighbours."
 )
 @click.option("--groups-of", metavar="N", type=click.IntRange(1), help="Protect groups of N, such as families.")
+@click.option("--people", metavar="N", type=click.IntRange(1), help="About how many there are, for advice only.")
 @click.option("--ledger", metavar="ADDRESS", help="Keep the account in PostgreSQL: postgresql://...")
 @json_option
 def init(
@@ -41,15 +43,16 @@ def init(
     allow: tuple[str, ...],
     adjacency: str | None,
     groups_of: int | None,
+    people: int | None,
     ledger: str | None,
     as_json: bool,
 ) -> None:
     """Make a workspace: a folder with settings, an account and a key.
 
     A workspace protects a population: people who may be in several tables, under one budget that never comes back.
-    Small budgets protect better: at epsilon 1 nobody's belief about one person moves by more than a factor of 2.7, at
-    epsilon 10 by 22,000 (see lapwing explain epsilon 1). Without a budget it only writes a lapwing.toml with comments,
-    to be filled in; then say lapwing update.
+    Small budgets protect better: all answers together are at most 2.7 times as likely with one person's data as without
+    it at epsilon 1, and 22,000 times at epsilon 10 (see lapwing explain epsilon 1). Without a budget it only writes a
+    lapwing.toml with comments, to be filled in; then say lapwing update.
 
     \b
     lapwing init clinic --person-key patient_id --epsilon 3
@@ -74,22 +77,24 @@ def init(
         ledger=ledger,
         analysts=dict(map(_allowance, allow)),
     )
-    complete = bool(budget) and person_key is not None
+    complete, advice = bool(budget) and person_key is not None, list[str]()
     folder.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")
     if complete:
         try:
-            read_settings(folder)
+            settings = read_settings(folder)
         except LapwingError:
             place.unlink()
             raise
         create_workspace(folder).close()
+        advice = [str(one) for one in advise(settings.declared().budget, people)]
     after = "lapwing add TABLE --source FILE" if complete else f"edit {place}, then lapwing update"
     tell(
-        {"workspace": str(folder), "population": name, "settings": str(place), "created": complete},
+        {"workspace": str(folder), "population": name, "settings": str(place), "created": complete, "advice": advice},
         facts(
             ("wrote", str(place)),
             ("made", "the ledger, and the key of its streams" if complete else "no account yet: there is no budget"),
+            *(("advice", one) for one in advice),
             ("next", f"{after} -w {folder}"),
         ),
         as_json=as_json,

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+_ELSEWHERE = "elsewhere"  # as in lapwing.queries.cells, which is slow to load
 _OPENED = "select record ->> 'stream' from entries where record ->> 'kind' = 'opening'"
 
 
@@ -21,6 +22,13 @@ def tables(ctx: click.Context) -> list[str]:
     """Return the tables of all populations of the workspace."""
     declared = _section(_settings(ctx), "populations")
     return [table for name in declared for table in _section(_section(declared, name), "tables")]
+
+
+def cells(ctx: click.Context) -> list[str]:
+    """Return the cells of all populations of the workspace, and the one of everybody who is in none of them."""
+    declared = _section(_settings(ctx), "populations")
+    found = [cell for name in declared for cell in _section(_section(declared, name), "cells")]
+    return [*found, _ELSEWHERE] if found else []
 
 
 def streams(ctx: click.Context) -> list[str]:

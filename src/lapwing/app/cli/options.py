@@ -25,6 +25,7 @@ class Door:
     folder: Path
     population: str | None
     analyst: str | None
+    cell: str | None = None
     as_json: bool
 
     @contextmanager
@@ -32,7 +33,7 @@ class Door:
         """Open the door for an analyst."""
         from lapwing.app.front import open as open_door
 
-        with open_door(self.folder, self.population, analyst=self.analyst) as session:
+        with open_door(self.folder, self.population, analyst=self.analyst, cell=self.cell) as session:
             yield session
 
     @contextmanager
@@ -40,7 +41,7 @@ class Door:
         """Open the door to the population that is named, or to all of them."""
         with self.workspace() as opened:
             names = [self.population] if self.population is not None else list(opened.settings.populations)
-            yield [opened.session(name, analyst=self.analyst) for name in names]
+            yield [opened.session(name, analyst=self.analyst, cell=self.cell) for name in names]
 
     @contextmanager
     def workspace(self) -> "Iterator[Workspace]":
@@ -89,6 +90,11 @@ population_option = click.option(
     help="Which people are asked about, where the workspace has several populations.",
 )
 analyst_option = click.option("--analyst", envvar="LAPWING_ANALYST", help="Who asks.  [default: who is logged in]")
+cell_option = click.option(
+    "--cell",
+    shell_complete=_completed("cells"),
+    help="Ask about one cell of the population's public partition, at the cost of its own budget.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
 
@@ -98,10 +104,14 @@ def at_the_door(command: Command) -> Command:
     @folder_option
     @population_option
     @analyst_option
+    @cell_option
     @json_option
     @functools.wraps(command)
-    def with_door(*, folder: Path, population: str | None, analyst: str | None, as_json: bool, **rest: Any) -> Any:
-        return command(door=Door(folder=folder, population=population, analyst=analyst, as_json=as_json), **rest)
+    def with_door(
+        *, folder: Path, population: str | None, analyst: str | None, cell: str | None, as_json: bool, **rest: Any
+    ) -> Any:
+        door = Door(folder=folder, population=population, analyst=analyst, cell=cell, as_json=as_json)
+        return command(door=door, **rest)
 
     return with_door  # type: ignore[return-value]  # it takes other parameters, which click fills in
 

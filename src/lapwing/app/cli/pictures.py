@@ -13,11 +13,8 @@ from lapwing.answers.preview import Preview
 from lapwing.answers.wishes import LARGEST_EPSILON, SMALLEST_EPSILON, Offer
 from lapwing.app.cli.showing import spoken
 from lapwing.app.cli.telling import amounts, percent
-from lapwing.app.plots.bars import draw_bars, draw_funnel
-from lapwing.app.plots.belief import draw_belief
-from lapwing.app.plots.burn_down import draw_burn_down
-from lapwing.app.plots.chance_of_yes import draw_chance_of_yes
-from lapwing.app.plots.error_by_price import draw_error_by_price
+from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
+from lapwing.app.plots.meaning import draw_belief
 from lapwing.queries.plan import Family, Steps
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, probability
@@ -66,7 +63,7 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
         "lows": [None if cell.low is None else float(cell.low) for cell in cells],
         "highs": [None if cell.high is None else float(cell.high) for cell in cells],
     }
-    labels = [", ".join(spoken(part) for part in row.key) or column for row in rows]
+    labels = [", ".join(spoken(part) for part in row.key) if row.key else column for row in rows]
     sure = percent(confidence)
     plan = next(answer.asked.several()).plan
     if isinstance(plan.meaning, Steps):

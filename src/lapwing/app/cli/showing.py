@@ -100,8 +100,8 @@ def waiting(sentence: str) -> Iterator[None]:
 def spoken(value: Any) -> str:
     """Return a value for people to read.
 
-    >>> spoken(1234), spoken(None), spoken("x"), spoken(True)
-    ('1,234', '(missing)', 'x', 'true')
+    >>> spoken(1234), spoken(None), spoken("x"), spoken(""), spoken(True)
+    ('1,234', '(missing)', 'x', '(empty)', 'true')
     """
     from lapwing.vocabulary.decimals import brief
 
@@ -109,7 +109,7 @@ def spoken(value: Any) -> str:
         return "(missing)"
     if isinstance(value, bool):
         return str(value).lower()
-    return value if isinstance(value, str) else brief(value)
+    return (value or "(empty)") if isinstance(value, str) else brief(value)
 
 
 def several(number: int, what: str) -> str:

@@ -7,7 +7,9 @@ from typing import Any, cast
 
 import click
 
-from lapwing.answers.stream_terms import StreamTerms
+from lapwing.accounting.filters.account import Account
+from lapwing.answers.stream_preview import GAUSSIAN_SIDE
+from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
 from lapwing.answers.wishes import Offer
 from lapwing.app.cli.asking import whole_or_none
 from lapwing.app.cli.enough import (
@@ -28,7 +30,7 @@ from lapwing.session import Session
 from lapwing.streams import fresh_name
 from lapwing.vocabulary.decimals import brief, exactly
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.guarantee import Guarantee, PureDP
+from lapwing.vocabulary.guarantee import PureDP
 
 
 @click.group(no_args_is_help=True)
@@ -44,7 +46,8 @@ def stream() -> None:
     lapwing stream ask cohorts "sex = 'M' and age < 30 and cancer_survivor"
     lapwing stream close cohorts
 
-    Opening costs a part of the epsilon, each yes another; closing gives back what no yes has used.
+    Opening costs a part of the epsilon, each yes another; closing gives back what no yes has used. A budget of rho is
+    charged for all of it at the opening, and so is the Gaussian account of an (epsilon, delta) budget.
     """
 
 
@@ -83,7 +86,8 @@ def open_stream(
     lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --plot yes.svg
     lapwing stream open --at-least 200 --yeses 5 --within 40 --dry-run
 
-    Opening reserves the whole epsilon and spends a part of it; the rest is spent yes by yes.
+    Opening reserves the whole epsilon and spends a part of it; the rest is spent yes by yes. A budget of rho is charged
+    for all of it at the opening.
     """
     if plot is not None:
         checked_path(plot)
@@ -100,10 +104,10 @@ def open_stream(
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     door.tell(
-        {"stream": chosen, "status": status.value, **terms_record(agreed), "left": left_record(left)},
+        {"stream": chosen, "status": status.value, **terms_record(agreed, left.account), "left": left_record(left)},
         facts(
             ("stream", chosen),
-            *terms_facts(agreed, confidence, left.account.budget),
+            *terms_facts(agreed, confidence, left.account),
             ("left", f"{left}; the whole stream is set aside"),
             ("picture", None if plot is None else str(plot)),
             ("next", f'lapwing stream ask {shlex.quote(chosen)} "CONDITION"'),
@@ -136,6 +140,8 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
         left = session.standing()
     more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
     cost = f"epsilon {brief(answer.price)}{more}" if answer else "nothing"
+    if answer.free:
+        cost = f"nothing: it was asked before, as question {answer.question}"
     door.tell(
         {**stream_answer_record(name, answer, interval), "left": left_record(left)},
         *stream_answer_blocks(answer, interval, left, cost=cost),
@@ -149,7 +155,7 @@ def close_stream(door: Door, name: str) -> None:
     """Close a stream, and get back what no yes has used.
 
     Its secret threshold is destroyed, so that nothing can be asked of it any more. What opening it cost is spent: under
-    a rho or an (epsilon, delta) budget that was all of it, and nothing comes back.
+    a budget of rho that was all of it, and nothing comes back.
 
     \b
     lapwing stream close cohorts
@@ -168,14 +174,16 @@ def close_stream(door: Door, name: str) -> None:
         resumed = session.resume(name)
         resumed.close()
         spent, left = resumed.spent, session.standing()
-        by_yes = isinstance(left.account.budget, PureDP)
-        back = resumed.terms.epsilon - spent
+        by_yes = paid_by_yes(left.account)
+        back = f"epsilon {brief(resumed.terms.epsilon - spent)} that no yes has used"
+        if not isinstance(left.account.budget, PureDP):
+            back = f"{back} ({GAUSSIAN_SIDE})"
     door.tell(
         {"stream": name, "status": "closed", "spent": exactly(spent), "left": left_record(left)},
         facts(
             ("closed", name),
             ("spent", f"epsilon {brief(spent)} {'in all' if by_yes else 'that were charged whole at the opening'}"),
-            ("back", f"epsilon {brief(back)} that no yes has used" if by_yes else None),
+            ("back", back if by_yes else None),
             ("left", str(left)),
         ),
     )
@@ -197,7 +205,7 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         checked_path(plot)
     with door.session() as session:
         shown = next((one for one in _mine(session) if one.name == name), None)
-        budget = session.standing().account.budget
+        account = session.standing().account
     if shown is None:
         raise ParameterError("stream", name, reason="is not in this ledger", remedy="see lapwing stream list --all")
     terms = StreamTerms.read(shown.terms)
@@ -205,11 +213,11 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         draw_stream(plot, terms.chance_of_yes, terms.at_least)
     asked, given = several(shown.asked, "question"), several(shown.used, "yes")
     door.tell(
-        _record(shown, budget),
+        _record(shown, account),
         facts(
             ("stream", f"{name}, {shown.status.value}"),
-            *terms_facts(terms, "0.95", budget),
-            ("so far", f"{asked}, {given}, epsilon {brief(terms.spent(shown.used, budget))}"),
+            *terms_facts(terms, "0.95", account),
+            ("so far", f"{asked}, {given}, epsilon {brief(terms.spent(shown.used, account))}"),
             ("picture", None if plot is None else str(plot)),
         ),
     )
@@ -228,8 +236,8 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
     """
     with door.session() as session:
         shown = [one for one in _mine(session) if ended_too or one.status is Status.OPEN]
-        budget = session.standing().account.budget
-    records = [_record(one, budget) for one in shown]
+        account = session.standing().account
+    records = [_record(one, account) for one in shown]
     rows = [
         [
             record["stream"],
@@ -253,13 +261,13 @@ def _mine(session: Session) -> list[Stream]:
     return [one for one in known if one.analyst == session.analyst]
 
 
-def _record(one: Stream, budget: Guarantee) -> dict[str, Any]:
+def _record(one: Stream, account: Account) -> dict[str, Any]:
     terms = StreamTerms.read(one.terms)
     return {
         "stream": one.name,
         "status": one.status.value,
-        **terms_record(terms),
+        **terms_record(terms, account),
         "asked": one.asked,
         "given": one.used,
-        "spent": exactly(terms.spent(one.used, budget)),
+        "spent": exactly(terms.spent(one.used, account)),
     }

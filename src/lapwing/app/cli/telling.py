@@ -8,7 +8,7 @@ from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
 from lapwing.accounting.rounding import float_above
 from lapwing.answers.accuracy import accuracy
-from lapwing.answers.answer import Answer, Row
+from lapwing.answers.answer import MOST_SHOWN, Answer, Row
 from lapwing.answers.asked import Asked, Price
 from lapwing.answers.preview import Preview, Standing
 from lapwing.app.cli.failures import failure_record
@@ -53,7 +53,7 @@ def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
         bounded[column] = any(column in row.cells and row.cells[column].low is not None for row in rows)
         header += [column, f"from ({sure})", "to"] if bounded[column] else [column]
     lines = []
-    for row in rows:
+    for row in rows[:MOST_SHOWN]:
         line = [spoken(part) for part in row.key]
         for column in answer.columns:
             cell = row.cells.get(column)
@@ -64,7 +64,7 @@ def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
                     for bound in (cell and cell.low, cell and cell.high)
                 ]
         lines.append(line)
-    return table(header, lines, left=len(answer.keys))
+    return "\n".join([table(header, lines, left=len(answer.keys)), *answer.beyond])
 
 
 def _error(answer: Answer, confidence: Exact, sure: str) -> str | None:

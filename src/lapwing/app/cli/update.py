@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from lapwing.app.cli.declaring import several_rows
 from lapwing.app.cli.options import folder_option, json_option
 from lapwing.app.cli.showing import facts, tell, waiting
 from lapwing.app.cli.telling import budget_words
@@ -39,6 +40,7 @@ def update(folder: Path, *, as_json: bool) -> None:
     with _opened(folder, fresh=fresh) as workspace:
         with waiting("opening the data"):
             unreadable = {name: workspace.unreadable(name) for name in settings.populations}
+            crowded = [table for name, found in unreadable.items() if not found for table in workspace.crowded(name)]
         if not fresh:
             _require_readable(workspace.ledger, unreadable)
             before = _standing(workspace.ledger)
@@ -53,8 +55,9 @@ def update(folder: Path, *, as_json: bool) -> None:
     failures = [str(failure) for found in unreadable.values() for failure in found.values()]
     but = [("but", f"no question is answered: {failure}. To do without it: {_REMOVAL}") for failure in failures]
     tell(
-        {"created": fresh, "changes": changes, "unreadable": failures},
+        {"created": fresh, "changes": changes, "unreadable": failures, "several_rows": crowded},
         facts(*lines) if lines else "Nothing to do: the ledger is as lapwing.toml says.",
+        facts(*(("note", several_rows(table)) for table in crowded)) if crowded else "",
         facts(*but) if but else "",
         as_json=as_json,
     )

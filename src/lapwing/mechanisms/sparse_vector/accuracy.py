@@ -3,6 +3,9 @@
 Distances and margins are in lattice steps. The worst case that is meant: `above` questions lie a margin above their
 threshold, `below` questions a margin below, and all of them are to be answered right. Questions that lie farther away
 only help.
+
+What is added up is the chance of an error, never the chance of none: at a confidence of 1 - 1e-9 the latter has lost
+the digits that matter.
 """
 
 import math
@@ -10,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import logsumexp
 
 from lapwing.mechanisms.sparse_vector.rule import Rule
 from lapwing.mechanisms.sparse_vector.tails import (
@@ -18,37 +20,69 @@ from lapwing.mechanisms.sparse_vector.tails import (
     depth,
     log_at_least,
     log_below,
+    log_of_the_rest,
+    outside,
     quadrature,
     reach,
     width,
 )
-from lapwing.noise.laws import Geometric
+from lapwing.noise.laws import Geometric, RoundedGaussian
 
-_HOPELESS = -1e4  # the log of a chance that is as good as none, and still a number to search with
+_RAISED = 1e-9  # relative: what is added to every chance of an error, many times what its computation is off by
+_LEAST = 1e-300  # between integers, where a search may look, the chance can come out below zero
 
 
 def chance_of_yes(rule: Rule, distance: int) -> float:
     """Return the probability that a value `distance` steps above its threshold gets a yes."""
-    z, log_weight = _over_the_threshold_noise(rule, (distance,))
-    return min(1.0, float(np.exp(logsumexp(log_weight + _log_yes(rule, z - distance)))))
+    z, log_weight = _over_the_threshold_noise(rule, (distance,), above=1)
+    return min(1.0, float(np.exp(log_weight + _log_yes(rule, z - distance)).sum()))
 
 
 def chance_all_right(rule: Rule, *, margin: int, below: int, above: int) -> float:
-    """Return the probability that all questions are answered right when each is `margin` steps from its threshold."""
-    return min(1.0, math.exp(_log_all_right(rule, float(margin), 0.0, below, above)))
+    """Return the probability that all questions are answered right when each is `margin` steps from its threshold.
+
+    It is rounded down: the chance of an error is raised by a relative 1e-9.
+    """
+    return 1 - min(1.0, chance_of_error(rule, margin=margin, below=below, above=above))
 
 
-def margin(rule: Rule, *, below: int, above: int, confidence: float) -> int:
-    """Return the smallest distance at which all questions are answered right with probability `confidence`."""
+def chance_of_error(rule: Rule, *, margin: float, below: int, above: int, lift: float = 0.0) -> float:
+    """Return the probability that some question is answered wrong when each is `margin` steps from its threshold.
+
+    It is rounded up by a relative 1e-9, however small it is. `lift` is added to every bar.
+
+    Proof: proofs/sparse_vector_margin.md
+    """
+    z, log_weight = _over_the_threshold_noise(rule, (-margin - lift, margin - lift), above=above)
+    log_right = np.zeros_like(z)
+    if below:
+        log_right = log_right + below * _log_no(rule, z + lift + margin)
+    if above:
+        log_right = log_right + above * _log_yes(rule, z + lift - margin)
+    wrong = float((np.exp(log_weight) * -np.expm1(log_right)).sum())
+    return (wrong + outside(rule.threshold_noise)) * (1 + _RAISED)
+
+
+def margin(rule: Rule, *, below: int, above: int, beta: float) -> int:
+    """Return the smallest distance at which all are answered right except with probability `beta`.
+
+    It is never below the smallest one, and above it only where this misses `beta` by less than a relative 2e-9.
+
+    Proof: proofs/sparse_vector_margin.md
+    """
+
+    def is_enough(steps: int) -> bool:
+        return chance_of_error(rule, margin=steps, below=below, above=above) <= beta
+
     low, high = -1, 1
-    while chance_all_right(rule, margin=high, below=below, above=above) < confidence:
+    while not is_enough(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if chance_all_right(rule, margin=middle, below=below, above=above) < confidence:
-            low = middle
-        else:
+        if is_enough(middle):
             high = middle
+        else:
+            low = middle
     return high
 
 
@@ -67,13 +101,14 @@ def guaranteed_margin(rule: Rule, *, below: int, above: int, beta: float) -> int
     return max(false_yes + depth(once, share) + 1, false_no + reach(once, share), 0)
 
 
-def best_lift(rule: Rule, *, below: int, above: int, confidence: float) -> int:
+def best_lift(rule: Rule, *, below: int, above: int, beta: float) -> int:
     """Return by how many steps the bar should be raised so that the margin is smallest."""
     scale = max(width(rule.threshold_noise), *(width(one.noise) for one in rule.comparisons))
 
     def margin_if_lifted(lift: float) -> float:
         def excess(at: float) -> float:
-            return max(_log_all_right(rule, at, lift, below, above), _HOPELESS) - math.log(confidence)
+            wrong = chance_of_error(rule, margin=at, lift=lift, below=below, above=above)
+            return math.log(beta) - math.log(max(wrong, _LEAST))
 
         high = scale
         while excess(high) < 0:
@@ -92,19 +127,19 @@ def lifted(rule: Rule, steps: int) -> Rule:
     return replace(rule, comparisons=tuple(replace(one, bar=one.bar + steps) for one in rule.comparisons))
 
 
-def _log_all_right(rule: Rule, margin: float, lift: float, below: int, above: int) -> float:
-    z, log_weight = _over_the_threshold_noise(rule, (-margin - lift, margin - lift))
-    total = log_weight
-    if below:
-        total = total + below * _log_no(rule, z + lift + margin)
-    if above:
-        total = total + above * _log_yes(rule, z + lift - margin)
-    return float(logsumexp(total))
-
-
-def _over_the_threshold_noise(rule: Rule, distances: tuple[float, ...]) -> tuple[Floats, Floats]:
+def _over_the_threshold_noise(rule: Rule, distances: tuple[float, ...], *, above: int) -> tuple[Floats, Floats]:
     breaks = [at - one.bar + edge for one in rule.comparisons for at in distances for edge in (0, 1)]
-    return quadrature(rule.threshold_noise, breaks, finest=min(width(one.noise) for one in rule.comparisons))
+    return quadrature(rule.threshold_noise, breaks, finest=_finest(rule, above))
+
+
+def _finest(rule: Rule, above: int) -> float:
+    """Return the smallest length over which the chance of an error bends.
+
+    As many yeses at once as `above` fail over a length that is so many times shorter, and the largest of many Gaussian
+    draws has tails that are steeper than its deviation by a small factor.
+    """
+    bends = (width(one.noise) / (4 if isinstance(one.noise, RoundedGaussian) else 1) for one in rule.comparisons)
+    return min(bends) / max(1.0, above / 4)
 
 
 def _log_no(rule: Rule, x: Floats) -> Floats:
@@ -119,6 +154,4 @@ def _log_yes(rule: Rule, x: Floats) -> Floats:
     if len(rule.comparisons) == 1:
         (only,) = rule.comparisons
         return log_at_least(only.noise, only.bar + x)
-    with np.errstate(divide="ignore"):
-        log_yes: Floats = np.log(-np.expm1(_log_no(rule, x)))
-    return log_yes
+    return log_of_the_rest(_log_no(rule, x))

@@ -24,17 +24,14 @@ class Interval:
     high: Fraction
 
 
-def interval(
-    rule: Rule, lattice: Lattice, answer: Answer, *, confidence: float, questions: int | None
-) -> Interval | None:
+def interval(rule: Rule, lattice: Lattice, answer: Answer, *, beta: float, questions: int | None) -> Interval | None:
     """Return where the value of a yes lies; None if the stream shows nothing that could say so.
 
-    With probability at least `confidence` over all noise, every interval that a stream can give holds its value.
+    Except with probability `beta` over all noise, every interval that a stream can give holds its value.
     Where it was fixed in advance how many `questions` there are, it says so only for the first so many.
 
     Proof: proofs/sparse_vector_interval.md
     """
-    beta = 1 - confidence
     parts = [
         _from_gap(rule, answer, lattice, beta if rule.fresh_noise is None else beta / 2, questions),
         _from_number(rule, answer, lattice, beta / 2),

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price
+from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.sparse_vector import accuracy, estimates
 from lapwing.mechanisms.sparse_vector.answers import Answer
 from lapwing.mechanisms.sparse_vector.estimates import Interval
@@ -83,10 +84,12 @@ class StreamMechanism(ABC):
         confidence : the probability that every answer is right
         questions : how many are asked; those that the stream is meant for, if not said
         above : how many should get a yes; as many as the stream has to give, if not said
+
+        Proof: proofs/sparse_vector_margin.md
         """
         below, high = self._worst_case(questions, above)
-        wanted = chance("confidence", confidence)
-        return self.lattice.number(accuracy.margin(self.rule, below=below, above=high, confidence=wanted))
+        beta = doubt("confidence", confidence)
+        return self.lattice.number(accuracy.margin(self.rule, below=below, above=high, beta=beta))
 
     def guaranteed_margin(
         self, confidence: Exact = "0.95", *, questions: int | None = None, above: int | None = None
@@ -99,7 +102,7 @@ class StreamMechanism(ABC):
         Proof: proofs/sparse_vector_interval.md
         """
         below, high = self._worst_case(questions, above)
-        beta = 1 - chance("confidence", confidence)
+        beta = doubt("confidence", confidence)
         return self.lattice.number(accuracy.guaranteed_margin(self.rule, below=below, above=high, beta=beta))
 
     def chance_all_right(self, margin: Exact, *, questions: int | None = None, above: int | None = None) -> float:
@@ -114,8 +117,8 @@ class StreamMechanism(ABC):
         `questions` and `above` are what they are in `margin`.
         """
         below, high = self._worst_case(questions, above)
-        wanted = chance("confidence", confidence)
-        return self.lattice.number(accuracy.best_lift(self.rule, below=below, above=high, confidence=wanted))
+        beta = doubt("confidence", confidence)
+        return self.lattice.number(accuracy.best_lift(self.rule, below=below, above=high, beta=beta))
 
     def interval(self, answer: Answer, confidence: Exact = "0.95") -> Interval | None:
         """Return where the value of a yes lies; None for a no, and where a yes tells nothing more.
@@ -128,8 +131,8 @@ class StreamMechanism(ABC):
 
         Proof: proofs/sparse_vector_interval.md
         """
-        wanted = chance("confidence", confidence)
-        return estimates.interval(self.rule, self.lattice, answer, confidence=wanted, questions=self.questions)
+        beta = doubt("confidence", confidence)
+        return estimates.interval(self.rule, self.lattice, answer, beta=beta, questions=self.questions)
 
     def estimate(self, answer: Answer) -> float | None:
         """Return the best single guess at the value of a yes: its number and its gap, weighted by their precision.
@@ -214,12 +217,14 @@ def require_movement(moves: object) -> None:
         )
 
 
-def chance(name: str, given: object) -> float:
-    """Return a probability for statements about accuracy, which are computed to about twelve digits."""
+def doubt(name: str, given: object) -> float:
+    """Return what is left to 1 from the confidence of a statement about accuracy, rounded down."""
     wanted = probability(name, given)
     if wanted > _SUREST:
-        raise ParameterError(name, given, reason="is surer than can be computed", remedy="stay below 1 - 1e-9")
-    return float(wanted)
+        raise ParameterError(
+            name, given, reason="is surer than statements about accuracy are made", remedy="stay at or below 1 - 1e-9"
+        )
+    return float_below(1 - wanted)
 
 
 def settle(mechanism: StreamMechanism, **values: object) -> None:

@@ -1,0 +1,341 @@
+"""Every number on the way to an answer, and what holds it: no statement can fail, whatever the rows hold.
+
+A database fails where a number leaves its type, and it computes a number only where a row asks for it. Such a failure
+would say that there is a row: one exact bit, for next to nothing. So the range of every number that a statement makes
+is worked out here, from the catalogue and the question alone, and what might leave its type is refused before it is
+charged.
+
+The rule for whoever adds an expression to the emitter: say its range here, in the type in which the widest and the
+narrowest engine compute it. `check_total` is asked twice, when a plan is made and when its statement is written.
+
+Proof: proofs/totality.md
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from lapwing.queries.aggregate import (
+    Aggregate,
+    BinnedKey,
+    ClippedTotals,
+    DeclaredKey,
+    DistinctCells,
+    Furthest,
+    GridKey,
+    Key,
+    Once,
+    OpenKey,
+    PickedRows,
+)
+from lapwing.queries.catalogue import KeyType, Population, Table
+from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, MOST_GRID, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.column import check_text as check_is_text
+from lapwing.queries.picking import FACTOR, MODULUS, SHIFT
+from lapwing.queries.predicate import (
+    GAPS,
+    Every,
+    Gap,
+    Has,
+    InSpans,
+    InTexts,
+    IsMissing,
+    IsPresent,
+    Lacks,
+    NotInTexts,
+    Predicate,
+    Ref,
+    Some,
+    StartsOtherwise,
+    StartsWith,
+    Unit,
+)
+from lapwing.queries.spans import DAYS, DOUBLES, INTEGERS, TRUTHS, Line, Span, ymd
+from lapwing.queries.term import MOST_TERM, Constant, Elapsed, OnGrid, Plus, Rounded, Term, Times, bounds, magnitude
+from lapwing.vocabulary.errors import BadQuestionError
+
+MOST_ROWS = 2**63
+"""Fewer rows than this are in a table, and in what is joined and grouped from it."""
+MOST_CONSTANTS = 20_000
+"""So many parameters a statement may have: PostgreSQL takes 65,535."""
+DEEPEST = 100
+"""So deep expressions and conditions may be nested: the databases parse them by recursion."""
+_MOST_BITS = 900  # a grid number times two to this power is still a double, and so is its inverse
+_MOST_TIMES = 2**20 + 1
+
+
+class Held(Enum):
+    """What holds a number on every engine, as the range within which nothing overflows and nothing is rounded."""
+
+    WHOLE = Line(INT64_LOWEST, INT64_HIGHEST)
+    """A 64-bit integer."""
+
+    TERM = Line(-MOST_TERM, MOST_TERM)
+    """A 64-bit integer with room for a sign and one addition."""
+
+    DOUBLE = Line(-MOST_GRID, MOST_GRID)
+    """A double that is whole or halfway between two whole numbers."""
+
+    WIDE = Line(-(2**126), 2**126)
+    """A sum: HUGEINT in DuckDB, NUMERIC in PostgreSQL, DECIMAL(38, 0) in Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number that a statement makes of a row, a person or a cell: from `low` to `high`, whatever the rows hold."""
+
+    what: str
+    low: int
+    high: int
+    held: Held
+
+    @property
+    def fits(self) -> bool:
+        """Whether it stays within its type."""
+        return self.held.value.lowest <= self.low <= self.high <= self.held.value.highest
+
+
+def check_total(aggregate: Aggregate, population: Population) -> None:
+    """Refuse an aggregate that an engine could fail on, or round, for some rows.
+
+    Proof: proofs/totality.md
+    """
+    for number in numbers(aggregate):
+        if not number.fits:
+            most = f"{number.held.value.highest:.2e}"
+            raise BadQuestionError(
+                f"{number.what} could reach {magnitude(number.low, number.high)}, more than the {most} that every "
+                "database computes exactly; clip its columns to tighter bounds or declare a coarser step"
+            )
+    constants(aggregate, population)
+
+
+def constants(aggregate: Aggregate, population: Population) -> int:
+    """Return how many parameters a statement for `aggregate` has at most; refuse too many, and ones of wrong types."""
+    conditions = _Conditions(population)
+    conditions.check(aggregate, population.table(aggregate.table))
+    return conditions.constants
+
+
+def numbers(aggregate: Aggregate) -> Iterator[Number]:
+    """Yield every number that a statement for `aggregate` makes, with its range."""
+    for key in aggregate.keys:
+        yield from _of_key(key)
+    yield from _of_bounding(aggregate)
+    yield from _of_ranks(aggregate.salt)
+
+
+def of_term(term: Term) -> Iterator[Number]:
+    """Yield every number on the way to a term of a row, and the term."""
+    low, high = bounds(term)
+    match term:
+        case OnGrid(column=column, bits=bits):
+            scale = 0 if abs(bits) <= _MOST_BITS else MOST_GRID + 1
+            yield Number(f"the grid of {column!r}", -scale, scale, Held.DOUBLE)
+            yield Number(f"the clipped {column!r}", low, high, Held.DOUBLE)
+        case Elapsed(unit=unit, until=until, since=since):
+            ends = [end for end in (until, since) if isinstance(end, int)]
+            outside = any(not DAYS.lowest <= end <= DAYS.highest for end in ends)
+            gap = ymd(DAYS.highest) if unit is Unit.YEARS else GAPS[Unit.DAYS].highest
+            gap = MOST_TERM + 1 if outside else gap
+            yield Number("the time between two days", -gap, gap, Held.DOUBLE)
+            yield Number("the clipped time between two days", low, high, Held.DOUBLE)
+        case Constant():
+            yield Number("a constant of the expression", low, high, Held.TERM)
+        case Plus(left, right) | Times(left, right):
+            yield from of_term(left)
+            yield from of_term(right)
+            yield Number("the expression", low, high, Held.TERM)
+        case Rounded(inner, _):
+            yield from of_term(inner)
+            yield Number("the expression before it is rounded", *bounds(inner), Held.DOUBLE)
+            yield Number("the rounded expression", low, high, Held.DOUBLE)
+
+
+def _of_key(key: Key) -> Iterator[Number]:
+    match key:
+        case GridKey(term=term, width=width):
+            yield from of_term(term)
+            low, high = bounds(term)
+            yield Number("the range of the expression", 0, high - low, Held.TERM)
+            yield Number("the width of a cell", width, width, Held.TERM)
+        case BinnedKey(bins=bins):
+            yield Number("the number of a bin", -1, len(bins) - 1, Held.WHOLE)
+        case DeclaredKey() | OpenKey():
+            pass  # values as they are stored
+
+
+def _of_bounding(aggregate: Aggregate) -> Iterator[Number]:
+    match aggregate.bounding:
+        case Once() | DistinctCells() | Furthest():
+            yield Number("a count", 0, MOST_ROWS - 1, Held.WHOLE)
+        case ClippedTotals(term=term, low=low, high=high):
+            yield from of_term(term)
+            yield _sum("the total of one person", *bounds(term), rows=MOST_ROWS)
+            yield Number("the clipped total of one person", low, high, Held.TERM)
+            yield _sum("the total", low, high, rows=MOST_ROWS)
+        case PickedRows(terms=terms, max_rows=rows):
+            for term in terms:
+                yield from of_term(term)
+                low, high = bounds(term)
+                yield Number("a part that is never negative", low if low >= 0 else -MOST_ROWS, high, Held.TERM)
+                yield Number("the total of one person", rows * min(0, low), rows * max(0, high), Held.TERM)
+                yield _sum("the total", rows * low, rows * high, rows=MOST_ROWS)
+
+
+def _sum(what: str, low: int, high: int, *, rows: int) -> Number:
+    return Number(what, rows * min(0, low), rows * max(0, high), Held.WIDE)
+
+
+def _of_ranks(salt: int) -> Iterator[Number]:
+    yield Number("the salt of a rank", min(0, salt) * FACTOR, max(0, salt) * FACTOR, Held.TERM)
+    most = (MODULUS - 1) * max(FACTOR, MODULUS - 1) + max(SHIFT, 2 * MODULUS)
+    yield Number("a rank", -MODULUS, most, Held.WHOLE)
+
+
+_Where: TypeAlias = tuple[Table, ...]
+"""The table of a row and those of the rows around it, from the inside out."""
+
+
+class _Conditions:
+    """Checks that conditions compare each column with constants of its own type, and that there are not too many."""
+
+    def __init__(self, population: Population) -> None:
+        self.population = population
+        self.constants = 0
+
+    def check(self, aggregate: Aggregate, table: Table) -> None:
+        self.count(10)  # limits, clips and the salt
+        self.condition(aggregate.counted, (table,), 0)
+        for key in aggregate.keys:
+            self.key(key, table)
+        match aggregate.bounding:
+            case Furthest(steps=steps):
+                for step in steps:
+                    self.condition(step, (table,), 0)
+            case ClippedTotals(term=term):
+                self.term(term, table)
+            case PickedRows(terms=terms):
+                for term in terms:
+                    self.term(term, table)
+            case Once() | DistinctCells():
+                pass
+
+    def key(self, key: Key, table: Table) -> None:
+        match key:
+            case BinnedKey(column=column, line=line, bins=bins):
+                self.spans(table, column, line, bins)
+                self.count(2 * len(bins))
+            case GridKey(term=term, width=width):
+                _require(width >= 1, f"cells of width {width} cover no range")
+                self.term(term, table)
+                self.term(term, table)  # it is written twice
+            case DeclaredKey() | OpenKey():
+                pass
+
+    def condition(self, predicate: Predicate, where: _Where, depth: int) -> None:
+        _check_depth(depth)
+        match predicate:
+            case Every(parts) | Some(parts):
+                for part in parts:
+                    self.condition(part, where, depth + 1)
+            case Has(table=name, where=inner, at_least=times) | Lacks(table=name, where=inner, at_least=times):
+                _require(1 <= times <= _MOST_TIMES, f"{times} is too often for a condition; write at most {2**20}")
+                self.count(1)
+                self.condition(inner, (self.population.table(name), *where), depth + 1)
+            case Gap(until=until, since=since, unit=unit, spans=spans):
+                _check_spans(GAPS[unit], spans)
+                for ref in (until, since):
+                    self.day(ref, where)
+                self.count(6 * len(spans))
+            case InSpans(column=column, line=line, spans=spans):
+                self.spans(where[0], column, line, spans)
+                self.count(2 * len(spans))
+            case InTexts(column=column, texts=texts) | NotInTexts(column=column, texts=texts):
+                self.texts(where[0], column, texts)
+            case StartsWith(column=column, prefix=prefix) | StartsOtherwise(column=column, prefix=prefix):
+                self.texts(where[0], column, (prefix,))
+            case IsMissing() | IsPresent():
+                self.count(2)
+
+    def spans(self, table: Table, column: str, line: Line, spans: tuple[Span, ...]) -> None:
+        _require(self.line(table, column) == line, f"{column!r} is compared with what it does not hold")
+        _check_spans(line, spans)
+
+    def texts(self, table: Table, column: str, texts: tuple[str, ...]) -> None:
+        _require(self.line(table, column) is None, f"{column!r} holds no text to compare with")
+        for text in texts:
+            check_is_text(column, text)
+        self.count(len(texts))
+
+    def day(self, ref: Ref, where: _Where) -> None:
+        kind = where[ref.up].column(ref.column).type if ref.up < len(where) else None
+        _require(isinstance(kind, Date), f"{ref.column!r} holds no days to count between")
+
+    def term(self, term: Term, table: Table, depth: int = 0) -> None:
+        _check_depth(depth)
+        match term:
+            case OnGrid(column=column, bits=bits):
+                kind = table.column(column).type
+                whole = isinstance(kind, Integer) and bits == 0
+                _require(whole or isinstance(kind, Real), f"{column!r} is not on this grid")
+                self.count(10)
+            case Elapsed(until=until, since=since):
+                for end in (until, since):
+                    if isinstance(end, str):
+                        self.day(Ref(column=end), (table,))
+                self.count(7)
+            case Constant():
+                self.count(1)
+            case Plus(left, right) | Times(left, right):
+                self.term(left, table, depth + 1)
+                self.term(right, table, depth + 1)
+            case Rounded(inner, bits):
+                _require(0 <= bits < 2**6, f"2^{bits} is no width to round to")
+                self.term(inner, table, depth + 1)
+                self.count(2)
+
+    def line(self, table: Table, column: str) -> Line | None:
+        """Return the line that a column's numbers are on, or None where it holds text."""
+        if column == self.population.person_key(table):
+            return INTEGERS if table.key_type is KeyType.INTEGER else None
+        return line_of(table.column(column))
+
+    def count(self, constants: int) -> None:
+        self.constants += constants
+        _require(
+            self.constants <= MOST_CONSTANTS,
+            f"the question has more than about {MOST_CONSTANTS} constants; ask about fewer values or groups at a time",
+        )
+
+
+def line_of(column: Column) -> Line | None:
+    """Return the line of whole numbers that a column's values are on, or None where it holds text."""
+    match column.type:
+        case Integer():
+            return INTEGERS
+        case Real():
+            return DOUBLES
+        case Date():
+            return DAYS
+        case Category(values=values):
+            return None if isinstance(values[0], str) else INTEGERS
+        case Text():
+            return None
+        case _:
+            return TRUTHS
+
+
+def _check_spans(line: Line, spans: tuple[Span, ...]) -> None:
+    inside = all(line.lowest <= low <= high <= line.highest for low, high in spans)
+    _require(inside and bool(spans), f"a span of values leaves {line.lowest}..{line.highest}; write smaller numbers")
+
+
+def _check_depth(depth: int) -> None:
+    _require(depth <= DEEPEST, f"the question is nested deeper than {DEEPEST} levels; write it with fewer parentheses")
+
+
+def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - the sentence says what it is about
+    if not holds:
+        raise BadQuestionError(otherwise)

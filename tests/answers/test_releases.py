@@ -1,0 +1,67 @@
+"""What the bounds of an answer say holds for all of its numbers at once, by the exact law of the noise."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from lapwing.answers.choosing import release_of
+from lapwing.answers.wishes import AtEpsilon, AtRho
+from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.queries.asking import count, funnel
+from lapwing.queries.planning import plan
+from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
+from session.clinic import population
+
+FAR = 400
+
+
+def noise_law(mechanism):
+    """Probabilities of -FAR ... FAR, from the definition of the noise that the mechanism draws."""
+    x = np.arange(-FAR, FAR + 1)
+    if isinstance(mechanism, GeometricMechanism):
+        weights = np.exp(-np.abs(x) / float(mechanism.event.scale))
+    else:
+        weights = np.exp(-(x**2) / (2 * float(mechanism.event.sigma_squared)))
+    return weights / weights.sum()
+
+
+def chance_that_all_hold(law, margins) -> float:
+    """P(every partial sum of the noise is within its margin): sums are built up, and cut where a bound fails."""
+    x = np.arange(-FAR, FAR + 1)
+    alive = (x == 0).astype(float)
+    for margin in margins:
+        alive = np.convolve(alive, law, mode="same") * (np.abs(x) <= margin)
+    return float(alive.sum())
+
+
+WISHES = {
+    "pure": (PureDP(epsilon=Fraction(9)), AtEpsilon(epsilon=Fraction(1, 2))),
+    "rho": (ConcentratedDP(rho=Fraction(9)), AtRho(rho=Fraction(1, 20))),
+}
+
+
+@pytest.mark.parametrize("confidence", ["0.5", "0.95"])
+@pytest.mark.parametrize("budget", WISHES)
+@pytest.mark.parametrize("steps", [2, 5])
+def test_the_bounds_of_all_steps_of_a_funnel_hold_at_once(budget, steps, confidence) -> None:
+    asked = plan(funnel("patients", [f"age > {i}" for i in range(steps)]), population())
+    release = release_of(asked, WISHES[budget][1], WISHES[budget][0])
+    cells = release.cells([100] * release.numbers, confidence)
+    margins = [cell.value - cell.low for cell in cells]
+    assert margins == [cell.high - cell.value for cell in cells]
+    assert [cell.value for cell in cells] == [100 * (steps - i) for i in range(steps)], "a step is a sum of bins"
+    held = chance_that_all_hold(noise_law(release.mechanism), margins[::-1])
+    assert held >= float(confidence)
+    assert held <= 1 - (1 - float(confidence)) / (2 * steps), "and they are not much wider than they must be"
+
+
+@pytest.mark.parametrize("confidence", ["0.5", "0.95"])
+@pytest.mark.parametrize("budget", WISHES)
+def test_the_bounds_of_all_cells_of_a_histogram_hold_at_once(budget, confidence) -> None:
+    asked = plan(count("patients", by="sex"), population())
+    release = release_of(asked, WISHES[budget][1], WISHES[budget][0])
+    margins = [cell.value - cell.low for cell in release.cells([100] * release.numbers, confidence)]
+    law = noise_law(release.mechanism)
+    each = [chance_that_all_hold(law, [margin]) for margin in margins]
+    assert np.prod(each) >= float(confidence) > np.prod([chance_that_all_hold(law, [m - 1]) for m in margins])

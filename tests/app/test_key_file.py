@@ -1,0 +1,19 @@
+import pytest
+
+from lapwing.app.workspace import read_key, renew_key
+from lapwing.vocabulary.errors import SettingsError
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o620, 0o610, 0o604, 0o602, 0o601, 0o660, 0o644], ids=oct)
+def test_a_key_that_the_group_or_others_may_touch_is_refused(tmp_path, mode) -> None:
+    renew_key(tmp_path)
+    (tmp_path / "stream.key").chmod(mode)
+    with pytest.raises(SettingsError, match="chmod 600"):
+        read_key(tmp_path)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400], ids=oct)
+def test_a_key_that_only_its_owner_may_touch_is_read(tmp_path, mode) -> None:
+    renew_key(tmp_path)
+    (tmp_path / "stream.key").chmod(mode)
+    assert len(read_key(tmp_path)) == 32

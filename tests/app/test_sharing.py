@@ -1,0 +1,244 @@
+"""One workspace for many sessions, threads and processes: one copy of the data, and nobody is in anybody's way."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lapwing as lw
+from app.test_workspace import SETTINGS, write_patients
+from lapwing.engines.duckdb import DuckDB
+from lapwing.engines.emitter import Statement
+from lapwing.vocabulary.errors import BadQuestionError, EngineError, SettingsError
+
+THREADS = 6
+
+
+@pytest.fixture
+def folder(quick_path) -> Path:
+    write_patients(quick_path)
+    lw.create(quick_path, SETTINGS).close()
+    return quick_path
+
+
+@pytest.fixture
+def opened(monkeypatch) -> list[DuckDB]:
+    """Every engine that is opened, in order; closed ones are taken out."""
+    engines: list[DuckDB] = []
+    close = DuckDB.close
+
+    class Watched(DuckDB):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            engines.append(self)
+
+        def close(self) -> None:
+            close(self)
+            if self in engines:
+                engines.remove(self)
+
+    monkeypatch.setattr("lapwing.app.tables.DuckDB", Watched)
+    return engines
+
+
+def test_all_sessions_of_a_workspace_share_one_engine(folder, opened) -> None:
+    with lw.workspace(folder) as workspace:
+        sessions = [workspace.session(analyst=f"analyst {i}") for i in range(20)]
+        start = threading.Barrier(len(sessions))
+
+        def ask(i: int) -> None:
+            start.wait(60)
+            sessions[i].ask(lw.count("patients", f"age > {i}"), epsilon=1)
+
+        together(ask, len(sessions))
+        assert len(opened) == 1
+    assert opened == []
+
+
+def test_a_new_version_loses_no_question_and_leaves_one_engine(folder, opened) -> None:
+    """Threads ask while the custodian says, again and again, that the data is new."""
+    with lw.workspace(folder) as workspace, lw.workspace(folder) as custodian:
+        session = workspace.session(analyst="ana")
+        told: list[lw.Answer] = []
+
+        def ask(i: int) -> None:
+            for turn in range(8):
+                if i == 0:
+                    custodian.advance("patients")
+                told.append(session.ask(lw.count("patients", f"age > {turn} and age < {99 - i}"), epsilon="0.01"))
+
+        together(ask, THREADS)
+        assert len(told) == 8 * THREADS
+        assert workspace.ledger.questions.unsettled() == []
+        assert not [entry for entry in workspace.ledger.history("clinic") if entry["kind"] == "lost"]
+        session.ask(lw.count("patients", "age > 1"), epsilon=1)
+        assert len(opened) == 1
+
+
+MANY = """
+[populations.{0}]
+person_key = "id"
+budget = {{ epsilon = "10" }}
+tables.patients.source = "{0}.csv"
+"""
+
+
+def test_no_fingerprint_is_lost_when_many_write_at_once(quick_path) -> None:
+    """A table whose record got lost could change unnoticed, and its data be claimed by another population."""
+    names = [f"p{i}" for i in range(8)]
+    for i, name in enumerate(names):
+        (quick_path / f"{name}.csv").write_text(f"id\n{i}\n")
+    lw.create(quick_path, "".join(MANY.format(name) for name in names)).close()
+
+    def first_question(name: str) -> None:
+        with lw.open(quick_path, name) as session:
+            session.ask(lw.count("patients"), epsilon=1)
+
+    children = [in_a_child(lambda name=name: first_question(name), wait=False) for name in names[:4]]
+    with lw.workspace(quick_path) as workspace:
+        sessions = [workspace.session(name) for name in names[4:]]
+        together(lambda i: sessions[i].ask(lw.count("patients"), epsilon=1), len(sessions))
+    assert [os.waitpid(process, 0)[1] for process in children] == [0] * len(children)
+    known = json.loads((quick_path / "fingerprints.json").read_text())
+    assert {f"{name}.patients" for name in names} | {"seen", "ledger"} == set(known)
+    assert set(known["seen"]) == set(names)
+
+
+def test_a_question_ends_on_the_version_it_was_charged_for(folder, opened) -> None:
+    with lw.workspace(folder) as workspace:
+        data = workspace.session()._data
+        with data.leased() as first, data.leased({"patients": 1}) as same:
+            assert first is same
+            workspace.advance("patients")
+            with data.leased() as second:
+                assert second is not first
+                assert opened == [first, second]
+                with data.leased({"patients": 1}) as old:
+                    assert old is first
+        assert opened == [second]
+        with pytest.raises(EngineError), data.leased({"patients": 1}):
+            pass
+
+
+def test_an_engine_that_cannot_be_closed_is_the_custodians_matter(folder, monkeypatch) -> None:
+    with lw.open(folder, analyst="ana") as session:
+        session.ask(lw.count("patients"), epsilon=1)
+        with monkeypatch.context() as patched, lw.workspace(folder) as workspace:
+            close = DuckDB.close
+
+            def fails(engine: DuckDB) -> None:
+                close(engine)
+                raise RuntimeError("patient 7 is in use")
+
+            patched.setattr(DuckDB, "close", fails)
+            workspace.advance("patients")
+            assert not session.ask(lw.count("patients"), epsilon=1).free
+        assert "patient 7 is in use" in (folder / "failures.log").read_text()
+
+
+def test_a_session_that_is_closed_refuses_and_others_go_on(folder) -> None:
+    with lw.workspace(folder) as workspace:
+        ana, ben = workspace.session(analyst="ana"), workspace.session(analyst="ben")
+        stream = ana.stream(at_least=10, yeses=1, epsilon=1, name="s")
+        ana.close()
+        for act in acts(ana, stream):
+            with pytest.raises(BadQuestionError, match="this session is closed; open a new one"):
+                act()
+        assert ben.standing().left == 99
+        ben.ask(lw.count("patients"), epsilon=1)
+    for act in acts(ben, None):
+        with pytest.raises(BadQuestionError, match="this workspace is closed; open it again"):
+            act()
+
+
+def acts(session: lw.Session, stream: Any) -> list[Callable[[], Any]]:
+    question = lw.count("patients", "age > 7")
+    return [
+        lambda: session.ask(question, epsilon=1),
+        lambda: session.preview(question, epsilon=1),
+        lambda: session.rehearse(question, epsilon=1),
+        lambda: session.sql("select count(*) from patients", epsilon=1),
+        lambda: session.stream(at_least=10, yeses=1, epsilon=1),
+        lambda: session.preview_stream(at_least=10, yeses=1, epsilon=1),
+        lambda: session.resume("s"),
+        session.standing,
+        *([lambda: stream.ask("age > 3"), stream.recover, stream.close] if stream else []),
+    ]
+
+
+def test_after_a_fork_the_child_is_refused_at_once_and_nothing_is_charged(folder) -> None:
+    """What was open belongs to the parent: its connections, and locks that no thread of the child will release."""
+    with lw.workspace(folder) as workspace:
+        session = workspace.session(analyst="ana")
+        stream = session.stream(at_least=10, yeses=1, epsilon=1, name="s")
+        session.ask(lw.count("patients"), epsilon=1)
+        left = session.standing().left
+
+        def child() -> None:
+            for act in [*acts(session, stream), workspace.session, workspace.check]:
+                with pytest.raises(BadQuestionError, match="was opened before the process forked"):
+                    act()
+            session.close()
+            workspace.close()
+            with lw.open(folder, analyst="ana") as own:
+                own.ask(lw.count("patients", "age > 5"), epsilon=1)
+
+        assert in_a_child(child) == 0
+        assert session.standing().left == left - 1
+        session.ask(lw.count("patients", "age > 8"), epsilon=1)
+        stream.ask("age < 3")
+
+
+def in_a_child(act: Callable[[], None], *, wait: bool = True) -> int:
+    """Return how a forked process ended, 0 if `act` went well, or which one it is; it is killed after 60 seconds."""
+    process = os.fork()
+    if process:
+        return os.waitpid(process, 0)[1] if wait else process
+    try:
+        signal.alarm(60)
+        act()
+    except BaseException:  # noqa: BLE001 - told by the exit code
+        os._exit(1)
+    os._exit(0)
+
+
+def together(act: Callable[[int], None], threads: int) -> None:
+    """Run `act` in so many threads, and raise what any of them raised."""
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(act, i) for i in range(threads)]:
+            done.result(120)
+
+
+SLOW = Statement(text="select count(*) from range(10000000) a, range(100000) b where a.range < b.range", parameters=())
+
+
+def test_a_question_that_takes_too_long_is_stopped_charged_and_the_one_failure(quick_path, monkeypatch) -> None:
+    """Only that one: what others ask at the same time is answered."""
+    write_patients(quick_path)
+    lw.create(quick_path, SETTINGS.replace('person_key = "id"', 'person_key = "id"\ntime_limit = 1')).close()
+    with lw.open(quick_path) as session:
+        session.ask(lw.count("patients", "age > 1"), epsilon=1)
+        with monkeypatch.context() as patched:
+            patched.setattr("lapwing.engines.sql_engine.emit", lambda *_: SLOW)
+            with ThreadPoolExecutor(1) as pool:
+                slow = pool.submit(session.ask, lw.count("patients"), epsilon=1)
+                with session._data.leased() as engine:
+                    assert engine._rows(replace(SLOW, text="select 7")) == [(7,)]
+                with pytest.raises(EngineError):
+                    slow.result(60)
+        assert session.standing().left == 98
+        assert "INTERRUPT" in (quick_path / "failures.log").read_text()
+        assert not session.ask(lw.count("patients", "age > 2"), epsilon=1).free
+
+
+@pytest.mark.parametrize("limit", [0, -1, 10**6, '"600"'])
+def test_a_time_limit_that_cannot_be_meant_is_refused(quick_path, limit) -> None:
+    with pytest.raises(SettingsError, match="time_limit"):
+        lw.create(quick_path, SETTINGS.replace('person_key = "id"', f'person_key = "id"\ntime_limit = {limit}'))

@@ -1,0 +1,1 @@
+copy patients to 'secret'

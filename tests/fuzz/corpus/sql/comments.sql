@@ -1,0 +1,2 @@
+select /* hi */ count(*) -- there
+from patients;

@@ -1,0 +1,1 @@
+select kind from visits group by kind order by count(*) desc limit 2

@@ -1,0 +1,1 @@
+select percentile_cont(0.25) within group (order by age) from patients

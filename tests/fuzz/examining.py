@@ -1,0 +1,216 @@
+"""One case: a catalogue, two neighbouring populations of it, and questions; and what is wrong with the answers.
+
+For each question the exact whole numbers on both tables, before noise, are held against what the question is priced by,
+against the oracle, and against each other: shapes, failures, and the same cohorts asked as a stream asks them.
+"""
+
+import json
+import random
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from engines.rows_in_memory import RowsInMemory
+from fuzz.bounds import exceeded, exceeded_by_stream, is_tight
+from fuzz.catalogues import catalogue
+from fuzz.questions import question
+from fuzz.spelling import in_sql
+from fuzz.tables import neighbours
+from lapwing.answers.choosing import release_of
+from lapwing.answers.wishes import AtEpsilon
+from lapwing.engines.sql_engine import is_cohort
+from lapwing.queries.plan import Family
+from lapwing.queries.planning import plan
+from lapwing.queries.sql import read_sql
+from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
+from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
+
+QUESTIONS = 20
+"""How many questions are drawn for one pair of tables."""
+_DELTA = Fraction(1, 10**6)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A catalogue, two neighbouring populations of it, and questions about them."""
+
+    seed: int
+    population: object
+    pair: object
+    questions: tuple
+
+    @staticmethod
+    def drawn(seed):
+        rng = random.Random(seed)
+        population = catalogue(rng)
+        pair = neighbours(rng, population)
+        return Case(seed, population, pair, tuple(question(rng, population) for _ in range(QUESTIONS)))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that must not be: of which kind, in which words, about which question (all, where it is None)."""
+
+    kind: str
+    words: str
+    question: object = None
+
+
+class Found(Exception):  # noqa: N818 - it is what is looked for
+    """Raised where a finding is made."""
+
+    def __init__(self, kind, words):
+        super().__init__(kind, words)
+        self.kind, self.words = kind, words
+
+
+def examined(case, place, servers, tally=None):
+    """Ask every question of a case on both tables, and return the findings, at most one for each question."""
+    tally = Counter() if tally is None else tally
+    try:
+        with ExitStack() as stack:
+            sides = [
+                stack.enter_context(_Side(case.population, tables, place, servers))
+                for tables in (case.pair.before, case.pair.after)
+            ]
+            return _asked(replace(case, questions=case.questions[: place.questions]), sides, tally)
+    except RegistrationError as refused:
+        tally["tables refused"] += 1
+        return [] if place.is_refused else [Finding("registration", f"the tables were refused: {refused}")]
+
+
+def _asked(case, sides, tally):
+    findings, cohorts = [], {}
+    for asked in case.questions:
+        try:
+            planned = _planned(asked, case.population)
+            tally["asked" if planned else "refused"] += 1
+            if planned:
+                before, after = _on_both(planned, sides)
+                tally["tight"] += is_tight(planned, before, after)
+                if is_cohort(planned.aggregate):
+                    cohorts[planned.aggregate] = (before[0], after[0])
+        except Found as found:
+            findings.append(Finding(found.kind, found.words, asked))
+    return [*findings, *(_as_stream(case, sides, cohorts) if cohorts else ())]
+
+
+def _planned(asked, population):
+    """Return the plan of a question, the same for its spelling in SQL; or None where it is refused."""
+    try:
+        planned = plan(asked, population)
+    except LapwingError:
+        return None
+    except Exception as failure:
+        raise Found("planning", f"planning fails with {failure!r}") from failure
+    text = in_sql(asked, population)
+    if text is not None and _read(text, asked, population) != planned.canonical:
+        raise Found("SQL", f"means something else in SQL: {text}")
+    return planned
+
+
+def _read(text, asked, population):
+    """Return the canonical form of a SELECT."""
+    try:
+        (spelled,) = read_sql(text, max_rows=asked.max_rows, max_groups=asked.max_groups).questions.values()
+        return plan(spelled, population).canonical
+    except Exception as failure:
+        raise Found("SQL", f"cannot be asked in SQL, {failure!r}: {text}") from failure
+
+
+def _on_both(planned, sides):
+    before, after = (side.numbers(planned.aggregate) for side in sides)
+    failures = [side.failure for side in sides]
+    if any(failures):
+        which = "both tables" if all(failures) else "one of the tables only"
+        raise Found("failure", f"fails after the charge, on {which}: {failures}")
+    wrong = exceeded(planned, before, after)
+    if wrong:
+        raise Found("bound", f"exceeds {', '.join(wrong)}: {planned.sensitivity}; {_shown(before)}, {_shown(after)}")
+    for side, numbers in zip(sides, (before, after), strict=True):
+        expected = _opened(side.oracle, planned.aggregate)
+        if _typed(numbers) != _typed(expected):
+            raise Found("oracle", f"differs from the oracle: {_shown(numbers)}, not {_shown(expected)}")
+        _release(planned, numbers)
+    return before, after
+
+
+def _release(planned, numbers):
+    """Draw a release as a session does it: once a question is priced, nothing about its numbers may fail."""
+    keyed, one = planned.family is Family.THRESHOLD, Fraction(1)
+    budget = ApproximateDP(epsilon=one, delta=_DELTA) if keyed else PureDP(epsilon=one)
+    try:
+        release = release_of(planned, AtEpsilon(epsilon=one, delta=_DELTA if keyed else None), budget)
+    except LapwingError:
+        return
+    try:
+        json.dumps(release.release(numbers))
+    except Exception as failure:
+        raise Found("release", f"cannot be released: {failure!r}; {_shown(numbers)}") from failure
+
+
+def _as_stream(case, sides, cohorts):
+    """Ask all cohorts at once, as a stream does: they are counted another way, and move together."""
+    for place, side in enumerate(sides):
+        found = side.cohorts(list(cohorts))
+        expected = [numbers[place] for numbers in cohorts.values()]
+        if found != expected:
+            yield Finding("stream", f"a stream counts {found}, and single questions {expected}")
+    wrong = exceeded_by_stream(case.population.unit, *zip(*cohorts.values(), strict=True))
+    if wrong:
+        yield Finding("stream", f"exceeds {', '.join(wrong)}")
+
+
+class _Side:
+    """An engine on one of the two tables, and the oracle beside it."""
+
+    def __init__(self, population, tables, place, servers):
+        self.failure, self._population = None, population
+        stored = place.stored(population, tables)
+        self.oracle = RowsInMemory(population, stored)
+        self._opening = place.opened(population, stored, servers, self._failed)
+
+    def __enter__(self):
+        self._engine = self._opening.__enter__()
+        return self
+
+    def __exit__(self, *failure):
+        return self._opening.__exit__(*failure)
+
+    def _failed(self, reason):
+        self.failure = f"{type(reason).__name__}: {reason}"
+
+    def numbers(self, aggregate):
+        """Return what the engine answers; None, and the reason in `failure`, where it fails."""
+        self.failure = None
+        try:
+            return _opened(self._engine, aggregate)
+        except EngineError:
+            return None
+        except Exception as failure:
+            raise Found("failure", f"an error that is not the constant one: {failure!r}") from failure
+
+    def cohorts(self, aggregates):
+        versions = {table.name: 1 for table in self._population.tables}
+        return [number.open_for_release() for number in self._engine.numbers(aggregates, versions=versions)]
+
+
+def _opened(engine, aggregate):
+    """Return the exact numbers: a tuple where the cells are public, a dict by cell where they are not."""
+    if aggregate.cells is None:
+        return dict(engine.keyed(aggregate).open_for_release())
+    return engine.vector(aggregate).open_for_release()
+
+
+def _typed(numbers):
+    """Return the numbers such that 1 and True are not the same."""
+    named = numbers.items() if isinstance(numbers, dict) else enumerate(numbers)
+    return {(cell, repr(cell)): repr(number) for cell, number in named}
+
+
+def _shown(numbers):
+    """Return the numbers that are not zero, and not too many of them."""
+    named = numbers.items() if isinstance(numbers, dict) else enumerate(numbers)
+    some = [f"{cell}: {number}" for cell, number in named if number]
+    return "{" + ", ".join(some[:20]) + (", ..." if len(some) > 20 else "") + "}"

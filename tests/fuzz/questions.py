@@ -1,0 +1,110 @@
+"""Random questions of every statistic about a random catalogue. Not all can be asked: refusing some is part of it."""
+
+from fractions import Fraction
+
+from fuzz.conditions import condition
+from fuzz.tables import nasty, usual
+from fuzz.terms import value
+from lapwing.queries import asking as ask
+from lapwing.queries.catalogue import Rows
+from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.queries.written import Name, Year
+
+
+def question(rng, population):
+    """Draw a question about one of the tables."""
+    table = rng.choice(population.tables)
+    where = condition(rng, population, table) if rng.random() < 0.75 else None
+    kinds = _OF_PEOPLE + (_OF_VALUES if value(rng, table) is not None else ())
+    return rng.choice(kinds)(rng, population, table, where)
+
+
+def _people(rng, _population, table, where):
+    return ask.count(table.name, where, **_grouped(rng, table, "max_groups"))
+
+
+def _rows(rng, _population, table, where):
+    return ask.count_rows(table.name, where, **_grouped(rng, table, "max_groups", "max_rows"))
+
+
+def _people_by_what_is_there(rng, population, table, where):
+    opened = [c.name for c in table.columns if isinstance(c.type, Text | Integer)]
+    if not opened:
+        return _people(rng, population, table, where)
+    return ask.count(table.name, where, by=Name(rng.choice(opened)), max_groups=rng.randint(1, 3))
+
+
+def _distinct(rng, _population, table, where):
+    column = Name(rng.choice(table.columns).name)
+    return ask.count_distinct(table.name, column, where, max_groups=rng.choice([None, 1, 3]))
+
+
+def _top(rng, population, table, where):
+    categories = [c for c in table.columns if isinstance(c.type, Category)]
+    if not categories:
+        return _people(rng, population, table, where)
+    column = rng.choice(categories)
+    return ask.top(table.name, Name(column.name), rng.randint(1, len(column.type.values)), where)
+
+
+def _funnel(rng, population, table, where):
+    steps = [condition(rng, population, table, depth=1) for _ in range(rng.randint(1, 3))]
+    return ask.funnel(table.name, steps, where)
+
+
+def _at_least(rng, _population, table, where):
+    return ask.at_least(rng.choice([0, 1, 3, 2**62]), table.name, where)
+
+
+def _total(rng, _population, table, where):
+    return ask.total(table.name, value(rng, table, wild=0.2), where, **_grouped(rng, table, "max_groups", "max_rows"))
+
+
+def _moment(rng, _population, table, where):
+    asked = rng.choice([ask.mean, ask.variance, ask.covariance, ask.correlation])
+    of_two = asked in {ask.covariance, ask.correlation}
+    values = [value(rng, table, wild=0.05) for _ in range(2 if of_two else 1)]
+    return asked(table.name, *values, where, **_grouped(rng, table, "max_groups", "max_rows"))
+
+
+def _quantiles(rng, _population, table, where):
+    at = rng.sample(["0.01", "0.5", "0.9", Fraction(2, 7)], rng.randint(1, 2))
+    limits = {name: number for name, number in _limits(rng, table).items() if name == "max_rows"}
+    return ask.quantiles(table.name, value(rng, table), at, where, cells=rng.choice([2, 3, 7, 1000]), **limits)
+
+
+_OF_PEOPLE = (_people, _people, _rows, _people_by_what_is_there, _distinct, _top, _funnel, _at_least)
+_OF_VALUES = (_total, _total, _moment, _moment, _quantiles, _quantiles, _quantiles)
+
+
+def _grouped(rng, table, *limits):
+    by = [_by(rng, rng.choice(table.columns)) for _ in range(rng.choice([0, 0, 1, 1, 2]))]
+    given = _limits(rng, table)
+    return {"by": by, **{name: number for name, number in given.items() if name in limits}}
+
+
+def _limits(rng, table):
+    """Draw how many rows and groups of a person count; a table of one row a person needs no limit."""
+    if table.rows is Rows.ONE_A_PERSON and rng.random() < 0.8:
+        return {}
+    return {"max_rows": rng.choice([1, 2, 3, 2**20]), "max_groups": rng.choice([1, 2, 3, 2**20])}
+
+
+def _by(rng, column):
+    name, kind = Name(column.name), column.type
+    if isinstance(kind, Category | Boolean | Text):
+        return name
+    if isinstance(kind, Date) and rng.random() < 0.4:
+        return Year(name)
+    if isinstance(kind, Integer) and rng.random() < 0.4:
+        return name
+    return ask.bins(name, _edges(rng, kind))
+
+
+def _edges(rng, kind):
+    """Draw edges that rise, from what a column usually holds and what it should not."""
+    days = isinstance(kind, Date)
+    pool = {e for e in (*usual(kind), *nasty(kind)) if not days or not isinstance(e, str)}
+    if isinstance(kind, Real):
+        pool = {Fraction(e) for e in pool if e == 0 or 2**-63 < abs(e) < 2**63}
+    return sorted(rng.sample(sorted(pool), min(len(pool), rng.randint(2, 4))))

@@ -1,0 +1,185 @@
+"""A question in SQL: what an analyst would have to write to ask it so. Reading it must give the same plan.
+
+It also makes a finding readable. Not every question of Python has a spelling: then it is None.
+"""
+
+from datetime import date
+from fractions import Fraction
+
+from lapwing.queries.plan import Moment
+from lapwing.queries.questions import (
+    Average,
+    CountDistinct,
+    CountPeople,
+    CountRows,
+    Ranks,
+    Sum,
+    TopCategories,
+)
+from lapwing.queries.written import (
+    Age,
+    And,
+    Arithmetic,
+    Clip,
+    Compare,
+    Days,
+    Has,
+    Literal,
+    Missing,
+    Name,
+    Not,
+    OneOf,
+    Or,
+    Prefixed,
+    Truth,
+    Year,
+)
+
+_MOMENTS = {
+    Moment.MEAN: "avg",
+    Moment.VARIANCE: "var_pop",
+    Moment.COVARIANCE: "covar_pop",
+    Moment.CORRELATION: "corr",
+}
+_CELLS = 1000  # of a quantile that is asked in SQL
+
+
+class CannotBeWrittenError(Exception):
+    """SQL has no words for it."""
+
+
+def in_sql(question, population):
+    """Return a SELECT that asks `question`, or None where SQL cannot."""
+    table = population.table(question.table)
+    writer = Spelling(population)
+    try:
+        statistic = writer.statistic(question, population.person_key(table))
+        where = writer.condition(question.where, ((table.name, table),))
+        by = ", ".join(writer.grouping(each) for each in question.by)
+    except CannotBeWrittenError:
+        return None
+    text = f"select {statistic} from {quoted(table.name)} where {where}"
+    if isinstance(question, TopCategories):
+        people = f"count(distinct {quoted(population.person_key(table))})"
+        return f"{text} group by {statistic} order by {people} desc limit {question.k}"
+    return f"{text} group by {by}" if by else text
+
+
+def condition_in_sql(condition, population, table):
+    """Return a condition about a row of `table` in SQL, or None where SQL cannot say it."""
+    try:
+        return Spelling(population).condition(condition, ((table.name, table),))
+    except CannotBeWrittenError:
+        return None
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Spelling:
+    """Writes what `written` holds; `around` are the (alias, table) of the rows there, the nearest first."""
+
+    def __init__(self, population):
+        self.population = population
+
+    def statistic(self, question, key):
+        match question:
+            case CountPeople():
+                return f"count(distinct {quoted(key)})"
+            case CountRows():
+                return "count(*)"
+            case Sum(value=value):
+                return f"sum({self.value(value)})"
+            case Average(moment=moment, values=values):
+                return f"{_MOMENTS[moment]}({', '.join(map(self.value, values))})"
+            case Ranks(value=value, at=at, cells=cells) if cells == _CELLS:
+                fractions = ", ".join(number(fraction) for fraction in at)
+                return f"quantile_cont({self.value(value)}, [{fractions}])"
+            case TopCategories(column=column):
+                return quoted(column.name)
+            case CountDistinct(column=column):
+                return f"count(distinct {quoted(column.name)})"
+        raise CannotBeWrittenError
+
+    def grouping(self, by):
+        column = self.value(by.column)
+        edges = "".join(f", {self.value(edge)}" for edge in by.edges or ())
+        return f"bins({column}{edges})" if edges else column
+
+    def condition(self, condition, around):
+        match condition:
+            case And(()):
+                return "true"
+            case And(parts) | Or(parts):
+                word = " and " if isinstance(condition, And) else " or "
+                return "(" + word.join(self.condition(part, around) for part in parts) + ")"
+            case Not(part):
+                return f"(not {self.condition(part, around)})"
+            case Has():
+                return self.has(condition, around)
+            case Truth(value):
+                return self.value(value)
+            case _:
+                return self.about_values(condition)
+
+    def about_values(self, condition):
+        match condition:
+            case Compare(sign, left, right):
+                return f"({self.value(left)} {sign} {self.value(right)})"
+            case OneOf(value, values):
+                return f"({self.value(value)} in ({', '.join(map(self.value, values))}))"
+            case Missing(value):
+                return f"({self.value(value)} is null)"
+            case Prefixed(value, prefix):
+                return f"starts_with({self.value(value)}, {self.value(prefix)})"
+
+    def has(self, has, around):
+        """Write rows of another table by `has(...)`, and those that need an alias by a SELECT about the same person."""
+        other = self.population.table(has.table)
+        inside = ((has.alias, other), *around)
+        where = self.condition(has.where, inside)
+        if has.alias == has.table:
+            return f"has({quoted(has.table)}, {where}, {has.at_least})"
+        keys = [f"{quoted(alias)}.{quoted(self.population.person_key(table))}" for alias, table in inside[:2]]
+        rows = f"from {quoted(has.table)} as {quoted(has.alias)} where {keys[0]} = {keys[1]} and {where}"
+        return f"exists (select 1 {rows})" if has.at_least == 1 else f"((select count(*) {rows}) >= {has.at_least})"
+
+    def value(self, value):
+        match value:
+            case Name(name, table):
+                return f"{quoted(table)}.{quoted(name)}" if table else quoted(name)
+            case Literal(constant):
+                return literal(constant)
+            case Days(days):
+                return f"interval '{days}' day"
+            case Arithmetic(sign, left, right):
+                return f"({self.value(left)} {sign} {self.value(right)})"
+            case Clip(inner, low, high):
+                return f"clip({', '.join(map(self.value, (inner, low, high)))})"
+            case Age(born, at):
+                return f"age({', '.join(self.value(day) for day in (born, at) if day is not None)})"
+            case Year(day):
+                return f"year({self.value(day)})"
+
+
+def literal(constant):
+    match constant:
+        case bool():
+            return str(constant).lower()
+        case date():
+            return f"date '{constant.isoformat()}'"
+        case str():
+            return "'" + constant.replace("'", "''") + "'"
+        case _:
+            return number(constant)
+
+
+def number(constant):
+    """Return a number as a decimal, if it is one."""
+    scaled = Fraction(constant) * 10**60
+    if scaled.denominator > 1 or abs(constant) > 10**60:
+        raise CannotBeWrittenError
+    whole, part = divmod(abs(scaled.numerator), 10**60)
+    tail = f".{part:060d}".rstrip("0").rstrip(".")
+    return f"{'-' if constant < 0 else ''}{whole}{tail}"

@@ -1,0 +1,230 @@
+"""SQL by grammar and by bytes: whatever is written is read or refused at once, and what is accepted means what it says.
+
+- No text makes anything but a refusal, and none takes longer than a language with limits can.
+- What is accepted is written in one canonical text, which reads back as the same plan.
+- What any database understands as it is, DuckDB answers with the same numbers.
+
+Texts that once broke something are kept in `corpus/sql`; they are tried first, and others are made from them.
+"""
+
+import math
+import time
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+
+import duckdb
+
+from engines.clinic import arrow_tables, clinic
+from fuzz.select_statements import Statements
+from lapwing.engines.duckdb import DuckDB
+from lapwing.queries.aggregate import BinnedKey
+from lapwing.queries.canonical import spelling
+from lapwing.queries.estimates import estimates
+from lapwing.queries.plan import Moments, Total
+from lapwing.queries.planning import plan_together
+from lapwing.queries.reading_back import read_back
+from lapwing.queries.sql import read_sql
+from lapwing.queries.sql_conditions import read_condition, read_value
+from lapwing.vocabulary.errors import LapwingError
+
+CORPUS = Path(__file__).parent / "corpus" / "sql"
+CLINIC = clinic()
+SECONDS = 0.2
+LOADED = 5
+BOUNDS = {"max_rows": 4, "max_groups": 8}
+"""As many as anybody has, so that nothing is bounded away."""
+SIGNS = [b"(", b")", b"[", b"'", b'"', b"--", b"/*", b";", b"\\", b"$$", b"not "]
+
+
+def run(seconds: float, seed: int) -> None:
+    """Try texts for so long; fail with the first that is answered wrongly, slowly, or not at all."""
+    random, until = Random(seed), time.monotonic() + seconds
+    corpus = kept()
+    with Truth() as truth:
+        statements = Statements(random)
+        while time.monotonic() < until:
+            text = statements.statement()
+            planned = examined(text)
+            assert planned is not None or not statements.plain or refused_for_size(text), f"refused: {text}"
+            if planned is not None and statements.plain:
+                truth.check(text, planned)
+            for _ in range(3):
+                examined(mutated(random, random.choice([text, *corpus])))
+
+
+def kept() -> list[str]:
+    """Return the texts of the corpus."""
+    return [path.read_text(encoding="utf-8") for path in sorted(CORPUS.iterdir())]
+
+
+def examined(text: str) -> dict | None:
+    """Read a text as a statement, a condition and a value; return the plans of the statement, or None if refused."""
+    for read in (read_condition, read_value):
+        timed(read, text)
+    planned = timed(lambda text: plan_together(read_sql(text, **BOUNDS).questions, CLINIC), text)
+    for one in (planned or {}).values():
+        meaning, aggregate = read_back(one.canonical)
+        again = spelling((one.population, one.unit, meaning, aggregate))
+        assert again == one.canonical, f"does not read back: {text}"
+    return planned
+
+
+def timed(work, text):
+    """Return what `work` makes of a text, or None where it is refused; it must be quick, and fail in no other way."""
+    took = []
+    for _ in range(3):
+        started = time.process_time()
+        made = tried(work, text)
+        took.append(time.process_time() - started)
+        if took[-1] < SECONDS * LOADED:
+            return made
+    raise AssertionError(f"takes {min(took):.2f} s: {text[:2000]!r}")
+
+
+def tried(work, text):
+    """Return what `work` makes of a text, or None where it is refused in a sentence that can be read."""
+    try:
+        return work(text)
+    except LapwingError as refused:
+        said = str(refused)
+    except BaseException as failure:
+        raise AssertionError(f"{type(failure).__name__} ({failure}): {text[:2000]!r}") from failure
+    assert len(said) < 2_000, f"a refusal of {len(said)} characters: {text[:200]}"
+    return None
+
+
+def refused_for_size(text: str) -> bool:
+    """Say whether a statement of the language is refused for the noise it would take, which only its bounds decide."""
+    try:
+        plan_together(read_sql(text, **BOUNDS).questions, CLINIC)
+    except LapwingError as refused:
+        reasons = ("leaves none of the groups", "is always", "steps of the coarsest grid", "more than")
+        return any(reason in str(refused) for reason in reasons)
+    return False
+
+
+def mutated(random: Random, text: str) -> str:
+    """Return a text with a few bytes or words changed."""
+    words = text.split(" ")
+    if random.random() < 0.5:
+        for _ in range(random.randint(1, 3)):
+            here, there = random.randrange(len(words)), random.randrange(len(words))
+            match random.randrange(4):
+                case 0:
+                    words[here], words[there] = words[there], words[here]
+                case 1:
+                    words.insert(here, words[there])
+                case 2:
+                    words[here] = ""
+                case _:
+                    low, high = sorted((here, there))
+                    words = words[:high] + words[low:high] * random.choice([1, 2, 50]) + words[high:]
+        return " ".join(words)[:40_000]
+    data = bytearray(text.encode())
+    for _ in range(random.randint(1, 8)):
+        place = random.randrange(len(data) + 1)
+        match random.randrange(4):
+            case 0:
+                data[place : place + 1] = bytes([random.randrange(256)])
+            case 1:
+                data[place:place] = random.choice(SIGNS)
+            case 2:
+                del data[place : place + random.randint(1, 10)]
+            case _:
+                data[place:place] = data[place : place + 30] * random.choice([1, 3, 100])
+    return bytes(data[:40_000]).decode(errors=random.choice(["replace", "surrogateescape", "ignore"]))
+
+
+class Truth:
+    """DuckDB on small tables, by itself and behind the engine."""
+
+    def __enter__(self):
+        tables = arrow_tables(CLINIC, made_up(Random(7)))
+        self._engine = DuckDB(CLINIC, tables, threads=1)
+        self._database = duckdb.connect(config={"threads": 1})
+        for name, table in tables.items():
+            self._database.register("incoming", table)
+            self._database.execute(f"create table {name} as from incoming")
+            self._database.unregister("incoming")
+        self._database.execute(
+            "create macro clip(x, low, high) as case when x is null then null else least(greatest(x, low), high) end"
+        )
+        return self
+
+    def __exit__(self, *_):
+        self._engine.close()
+        self._database.close()
+
+    def check(self, text, planned):
+        """Compare every number of a statement with what DuckDB says to the same text."""
+        keys = next(iter(planned.values())).aggregate.keys
+        rows = self._database.execute(text).fetchall()
+        width = len(rows[0]) - len(planned) if rows else 0
+        told = {row[:width]: row[width:] for row in rows}
+        for column, one in enumerate(planned.values()):
+            exact = self._engine.vector(one.aggregate).open_for_release()
+            ours = {named(keys, cell): value for cell, value in estimates(one, exact).items()}
+            assert width == 0 or told.keys() <= ours.keys(), f"groups are missing: {text}"
+            for cell, value in ours.items():
+                theirs = told[cell][column] if cell in told else None
+                assert agree(one, text, value, theirs), f"{cell}: {value} is not {theirs}: {text}"
+
+
+def named(keys, cell):
+    """Return the key of a cell as DuckDB tells it."""
+    if len(cell) != len(keys):
+        return cell
+    return tuple(
+        date.fromordinal(date(1970, 1, 1).toordinal() + label[0]).year
+        if isinstance(key, BinnedKey) and label is not None
+        else label
+        for key, label in zip(keys, cell, strict=True)
+    )
+
+
+def agree(one, text, value, theirs):
+    """Say whether a number without noise is DuckDB's, where it is not rounded to a coarser grid."""
+    steps = [scale.step for scale in one.meaning.scales] if isinstance(one.meaning, Moments) else []
+    steps += [one.meaning.step] if isinstance(one.meaning, Total) else []
+    if any(step > (Fraction(1, 64) if "bmi" in text else 1) for step in steps):
+        return True
+    if isinstance(one.meaning, Moments):
+        return theirs is None or math.isnan(theirs) or math.isclose(value, theirs, rel_tol=1e-6, abs_tol=1e-6)
+    return Fraction(theirs or 0) == value
+
+
+def made_up(random: Random):
+    """Rows within what is declared: any database counts them alike."""
+
+    def some(*values):
+        return random.choice([*values, None])
+
+    patients = [
+        {
+            "pid": pid,
+            "sex": some("F", "M", "é"),
+            "ward": random.choice([1, 2, 3, -7]),
+            "age": some(*range(0, 121, 7)),
+            "bmi": some(10.0, 20.5, 27.25, 31.015625, 60.0),
+            "smoker": some(*[True, False]),
+            "city": some("Bern", "Chur", "", "O'Neil", "%", "bern"),
+            "born": some(date(1950, 5, 5), date(1999, 12, 31), date(2000, 2, 29)),
+        }
+        for pid in range(60)
+    ]
+    visits = [
+        {
+            "pid": random.choice([pid, pid, 100 + pid]),
+            "kind": random.choice(["surgery", "ER", "other"]),
+            "day": some(date(2000, 2, 29), date(2010, 1, 1), date(2020, 6, 1), date(2024, 3, 1)),
+            "left": some(date(2010, 1, 5), date(2020, 6, 1), date(2021, 6, 1)),
+            "nights": some(0, 1, 2, 7, 30),
+            "cost": some(-50.0, 0.0, 3.0, 999.0, 1000.0),
+            "note": some("a", "A", "a "),
+        }
+        for pid in range(50)
+        for _ in range(random.randint(0, 2))
+    ]
+    return {"patients": patients, "visits": visits, "codes": []}

@@ -1,0 +1,125 @@
+"""A condition about a grouped column leaves the groups that it can leave rows in, decided without any data."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engines.clinic import clinic, rows_of_anyone
+from lapwing.queries import asking as ask
+from lapwing.queries.aggregate import DeclaredKey, OpenKey
+from lapwing.queries.narrowing import narrowed
+from lapwing.queries.plan import Family
+from lapwing.queries.planning import plan
+from lapwing.queries.predicate import InSpans
+from lapwing.queries.spans import INTEGERS
+from lapwing.queries.sql import read_sql
+from lapwing.vocabulary.errors import BadQuestionError
+from queries.asked import conditions
+from queries.kleene import Kleene
+
+CLINIC = clinic()
+
+
+def groups(table: str, by: object, where: str | None = None, **bounds: int) -> list[object]:
+    return [cell[0] for cell in plan(ask.count(table, where, by=by, **bounds), CLINIC).aggregate.cells]
+
+
+def years(spans: list[object]) -> list[int]:
+    return [date.fromordinal(date(1970, 1, 1).toordinal() + first).year for first, _ in spans]
+
+
+def test_years_that_the_condition_excludes_are_no_groups() -> None:
+    left = groups("visits", ask.by_year("day"), "day >= date '2022-06-01'", max_groups=2)
+    assert years(left) == [2022, 2023, 2024, 2025]
+    assert years(groups("visits", ask.by_year("day"), "year(day) = 2003 or year(day) = 2010", max_groups=2)) == [
+        2003,
+        2010,
+    ]
+    assert len(groups("visits", ask.by_year("day"), max_groups=2)) == 27, "26 years, and those without a day"
+    assert len(groups("visits", ask.by_year("day"), "nights = 1", max_groups=2)) == 27
+    assert len(groups("visits", ask.by_year("day"), "day > date '2022-01-01' or nights = 1", max_groups=2)) == 27
+
+
+@pytest.mark.parametrize(
+    ("by", "where", "left"),
+    [
+        ("sex", "sex in ('F', 'M')", ["F", "M"]),
+        ("sex", "sex <> 'F'", ["M", "é"]),
+        ("sex", "sex is not null", ["F", "M", "é"]),
+        ("sex", "age > 3", ["F", "M", "é", None]),
+        ("sex", "not (sex = 'F' or age = 3)", ["M", "é"]),
+        ("ward", "ward in (1, -7) and ward <> 1", [-7]),
+        ("ward", "ward >= 2", [2, 3]),
+        ("age", "age between 118 and 200", [118, 119, 120]),
+        ("smoker", "smoker", [True]),
+        ("smoker", "not smoker", [False]),
+        ("city", "city in ('b', 'a')", ["a", "b"]),
+        (ask.bins("age", [0, 18, 65, 120]), "age < 18", [(0, 17)]),
+        (ask.bins("age", [0, 18, 65, 120]), "age <= 18", [(0, 17), (18, 64)]),
+        (ask.bins("bmi", [10, 20, 60]), "bmi > 30", None),
+    ],
+)
+def test_groups_are_those_that_the_condition_leaves(by, where, left) -> None:
+    told = groups("patients", by, where)
+    assert told == left if left is not None else len(told) == 1
+
+
+def test_a_list_of_values_makes_groups_public_that_only_the_data_knew() -> None:
+    asked = plan(ask.count("patients", "city in ('Bern', 'Chur')", by="city"), CLINIC)
+    assert (asked.family, asked.numbers) == (Family.NOISE, 2)
+    assert plan(ask.count("codes", "code between 1 and 9", by="code", max_groups=2), CLINIC).numbers == 9
+    assert (
+        plan(ask.count("codes", "code between 1 and 9999", by="code", max_groups=2), CLINIC).family is Family.THRESHOLD
+    )
+    assert plan(ask.count("patients", "starts_with(city, 'B')", by="city"), CLINIC).family is Family.THRESHOLD
+
+
+def test_a_condition_that_leaves_no_group_is_refused() -> None:
+    with pytest.raises(BadQuestionError, match="leaves none of the groups of 'age'"):
+        groups("patients", "age", "age > 200")
+
+
+def test_the_largest_groups_are_chosen_among_those_that_are_left() -> None:
+    assert plan(ask.top("patients", "sex", 1, "sex <> 'F'"), CLINIC).aggregate.cells == (("M",), ("é",))
+
+
+PATIENTS = CLINIC.table("patients")
+
+
+@given(conditions(PATIENTS), st.sampled_from(["sex", "ward", "age", "smoker"]), rows_of_anyone(CLINIC))
+def test_no_group_is_left_out_that_holds_a_row_for_which_the_condition_is_true(condition, column, tables) -> None:
+    declared, sql = groups("patients", column), Kleene(CLINIC, tables)
+    held = {row[column] for row in tables["patients"] if sql.truth(condition, [(PATIENTS, row)]) is True} & set(
+        declared
+    )
+    try:
+        left = groups("patients", column, condition)
+    except BadQuestionError:
+        left = []
+    assert held <= set(left)
+    assert [label for label in declared if label in left] == left, "in the order they are declared in"
+
+
+def test_open_keys_stay_open_and_lose_what_is_missing() -> None:
+    key = OpenKey(column="code", missing=True)
+    wide = InSpans(column="code", line=INTEGERS, spans=((0, 10**9),))
+    assert narrowed(key, wide) == OpenKey(column="code", missing=False)
+    assert narrowed(key, InSpans(column="other", line=INTEGERS, spans=((0, 1),))) == key
+    few = InSpans(column="code", line=INTEGERS, spans=((0, 1), (5, 5)))
+    assert narrowed(key, few) == DeclaredKey(column="code", values=(0, 1, 5), missing=False)
+
+
+def test_what_is_asked_together_keeps_the_same_groups() -> None:
+    asked = read_sql("select sex, count(*), count(sex), count(bmi) from patients group by sex").questions
+    keys = {plan(one, CLINIC).aggregate.keys for one in asked.values()}
+    assert len(keys) == 1
+
+
+def test_sql_narrows_alike() -> None:
+    (asked,) = read_sql(
+        "select year(day), count(distinct pid) from visits where day >= date '2024-01-01' group by year(day)",
+        max_groups=2,
+    ).questions.values()
+    assert years([cell[0] for cell in plan(asked, CLINIC).aggregate.cells]) == [2024, 2025]

@@ -1,0 +1,243 @@
+"""Every number that a statement makes stays within its type: what could leave it is refused before it is charged."""
+
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+from functools import partial, reduce
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engines.clinic import clinic, row_of
+from engines.rows_in_memory import RowsInMemory
+from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK
+from lapwing.engines.emitter import emit
+from lapwing.queries import asking as ask
+from lapwing.queries.aggregate import BinnedKey, ClippedTotals, GridKey, Once, PickedRows
+from lapwing.queries.catalogue import Population, Table
+from lapwing.queries.column import Column, Date, Integer, Real
+from lapwing.queries.planning import plan
+from lapwing.queries.predicate import GAPS, Every, Gap, Has, InSpans, InTexts, Ref, Some, Unit
+from lapwing.queries.spans import DAYS, INTEGERS, TRUTHS, Line
+from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Rounded, Times, bounds
+from lapwing.queries.totality import DEEPEST, MOST_CONSTANTS, check_total, constants, numbers, of_term
+from lapwing.queries.written import Arithmetic
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from queries.asked import QUESTIONS
+
+CLINIC = clinic()
+DIALECTS = (DUCKDB, POSTGRES, SPARK)
+COUNT = plan(ask.count("patients"), CLINIC).aggregate
+# It is 2^62 in every row, and its bounds say -2^62 .. 2^62: each is within 64 bits and their distance is not.
+WIDE = f"{2**62} * (clip(age, -1, 0) + 1) - {2**62} * (clip(age, 1000, 1001) - 1000)"
+
+
+def refused(question, match) -> None:
+    with pytest.raises(BadQuestionError, match=match):
+        plan(question, CLINIC)
+
+
+def test_a_quantile_whose_range_is_wider_than_64_bits_is_refused() -> None:
+    refused(ask.quantiles("patients", WIDE, "0.5"), "the range of the expression could reach 9.22e")
+
+
+@pytest.mark.parametrize("bounds_", [f"-{2**63}, {2**63 - 1}", "-1e30, 1e30", "0, 3652059", f"0, 1{'0' * 99}"])
+def test_days_between_two_days_are_clipped_to_what_they_can_be(bounds_) -> None:
+    refused(
+        ask.total("visits", f'clip("left" - day, {bounds_})'), "no time between two days is longer than 3652058 days"
+    )
+    refused(
+        ask.median("visits", f'clip("left" - day, {bounds_})'), "no time between two days is longer than 3652058 days"
+    )
+
+
+@pytest.mark.parametrize("bounds_", ["-1e30, 1e30", "0, 10000", "-10000, 0"])
+def test_years_between_two_days_are_clipped_to_what_they_can_be(bounds_) -> None:
+    refused(ask.median("patients", f"clip(age(born), {bounds_})"), "no time between two days is longer than 9999 years")
+
+
+def test_the_widest_bounds_that_time_can_have_are_taken() -> None:
+    assert plan(ask.median("patients", "clip(age(born), -9999, 9999)"), CLINIC)
+    assert plan(ask.median("visits", 'clip("left" - day, -3652058, 3652058)'), CLINIC)
+
+
+@pytest.mark.parametrize("edge", [10**30, -(10**30), 2**63, Fraction(2**65 - 1, 2)])
+def test_an_edge_that_64_bits_do_not_hold_is_refused(edge) -> None:
+    refused(
+        ask.count("patients", by=ask.bins("age", sorted([0, edge]))), "an edge of 'age' is no whole number of 64 bits"
+    )
+
+
+def test_too_many_calendar_years_are_refused() -> None:
+    ever = Population(
+        name="ever",
+        unit=PrivacyUnit(person_key="pid"),
+        tables=(Table(name="t", columns=(Column(name="d", type=Date(first=date.min, last=date(2100, 1, 1))),)),),
+    )
+    with pytest.raises(BadQuestionError, match=r"'d' is declared over 2100 years, more than 1000 groups; give edges"):
+        plan(ask.count("t", by=ask.by_year("d")), ever)
+
+
+def test_a_factor_that_64_bits_do_not_hold_is_refused_even_where_it_meets_zero() -> None:
+    coarse = Column(name="coarse", type=Real(low=0, high=2**85, step=2**80))
+    age = Column(name="age", type=Integer(low=0, high=9))
+    galaxy = Population(name="g", unit=PrivacyUnit(person_key="pid"), tables=(Table(name="t", columns=(coarse, age)),))
+    with pytest.raises(BadQuestionError, match=r"a constant of the expression could reach 1\.21e"):
+        plan(ask.total("t", "clip(coarse, 0, 0) + age"), galaxy)
+
+
+def test_a_number_of_any_length_is_refused_in_few_digits() -> None:
+    refused(ask.total("patients", "age" + " * 1e99" * 5), r"the expression could reach \d\.\d\de\+\d+ grid steps")
+
+
+AGE = OnGrid(column="age", bits=0, low=0, high=120)
+WRONG = {
+    "a key's range": replace(COUNT, keys=(GridKey(term=Plus(AGE, Constant(2**62 - 120)), width=2**63),)),
+    "a width": replace(COUNT, keys=(GridKey(term=AGE, width=0),)),
+    "a coarser grid": replace(COUNT, bounding=ClippedTotals(term=Rounded(AGE, 64), low=0, high=1, max_cells=1)),
+    "a bin": replace(COUNT, keys=(BinnedKey(column="age", line=INTEGERS, bins=((0, 2**63),), missing=False),)),
+    "a bound": replace(COUNT, bounding=ClippedTotals(term=AGE, low=0, high=2**63, max_cells=1)),
+    "a constant": replace(COUNT, bounding=ClippedTotals(term=Constant(2**63), low=0, high=1, max_cells=1)),
+    "a part below zero": replace(
+        COUNT, bounding=PickedRows(terms=(replace(AGE, low=-1),), most=120, max_rows=1, max_cells=1)
+    ),
+    "a column": replace(COUNT, bounding=ClippedTotals(term=replace(AGE, high=2**53), low=0, high=1, max_cells=1)),
+    "a day": replace(
+        COUNT,
+        bounding=ClippedTotals(
+            term=Elapsed(until=DAYS.highest + 1, since="born", unit=Unit.DAYS, low=0, high=1),
+            low=0,
+            high=1,
+            max_cells=1,
+        ),
+    ),
+    "a grid": replace(COUNT, bounding=ClippedTotals(term=replace(AGE, bits=3), low=0, high=1, max_cells=1)),
+    "a span": replace(COUNT, where=InSpans(column="age", line=INTEGERS, spans=((0, 2**63),))),
+    "an empty list": replace(COUNT, where=InTexts(column="age", texts=())),
+    "a line": replace(COUNT, where=InSpans(column="age", line=TRUTHS, spans=((0, 0),))),
+    "another line": replace(COUNT, where=InSpans(column="age", line=Line(0, 1), spans=((0, 0),))),
+    "a text about a number": replace(COUNT, where=InTexts(column="age", texts=("x",))),
+    "a text that is none": replace(COUNT, where=InTexts(column="city", texts=("\x00",))),
+    "a gap": replace(
+        COUNT, where=Gap(until=Ref(column="born"), since=Ref(column="born"), unit=Unit.YEARS, spans=((0, 10_000),))
+    ),
+    "a gap of numbers": replace(
+        COUNT, where=Gap(until=Ref(column="age"), since=Ref(column="born"), unit=Unit.DAYS, spans=((0, 1),))
+    ),
+    "a reference that leads out": replace(
+        COUNT, where=Gap(until=Ref(column="born", up=1), since=Ref(column="born"), unit=Unit.DAYS, spans=((0, 1),))
+    ),
+    "a number of times": replace(COUNT, where=Has(table="visits", where=Every(()), at_least=2**62)),
+    "the salt": replace(COUNT, salt=2**40),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_no_planner_should_make_is_refused_all_the_same(wrong) -> None:
+    with pytest.raises(BadQuestionError):
+        check_total(WRONG[wrong], CLINIC)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_no_planner_should_make_is_not_written_either(wrong) -> None:
+    with pytest.raises(BadQuestionError):
+        emit(WRONG[wrong], CLINIC, DUCKDB, {table.name: table.name for table in CLINIC.tables})
+
+
+def test_conditions_and_expressions_may_be_nested_so_deep_and_no_deeper() -> None:
+    adult = InSpans(column="age", line=INTEGERS, spans=((18, 99),))
+    young = InSpans(column="age", line=INTEGERS, spans=((0, 30),))
+    nested = {0: adult}
+    for depth in range(1, DEEPEST + 2):
+        nested[depth] = (Every if depth % 2 else Some)((nested[depth - 1], young))
+    check_total(replace(COUNT, where=nested[DEEPEST]), CLINIC)
+    with pytest.raises(BadQuestionError, match=f"nested deeper than {DEEPEST} levels"):
+        check_total(replace(COUNT, where=nested[DEEPEST + 1]), CLINIC)
+    with pytest.raises(BadQuestionError, match=f"nested deeper than {DEEPEST} levels"):
+        plan(ask.total("patients", reduce(partial(Arithmetic, "+"), [ask.col("age")] * (DEEPEST + 2))), CLINIC)
+
+
+def test_a_question_may_have_so_many_constants_and_no_more() -> None:
+    texts = tuple(str(n) for n in range(MOST_CONSTANTS))
+    check_total(replace(COUNT, where=InTexts(column="city", texts=texts[:-100])), CLINIC)
+    with pytest.raises(BadQuestionError, match=f"more than about {MOST_CONSTANTS} constants"):
+        check_total(replace(COUNT, where=InTexts(column="city", texts=texts)), CLINIC)
+
+
+@given(QUESTIONS)
+def test_a_statement_has_no_more_parameters_than_were_counted_and_all_within_their_types(question) -> None:
+    aggregate = plan(question, CLINIC).aggregate
+    for dialect in DIALECTS:
+        given_ = emit(aggregate, CLINIC, dialect, {t.name: dialect.name(t.name) for t in CLINIC.tables}).parameters
+        assert len(given_) <= constants(aggregate, CLINIC)
+        assert all(-(2**63) <= value < 2**63 for value in given_ if isinstance(value, int))
+
+
+@given(QUESTIONS)
+def test_every_number_of_a_plan_fits_its_type(question) -> None:
+    assert all(number.fits for number in numbers(plan(question, CLINIC).aggregate))
+
+
+VISITS = CLINIC.table("visits")
+
+
+def terms():
+    """Terms about a visit of any shape that can be built."""
+    leaves = st.one_of(
+        st.integers(-(2**40), 2**40).map(Constant),
+        st.builds(
+            lambda a, b: OnGrid(column="nights", bits=0, low=min(a, b), high=max(a, b)),
+            *[st.integers(-(2**20), 2**20)] * 2,
+        ),
+        st.builds(
+            lambda a, b: OnGrid(column="cost", bits=0, low=min(a, b), high=max(a, b)),
+            *[st.integers(-(2**52), 2**52)] * 2,
+        ),
+        st.builds(
+            lambda u, a, b: Elapsed(
+                until="left", since="day", unit=u, low=GAPS[u].lowest + min(a, b), high=GAPS[u].lowest + max(a, b)
+            ),
+            st.sampled_from(Unit),
+            *[st.integers(0, 19_998)] * 2,
+        ),
+    )
+
+    def built(kind, *parts):
+        try:
+            return kind(*parts)
+        except BadQuestionError:
+            return parts[0]
+
+    return st.recursive(
+        leaves,
+        lambda inner: (
+            st.builds(built, st.sampled_from([Plus, Times]), inner, inner)
+            | st.builds(built, st.just(Rounded), inner, st.integers(0, 50))
+        ),
+        max_leaves=6,
+    )
+
+
+def parts(term):
+    match term:
+        case Plus(left, right) | Times(left, right):
+            return [term, *parts(left), *parts(right)]
+        case Rounded(inner, _):
+            return [term, *parts(inner)]
+    return [term]
+
+
+@given(terms(), row_of(VISITS))
+def test_every_part_of_a_term_stays_within_its_stated_range_whatever_the_row_holds(term, row) -> None:
+    assert all(number.fits for number in of_term(term))
+    for part in parts(term):
+        value, (low, high) = RowsInMemory(CLINIC).value(part, VISITS, row), bounds(part)
+        assert value is None or low <= value <= high
+        assert (low, high) in [(number.low, number.high) for number in of_term(term)]
+
+
+def test_a_count_of_people_needs_no_more_than_64_bits() -> None:
+    assert isinstance(COUNT.bounding, Once)
+    assert max(number.high for number in numbers(COUNT)) < 2**63

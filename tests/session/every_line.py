@@ -1,0 +1,108 @@
+"""Makes a call fail at each line that it runs after some moment, one line after the other."""
+
+import dis
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, TypeAlias
+
+import lapwing
+
+SOURCE = f"{Path(lapwing.__file__).parent}{os.sep}"
+Line: TypeAlias = tuple[str, str, int]
+"""A file of lapwing, a function in it, and a number."""
+
+
+@dataclass
+class Tracing:
+    """Goes through the lines that are run from `begin` on, and fails at one of them.
+
+    Parameters
+    ----------
+    known : lines at which a run has failed already
+    failure : what to raise at the first line that is not among them; nothing, to go through all of them
+    """
+
+    known: set[Line]
+    failure: BaseException | None = None
+    begun: bool = False
+    at: Line | None = None
+    passed: set[Line] = field(default_factory=set)
+
+    def begin(self) -> None:
+        self.begun = True
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> "Tracing | None":
+        del argument
+        if not frame.f_code.co_filename.startswith(SOURCE):
+            return None
+        if event == "line" and self.begun and self.at is None and not _begins_to_handle(frame):
+            self._pass(frame)
+        return self
+
+    def _pass(self, frame: FrameType) -> None:
+        code = frame.f_code
+        line = code.co_filename.removeprefix(SOURCE), code.co_qualname, frame.f_lineno
+        self.passed.add(line)
+        if self.failure is not None and line not in self.known:
+            self.known.add(line)
+            self.at = line
+            raise self.failure
+
+
+def _begins_to_handle(frame: FrameType) -> bool:
+    """Say whether the next step is to note which error is handled now: nothing but a trace can fail before that.
+
+    Where one does, the interpreter loses count of what is being handled, and old errors become the context of new ones.
+    """
+    return frame.f_code.co_code[frame.f_lasti] == dis.opmap["PUSH_EXC_INFO"]
+
+
+def run(act: Callable[[], Any], tracing: Tracing) -> tuple[Any, BaseException | None]:
+    """Return what `act` returned, and what it raised."""
+    before = sys.gettrace()
+    sys.settrace(tracing)
+    try:
+        return act(), None
+    except BaseException as raised:  # noqa: BLE001 - it is looked at
+        return None, raised
+    finally:
+        sys.settrace(before)
+
+
+def chain(raised: BaseException) -> Iterator[BaseException]:
+    """Go through an error and all that hangs on it, also where it would not be printed."""
+    waiting, seen = [raised], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield one
+            waiting += [other for other in (one.__cause__, one.__context__) if other is not None]
+
+
+def shown(raised: BaseException) -> str:
+    """Return all that can be seen of an error: texts, arguments, and the locals of every frame it went through."""
+    parts: list[str] = []
+    for one in chain(raised):
+        parts += [repr(one), str(one), repr(one.args), repr(vars(one))]
+        parts += [f"{name} = {_repr(value)}" for name, value in _locals(one.__traceback__)]
+    return "\n".join(parts)
+
+
+def _repr(value: object) -> str:
+    """Return the repr of something that may be half made."""
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - then nobody else can show it either
+        return "no repr"
+
+
+def _locals(at: TracebackType | None) -> Iterator[tuple[str, Any]]:
+    while at is not None:
+        if at.tb_frame.f_code.co_filename.startswith(SOURCE):
+            yield from at.tb_frame.f_locals.items()
+        at = at.tb_next

@@ -1,0 +1,198 @@
+"""The same question at the same moment: charged once, answered once, by everybody alike."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from crashes.racers import RACERS, ask_and_hang, ask_at_once, race
+from crashes.workload import child
+from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.verify import verify
+from lapwing.queries.asking import count
+from lapwing.session import Session
+from lapwing.vocabulary.errors import BudgetExceededError, EngineError, LedgerUnwritableError
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import Place
+from session.clinic import Broken, FixedNumber, door, population, spent
+
+THREADS = 8
+PRICE = Fraction(1, 10)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request) -> Place:
+    return Place.chosen(request.param, request)
+
+
+@pytest.fixture
+def ledger(place) -> Iterator[Ledger]:
+    with place.clinic(unit=population().unit) as ledger:
+        yield ledger
+        verify(ledger)
+
+
+class Slow(FixedNumber):
+    """Data that comes when it is told to, and says when it was asked for."""
+
+    def __init__(self, number: int = 100) -> None:
+        super().__init__(number)
+        self.asked, self.go, self.times = threading.Event(), threading.Event(), 0
+
+    def engine(self, versions: Any) -> Any:
+        self.times += 1
+        self.asked.set()
+        assert self.go.wait(60)
+        return super().engine(versions)
+
+
+class SlowlyFailing(Slow):
+    """Data that fails when it is told to."""
+
+    def engine(self, versions: Any) -> Any:
+        super().engine(versions)
+        return Broken()
+
+
+def ask(session: Session) -> Any:
+    return session.ask(count("patients"), epsilon=PRICE)
+
+
+def all_at_once(acts: list[Callable[[], Any]], data: Slow) -> list[Any]:
+    """Run all in threads of their own; data comes when all have had the time to ask for it."""
+    start = threading.Barrier(len(acts))
+
+    def run(act: Callable[[], Any]) -> Any:
+        start.wait(60)
+        try:
+            return act()
+        except (EngineError, BudgetExceededError) as failed:
+            return failed
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        running = [pool.submit(run, act) for act in acts]
+        assert data.asked.wait(60)
+        time.sleep(0.3)
+        data.go.set()
+        return [one.result(60) for one in running]
+
+
+def test_threads_that_ask_the_same_at_once_pay_once_and_are_told_the_same(ledger) -> None:
+    data = Slow()
+    sessions = [door(ledger, data, analyst=f"analyst {i}") for i in range(THREADS)]
+    told = all_at_once([lambda one=one: ask(one) for one in sessions], data)
+    assert len({str(answer.numbers) for answer in told}) == 1
+    assert sorted(answer.free for answer in told) == [False] + [True] * (THREADS - 1)
+    assert (spent(ledger), data.times) == (PRICE, 1)
+
+
+def test_the_same_key_at_once_is_told_the_same(ledger) -> None:
+    data = Slow()
+    session = door(ledger, data)
+    told = all_at_once([lambda: session.ask(count("patients"), epsilon=PRICE, key="k")] * THREADS, data)
+    assert len({str(answer.numbers) for answer in told}) == 1
+    assert spent(ledger) == PRICE
+
+
+def test_whoever_waited_for_a_failure_fails_free_of_charge_and_may_ask_anew(ledger) -> None:
+    data = SlowlyFailing()
+    session = door(ledger, data)
+    told = all_at_once([lambda: ask(session)] * THREADS, data)
+    assert {type(one) for one in told} == {EngineError}
+    assert (spent(ledger), data.times) == (PRICE, 1)
+    assert ask(door(ledger, FixedNumber(100))).value
+    assert spent(ledger) == 2 * PRICE
+
+
+def test_whoever_waited_for_one_that_was_refused_asks_in_its_place(ledger, monkeypatch) -> None:
+    """The first has no allowance any more; that is no reason for the others to fail."""
+    ledger.custody.set_allowance("clinic", "poor", PureDP(epsilon=Fraction(1, 1000)))
+    poor, rich, data = door(ledger, Slow(), analyst="poor"), door(ledger, FixedNumber(7), analyst="rich"), Slow()
+    charge = ledger.questions.charge
+
+    def slow_charge(request: Any) -> Any:
+        if request.analyst == "poor":
+            data.asked.set()
+            assert data.go.wait(60)
+        return charge(request)
+
+    monkeypatch.setattr(ledger.questions, "charge", slow_charge)
+
+    def after_the_poor() -> Any:
+        assert data.asked.wait(60)
+        return ask(rich)
+
+    refused, answer = all_at_once([lambda: ask(poor), after_the_poor], data)
+    assert isinstance(refused, BudgetExceededError)
+    assert (answer.free, spent(ledger)) == (False, PRICE)
+
+
+def test_a_version_that_is_new_is_another_question(ledger) -> None:
+    data = Slow()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(ask, door(ledger, data))
+        assert data.asked.wait(60)
+        ledger.custody.advance_version("clinic", "patients")
+        second = pool.submit(ask, door(ledger, FixedNumber(7)))
+        time.sleep(0.1)
+        data.go.set()
+        assert [one.result(60).versions["patients"] for one in (first, second)] == [1, 2]
+    assert spent(ledger) == 2 * PRICE
+
+
+def test_nobody_waits_for_ever(ledger) -> None:
+    data = Slow()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(ask, door(ledger, data))
+        assert data.asked.wait(60)
+        request = next(iter(ledger.questions.unsettled()))
+        waiting = door(ledger, FixedNumber(7))
+        taken = ledger.turns.taken
+        ledger.turns.taken = lambda asked: taken(asked, patience=0.1)
+        with pytest.raises(LedgerUnwritableError, match="nothing was charged: ask again later"):
+            ask(waiting)
+        assert request.seq
+        data.go.set()
+        first.result(60)
+    assert spent(ledger) == PRICE
+
+
+def test_processes_that_ask_the_same_at_once_pay_once_and_are_told_the_same(place) -> None:
+    place.clinic(unit=population().unit).close()
+    told = race(ask_at_once, place)
+    assert len({numbers for numbers, _ in told}) == 1
+    assert sorted(free for _, free in told) == [False] + [True] * (RACERS - 1)
+    with place.open() as ledger:
+        assert spent(ledger) == PRICE
+        verify(ledger)
+
+
+def test_a_process_that_died_keeps_nobody_waiting(place) -> None:
+    """Its charge has no end and never will; the next one who asks pays for an answer of their own."""
+    place.clinic(unit=population().unit).close()
+    with child(ask_and_hang, place) as (process, pipe):
+        assert pipe.recv() == "charged"
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+    with place.open() as ledger:
+        assert not ask(door(ledger, FixedNumber(100))).free
+        assert spent(ledger) == 2 * PRICE
+
+
+def test_whoever_waits_for_a_process_that_dies_fails_free_of_charge(place) -> None:
+    place.clinic(unit=population().unit).close()
+    with child(ask_and_hang, place) as (process, pipe), place.open() as ledger, ThreadPoolExecutor(1) as pool:
+        assert pipe.recv() == "charged"
+        waiting = pool.submit(ask, door(ledger, FixedNumber(100)))
+        time.sleep(0.5)
+        assert not waiting.done()
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(EngineError):
+            waiting.result(60)
+        assert spent(ledger) == PRICE
