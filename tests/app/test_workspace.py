@@ -98,8 +98,11 @@ def test_fingerprints_are_never_readable_by_others(clinic, folder, monkeypatch) 
 
 @pytest.mark.parametrize(
     "damage",
-    ["", "{", "[]", "7", '{"clinic.patients": 3}', '{"seen": []}', '{"ledger": 4}', "[" * 200_000, "\x00"],
-    ids=["empty", "torn", "a list", "a number", "a table", "seen", "ledger", "deep", "NUL"],
+    [
+        *("", "{", "[]", "7", '{"clinic.patients": 3}', '{"clinic.patients": {"version": 1}}', '{"seen": []}'),
+        *('{"ledger": 4}', "[" * 200_000, "\x00"),
+    ],
+    ids=["empty", "torn", "a list", "a number", "a table", "half a table", "seen", "ledger", "deep", "NUL"],
 )
 def test_damaged_fingerprints_are_said(clinic, folder, damage) -> None:
     (folder / "fingerprints.json").write_text(damage)
@@ -109,6 +112,12 @@ def test_damaged_fingerprints_are_said(clinic, folder, damage) -> None:
         clinic.ask(lw.count("patients"), epsilon=1)
     assert os.sep not in str(told.value)
     assert clinic.standing().left == 100
+
+
+def test_what_is_written_about_a_file_can_be_read_again_also_by_a_process_that_is_new(clinic, folder) -> None:
+    clinic.ask(lw.count("patients"), epsilon=1)
+    with lw.open(folder) as anew:
+        assert anew.ask(lw.count("patients", "age > 3"), epsilon=1).price.epsilon == 1
 
 
 def test_a_settings_file_that_is_nested_too_deeply_is_said(quick_path) -> None:
