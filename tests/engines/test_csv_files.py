@@ -8,7 +8,7 @@ import pytest
 from lapwing.engines.csv_files import CSVFile
 from lapwing.engines.duckdb import DuckDB
 from lapwing.queries import asking as ask
-from lapwing.queries.catalogue import Population, Table
+from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import RegistrationError
@@ -144,16 +144,16 @@ def test_a_header_with_a_name_twice_is_refused(tmp_path) -> None:
 
 
 MISFITS = {
+    ("pid", "7.2"): "pid, that is no whole number of 64 bits; if keys are texts, say so: --key-type text",
+    ("pid", "7.0"): "pid, that is no whole number",
     (
         "pid",
-        "7.2",
-    ): "its person key 'pid' that is no whole number of 64 bits; if keys are texts, say so: --key-type text",
-    ("pid", "7.0"): "its person key 'pid' that is no whole number",
-    ("pid", "1.23457E+12"): "its person key 'pid' that is no whole number",
-    ("pid", "1_0"): "its person key 'pid' that is no whole number",
-    ("pid", "0x1F"): "its person key 'pid' that is no whole number",
-    ("pid", "P-7"): "its person key 'pid' that is no whole number",
-    ("pid", "9223372036854775808"): "its person key 'pid' that is no whole number",
+        "1.23457E+12",
+    ): "pid, that was rounded, as a spreadsheet does it, so that several people have one",
+    ("pid", "1_0"): "pid, that is no whole number",
+    ("pid", "0x1F"): "pid, that is no whole number",
+    ("pid", "P-7"): "pid, that is no whole number",
+    ("pid", "9223372036854775808"): "pid, that is no whole number",
     ("age", "45.5"): "age that is no whole number of 64 bits; write it with digits alone, such as 1200, or declare",
     ("age", "1_000"): "age that is no whole number",
     ("age", "1e3"): "age that is no whole number",
@@ -182,10 +182,28 @@ def line_with(column, cell):
 def test_a_cell_that_would_be_rounded_guessed_or_merged_is_refused_with_its_line_and_column(
     column, cell, tmp_path
 ) -> None:
-    told = f"cannot be read: line 42 has a cell in column {MISFITS[column, cell]}"
+    what = "a person key, in" if column == "pid" else "a cell in"
+    told = f"cannot be read: line 42 has {what} column {MISFITS[column, cell]}"
     with pytest.raises(RegistrationError, match=re.escape(told)) as refused:
         engine_on(tmp_path, [*OTHERS, line_with(column, cell)])
     assert cell not in str(refused.value).replace("1200", ""), "what the cell holds is nobody's business"
+
+
+def test_a_text_key_that_is_a_rounded_number_is_refused_and_one_that_looks_a_little_like_it_is_not(tmp_path) -> None:
+    of_texts = Population(
+        name="clinic",
+        unit=PrivacyUnit(person_key="pid"),
+        tables=(Table(name="patients", columns=(), key_type=KeyType.TEXT),),
+    )
+    (tmp_path / "p.csv").write_text("pid\nE+7\n1E+7\n1.5\nA1.5E+7\n1+1\n\n")
+    with DuckDB(of_texts, {"patients": tmp_path / "p.csv"}, threads=1) as engine:
+        held = engine._connection.execute("select pid from lapwing.patients where pid is not null").fetchall()
+    assert held == [("E+7",), ("1E+7",), ("1.5",), ("A1.5E+7",), ("1+1",)]
+    for rounded in ("1.23457E+12", " 1,23457e+12 ", "-7.1E+9"):
+        (tmp_path / "p.csv").write_text(f'pid;x\n7;\n"{rounded}";\n')
+        with pytest.raises(RegistrationError, match="line 3 has a person key, in column pid, that was rounded") as told:
+            DuckDB(of_texts, {"patients": tmp_path / "p.csv"}, threads=1)
+        assert rounded.strip() not in str(told.value)
 
 
 WHOLE = {

@@ -26,6 +26,8 @@ _WORDS: Final = {
     DUCKDB.truth: "truth value",
 }
 _MISSING: Final = {"na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "-", ".", "?", ""}
+_ROUNDED: Final = r"[+-]?[0-9]+[.,][0-9]+[eE][+][0-9]+"
+"""How a spreadsheet writes a long number: 1.23457E+12, which many numbers become."""
 _WITH_COMMA: Final = re.compile(r"[+-]?[0-9.]*,[0-9]+")
 _REMEDIES: Final = {
     DUCKDB.integer: "write it with digits alone, such as 1200, or declare the column as real or text",
@@ -37,6 +39,8 @@ _REMEDIES: Final = {
 
 def read_cell(column: str, kind: str, *, is_key: bool) -> str:
     """Return the SQL that reads a cell as a type of DuckDB, and fails where the cell does not have its form."""
+    if kind == DUCKDB.text:
+        return f"CASE WHEN {_rounded(column)} THEN error('misfit') ELSE {column} END" if is_key else column
     read = f"CAST({_formed(column, kind, is_key=is_key)} AS {kind})"
     if kind not in _SHORTEST:
         return read
@@ -47,6 +51,8 @@ def read_cell(column: str, kind: str, *, is_key: bool) -> str:
 
 def is_misfit(column: str, kind: str, *, is_key: bool) -> str:
     """Return the SQL of whether `read_cell` would fail."""
+    if kind == DUCKDB.text:
+        return f"coalesce({_rounded(column)}, false)" if is_key else "false"
     return f"({column} IS NOT NULL AND TRY_CAST({_formed(column, kind, is_key=is_key)} AS {kind}) IS NULL)"
 
 
@@ -59,6 +65,11 @@ def described(kind: str, cell: str, *, is_key: bool) -> tuple[str, str]:
     ('is no day', 'leave the cell empty where nothing is known')
     """
     said = cell.strip().lower()
+    if is_key and re.fullmatch(_ROUNDED, said.upper()):
+        return (
+            "was rounded, as a spreadsheet does it, so that several people have one key",
+            "write the keys again from where they come from, with all their digits",
+        )
     remedy = _REMEDIES[kind]
     if is_key:
         remedy = 'if keys are texts, say so: --key-type text, or key_type = "text"; else write them with digits alone'
@@ -69,10 +80,14 @@ def described(kind: str, cell: str, *, is_key: bool) -> tuple[str, str]:
     return f"is no {_WORDS[kind]}", remedy
 
 
+def _rounded(column: str) -> str:
+    """Return the SQL of whether a key that is a text is a number that a spreadsheet has rounded."""
+    # To look for the sign first is quicker than to match every key.
+    return f"(contains({column}, '+') AND regexp_full_match(trim({column}), {literal(_ROUNDED)}))"
+
+
 def _formed(column: str, kind: str, *, is_key: bool) -> str:
     """Return what of a cell is read if it has the form of its type, and a text that is of no type if it has not."""
-    if kind == DUCKDB.text:
-        return column
     cell, form = f"trim({column})", _KEY if is_key else _FORMS[kind]
     part = {DUCKDB.day: _DAY, DUCKDB.integer: _KEY}.get(kind)
     said = cell if part is None else f"regexp_extract({cell}, {literal(part)})"

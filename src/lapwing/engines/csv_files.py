@@ -85,8 +85,8 @@ class CSVFile:
             next(file, None)
             line, _ = next(islice(self._rows(file, 2), row - 1, None))
         what, remedy = described(kind, cell, is_key=is_key)
-        column = f"its person key {name!r}" if is_key else name
-        return self._refusal(line, f"has a cell in column {column} that {what}", remedy)
+        cell_of = f"a person key, in column {name}," if is_key else f"a cell in column {name}"
+        return self._refusal(line, f"has {cell_of} that {what}", remedy)
 
     def check_lines(self) -> int:
         """Return how many rows there are; refuse a line that is no text, is no whole row or has other cells."""

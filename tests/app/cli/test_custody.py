@@ -253,10 +253,11 @@ def test_values_that_are_whole_numbers_are_numbers_unless_the_source_holds_texts
         source = fresh / "people.parquet"
         columns = f"select patient_id, concept::{kind} as concept, city from '{fresh}/people.csv'"  # noqa: S608 - ours
         duckdb.sql(columns).write_parquet(str(source))
-    words = ("--source", str(source), "--category", "concept=8507, 8532", "--category", "city=,x,01")
+    cities = "x,01" if kind == "csv" else ",x,01"  # the empty text is a text, and a CSV file has none
+    words = ("--source", str(source), "--category", "concept=8507, 8532", "--category", f"city={cities}")
     told = run(fresh, "add", "people", *words, "--json").json
     assert told["columns"]["concept"]["values"] == values
-    assert told["columns"]["city"]["values"] == ["", "x", "01"]  # the empty text is a text
+    assert told["columns"]["city"]["values"] == cities.split(",")
     where = f"concept = {values[0]!r}"
     assert run(fresh, "count", "people", "--where", where, "--epsilon", "1").code == 0
 
@@ -295,7 +296,11 @@ def test_a_table_with_one_row_a_person_is_no_news(fresh) -> None:
         (("--boolean", "sex=yes"), "takes no values"),
         (("--integer", "age", "--text", "age"), "a second time"),
         (("--nullable", "age"), "is not declared"),
-        (("--person-key", "id"), "is not in patients"),
+        (
+            ("--person-key", "id"),
+            "lapwing: --person-key id is not in patients, which has patient_id, sex, age, cancer_survivor, city; name",
+        ),
+        (("--category", "city=,Bern"), "in a CSV file an empty cell is a missing one; leave the empty value out, and"),
         (("--population", "school"), "is not declared in this workspace"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -348,7 +353,10 @@ def test_a_table_is_not_added_twice(clinic) -> None:
     told = run(clinic, "add", "patients", "--source", str(clinic / "patients.csv"))
     assert told.code == 2
     line = 1 + (clinic / "lapwing.toml").read_text().splitlines().index("[populations.clinic.tables.patients.columns]")
-    assert f"is declared already; its columns are at line {line} of lapwing.toml: edit them" in told.err
+    assert (
+        f"lapwing: table patients is declared already; its columns are at line {line} of lapwing.toml: edit them"
+        in told.err
+    )
 
 
 def test_a_column_that_was_left_out_is_filled_in_later(fresh) -> None:
@@ -423,6 +431,15 @@ def test_the_person_key_of_a_csv_is_taken_for_what_the_other_tables_have(fresh) 
     told = run(fresh, "add", "visits", "--source", str(fresh / "visits.csv"), "--rows", "many", "--json").json
     assert told["readable"]
     assert (fresh / "lapwing.toml").read_text().count('key_type = "text"') == 2
+
+
+def test_keys_that_a_spreadsheet_has_rounded_are_refused_and_not_called_texts(fresh) -> None:
+    (fresh / "visits.csv").write_text("patient_id,k\n7,1\n1.23457E+12,1\n")
+    for words in ((), ("--key-type", "text")):
+        told = run(fresh, "add", "visits", "--source", str(fresh / "visits.csv"), *words)
+        assert told.code == 2
+        assert "line 3 has a person key, in column patient_id, that was rounded, as a spreadsheet does it" in told.err
+        assert "--key-type text" not in told.err
 
 
 def test_an_edit_counts_when_it_is_said(clinic) -> None:

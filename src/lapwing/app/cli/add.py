@@ -77,11 +77,9 @@ def add(
     if any(known.name == table for known in population.population.tables):
         section = population.section
         line = section.document.line((*section.path, "tables", table, "columns"))
-        raise ParameterError(
-            "table",
-            table,
-            reason="is declared already",
-            remedy=f"its columns are at line {line} of {FILE}: edit them, then lapwing update",
+        raise BadQuestionError(
+            f"table {table} is declared already; its columns are at line {line} of {FILE}: edit them, then "
+            "lapwing update"
         )
     for text in columns.pop("number"):
         remedy = f"write --integer {text} for whole numbers, or --real {text}"

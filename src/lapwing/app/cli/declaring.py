@@ -64,11 +64,9 @@ def declared_columns(
     rest = {name: kind for name, kind in stored.items() if name not in columns and name != key}
     taken = {name for name, kind in rest.items() if take_all and kind in _UNBOUNDED}
     columns |= {name: {"type": rest[name], "nullable": True} for name in rest if name in taken}
-    for name in (*columns, *nullable, key):
-        if name not in stored:
-            raise ParameterError(
-                "column", name, reason=f"is not in {table}", remedy=f"it has {', '.join(stored) or 'no columns'}"
-            )
+    _require_stored(table, [*columns, *nullable], stored, key)
+    if set(stored.values()) == {None}:  # a CSV file, which alone does not say what it holds
+        _require_no_empty_value(columns)
     for name in sorted(nullable - {name for name in columns if name not in taken}):
         if name not in columns:
             raise ParameterError(
@@ -98,6 +96,32 @@ def several_rows(table: str) -> str:
         'what one row could add. If these are events, write rows = "many" in lapwing.toml (lapwing add: --rows many), '
         "then lapwing update"
     )
+
+
+def _require_stored(table: str, names: list[str], stored: Mapping[str, str | None], key: str) -> None:
+    there = ", ".join(stored) or "no columns"
+    if key not in stored:
+        raise ParameterError(
+            "person_key",
+            key,
+            reason=f"is not in {table}, which has {there}",
+            remedy="name the column of this table that tells people apart: --person-key COLUMN",
+        )
+    for name in names:
+        if name not in stored:
+            raise ParameterError("column", name, reason=f"is not in {table}", remedy=f"it has {there}")
+
+
+def _require_no_empty_value(columns: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a value that no cell of a CSV file can have: nobody would be in its group, and many in none."""
+    for name, column in columns.items():
+        if "" in column.get("values", ()):
+            raise ParameterError(
+                "category",
+                name,
+                reason="has an empty value, and in a CSV file an empty cell is a missing one",
+                remedy=f"leave the empty value out, and write --nullable {name}",
+            )
 
 
 def _bounds(kind: str, text: str, said: str, stored: str | None) -> dict[str, Any]:
@@ -142,7 +166,7 @@ def _values(text: str, said: str, stored: str | None) -> list[Any]:
 
     >>> _values("x=8507,8532", "8507,8532", None), _values("x=8507,8532", "8507,8532", "text")
     ([8507, 8532], ['8507', '8532'])
-    >>> _values("x=01,02", "01,02", None), _values("city=,Bern", ",Bern", None)
+    >>> _values("x=01,02", "01,02", None), _values("city=,Bern", ",Bern", "text")
     (['01', '02'], ['', 'Bern'])
     """
     values = [part.strip() for part in said.split(",")]

@@ -9,6 +9,7 @@ _OPTIONS: Final = {
     **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "within", "confidence", "where", "by", "at", "table")},
     **{name: f"--{name}" for name in ("yeses", "questions", "population", "plot", "rehearse", "prior", "name")},
     "max_rows": "--max-rows",
+    "person_key": "--person-key",
     "max_groups": "--max-groups",
     "at_least": "--at-least",
     "steps": "--step",
