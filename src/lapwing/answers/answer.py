@@ -242,7 +242,7 @@ class Answer:
         lines = [[*self.keys, *self.columns]]
         for row in self.rows[:MOST_SHOWN]:
             values = (_told(row.cells[column]) if column in row.cells else "" for column in self.columns)
-            lines.append([*map(_spoken, row.key), *values])
+            lines.append([*map(_named, row.key), *values])
         widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
         return "\n".join([*("  ".join(map(str.rjust, line, widths)) for line in lines), *self.beyond])
 
@@ -292,6 +292,11 @@ def _frame(library: str, rows: list[dict[str, Any]]) -> Any:
         raise BadQuestionError(f"{library} is not installed; read to_rows(), or install {library}") from None
     plain = [{name: float(v) if isinstance(v, Fraction) else v for name, v in row.items()} for row in rows]
     return module.DataFrame(plain)
+
+
+def _named(key: Any) -> str:
+    """Return the key of a group: a number that is a name has no commas, and the empty text is said."""
+    return str(key) if type(key) is int else _spoken(key) or "(empty)"
 
 
 def _spoken(value: Any) -> str:

@@ -123,7 +123,7 @@ def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: b
                     columns[ref.up, ref.column] += weight
                     dates[side] += weight * sign
                 case Literal(date() | str()):
-                    total += weight * day_number(day_of(part, "a day"))
+                    total += weight * day_number(day_of(part))
                     dates[side] += weight * sign
                 case Literal(int() as number) if not isinstance(number, bool):
                     total += weight * number
@@ -202,8 +202,8 @@ def _now(scope: Scope) -> date:
     return scope.population.now
 
 
-def day_of(literal: Literal, what: str) -> date:
-    """Return the day that a constant names."""
+def day_of(literal: Literal, column: str | None = None) -> date:
+    """Return the day that a constant names, or that a column is compared with."""
     value = literal.value
     if isinstance(value, date):
         return value
@@ -212,4 +212,5 @@ def day_of(literal: Literal, what: str) -> date:
             return date.fromisoformat(value)
     except ValueError:
         pass
-    raise BadQuestionError(f"{what} holds days, and {value!r} is none; write a day as date '2025-01-31'")
+    reason = f"{value!r} is no day" if column is None else f"{column!r} holds days, and {value!r} is none"
+    raise BadQuestionError(f"{reason}; write a day as date '2025-01-31'")

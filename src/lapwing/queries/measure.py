@@ -169,7 +169,7 @@ def _end(value: Value | None, scope: Scope) -> Column | int:
         if isinstance(column.type, Date):
             return column
     if isinstance(value, Literal):
-        return day_number(day_of(value, "this"))
+        return day_number(day_of(value))
     raise BadQuestionError("time is counted from one day to another; write discharged - admitted, or age(born)")
 
 

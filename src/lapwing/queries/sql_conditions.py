@@ -206,7 +206,7 @@ class Reader:
             case exp.Cast() if is_date(node):
                 only(node, "this", "to")
                 only(node.to, "this")
-                return Literal(day_of(literal(node.this), "date"))
+                return Literal(day_of(literal(node.this)))
             case exp.Interval() if upper_text(node.args.get("unit")).rstrip("S") == "DAY":
                 only(node, "this", "unit")
                 only(node.args["unit"], "this")

@@ -325,7 +325,8 @@ def condition(given: object) -> Condition:
             return Truth(given)
         case _:
             raise BadQuestionError(
-                f"a {type(given).__name__} is no condition; write it as SQL text or with col(...), &, | and ~"
+                f'this is no condition ({type(given).__name__}); write it as SQL text, "age < 30", or with col(...), '
+                "&, | and ~"
             )
 
 

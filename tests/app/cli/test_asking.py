@@ -268,3 +268,11 @@ def test_a_price_with_many_digits_is_rounded_up_and_said_in_a_sentence(clinic) -
     told = start(clinic, *MEN, "--epsilon", "0.12345678901234567", "--json")
     assert told.err == "lapwing: epsilon is rounded up to 0.123456789013, by less than 1e-12: prices have few digits\n"
     assert json.loads(told.out)["price"]["epsilon"] == "0.123456789013"
+
+
+def test_a_picture_of_answers_without_bounds_promises_none(clinic) -> None:
+    words = ("ask", "quantiles", "patients", "age", "--at", "0.25,0.75", "--epsilon", "1")
+    assert run(clinic, *words, "--plot", str(clinic / "quantiles.svg")).code == 0
+    assert "bounds" not in (clinic / "quantiles.svg").read_text()
+    assert run(clinic, "count", "patients", "--by", "sex", "--epsilon", "1", "--plot", str(clinic / "n.svg")).code == 0
+    assert "bounds that all hold at once" in (clinic / "n.svg").read_text()

@@ -260,6 +260,10 @@ def test_values_that_are_whole_numbers_are_numbers_unless_the_source_holds_texts
     assert told["columns"]["city"]["values"] == cities.split(",")
     where = f"concept = {values[0]!r}"
     assert run(fresh, "count", "people", "--where", where, "--epsilon", "1").code == 0
+    groups = run(fresh, "count", "people", "--by", "concept", "--epsilon", "1", "--plot", str(fresh / "groups.svg")).out
+    assert "8,507" not in groups, "a number that is a name has no commas"
+    assert groups.splitlines()[1].startswith("8507 ")
+    assert "8507" in (fresh / "groups.svg").read_text()
 
 
 def test_a_custodian_is_told_that_people_have_several_rows_and_an_analyst_is_not(fresh) -> None:

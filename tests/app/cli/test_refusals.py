@@ -93,7 +93,12 @@ def test_spending_that_was_suspended_is_refused(clinic) -> None:
     run(clinic, "suspend", "ana")
     told = run(clinic, *COUNT, "--epsilon", "1", "--json")
     assert (told.code, told.json["error"]["code"]) == (3, "suspended")
-    assert "suspended" in run(clinic, "budget").out
+    assert "stopped   spending of ana; lapwing suspend ana --end allows it again" in run(clinic, "budget").out
+    others = run(clinic, "budget", "--analyst", "bob", "--json").json
+    assert (others["suspended"], others["suspended_analysts"]) == (False, ["ana"])
+    run(clinic, "suspend")
+    assert "stopped   spending of everybody; lapwing suspend --end allows it" in run(clinic, "budget").out
+    run(clinic, "suspend", "--end")
     run(clinic, "suspend", "ana", "--end")
     assert run(clinic, *COUNT, "--epsilon", "1").code == 0
 

@@ -1,5 +1,6 @@
 """`lapwing budget`."""
 
+import shlex
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
     own = {analyst: session.ledger.allowance(name, analyst) for analyst in sorted(decided.analysts)}
     allowances = {analyst: account for analyst, account in own.items() if account is not None}
     asking = decided.analysts.get(session.analyst, Analyst())
+    stopped = sorted(analyst for analyst, one in decided.analysts.items() if one.suspended)
     kinds = [entry["kind"] for entry in history]
     cells = {cell: left.account.within(frozenset({cell})) for cell in left.account.filters}
     cells = cells if len(cells) > 1 else {}
@@ -67,6 +69,7 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
         "answers": kinds.count("answer"),
         "streams": kinds.count("opening"),
         "suspended": decided.suspended or asking.suspended,
+        "suspended_analysts": stopped,
     }
     of_everybody = name if session.population.cell is None else f"{name}, {session.population.cell}"
     whose = {
@@ -80,7 +83,11 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
     share = left.for_open_groups
     about = facts(
         ("answered", f"{several(record['answers'], 'question')} and {several(record['streams'], 'stream')}"),
-        ("stopped", "spending is suspended; see lapwing suspend --help" if record["suspended"] else None),
+        ("stopped", "spending of everybody; lapwing suspend --end allows it again" if decided.suspended else None),
+        *(
+            ("stopped", f"spending of {one}; lapwing suspend {shlex.quote(one)} --end allows it again")
+            for one in stopped
+        ),
         ("now", fits),
         ("delta", None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"),
     )

@@ -93,7 +93,7 @@ analyst_option = click.option("--analyst", envvar="LAPWING_ANALYST", help="Who a
 cell_option = click.option(
     "--cell",
     shell_complete=_completed("cells"),
-    help="Ask about one cell of the population's public partition, at the cost of its own budget.",
+    help="Ask about one cell of the population's public partition, at the cost of its own budget (a stream: of all).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 

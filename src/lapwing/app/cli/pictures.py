@@ -11,7 +11,7 @@ from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import Preview
 from lapwing.answers.wishes import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, Offer
-from lapwing.app.cli.showing import spoken
+from lapwing.app.cli.showing import named
 from lapwing.app.cli.telling import amounts, percent
 from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
 from lapwing.app.plots.meaning import draw_belief
@@ -64,7 +64,7 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
         "lows": [None if cell.low is None else float(cell.low) for cell in cells],
         "highs": [None if cell.high is None else float(cell.high) for cell in cells],
     }
-    labels = [", ".join(spoken(part) for part in row.key) if row.key else column for row in rows]
+    labels = [", ".join(named(part) for part in row.key) if row.key else column for row in rows]
     sure = percent(confidence)
     plan = next(answer.asked.several()).plan
     if isinstance(plan.meaning, Steps):
@@ -75,9 +75,8 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
     several = "bounds that all hold at once" if len(cells) > 1 else "bounds that hold"
     if plan.family is Family.THRESHOLD:
         several = "bounds that hold for each that is shown"
-    draw_bars(
-        path, labels=labels, values=values, **bounds, title=title, x=f"{column}, with {several} with {sure} confidence"
-    )
+    x = f"{column}, with {several} with {sure} confidence" if any(low is not None for low in bounds["lows"]) else column
+    draw_bars(path, labels=labels, values=values, **bounds, title=title, x=x)
 
 
 def draw_stream(path: Path, chance: Callable[[int], float], at_least: int) -> None:

@@ -112,6 +112,15 @@ def spoken(value: Any) -> str:
     return (value or "(empty)") if isinstance(value, str) else brief(value)
 
 
+def named(key: Any) -> str:
+    """Return the key of a group for people to read: a number that is a name, such as a year, has no commas.
+
+    >>> named(9201), named(None), named(""), named(True)
+    ('9201', '(missing)', '(empty)', 'true')
+    """
+    return str(key) if type(key) is int else spoken(key)
+
+
 def several(number: int, what: str) -> str:
     """Return a number of things.
 

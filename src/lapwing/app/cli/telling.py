@@ -12,7 +12,7 @@ from lapwing.answers.answer import MOST_SHOWN, Answer, Row
 from lapwing.answers.asked import Asked, Price
 from lapwing.answers.preview import Preview, Standing
 from lapwing.app.cli.failures import failure_record
-from lapwing.app.cli.showing import facts, spoken, table
+from lapwing.app.cli.showing import facts, named, spoken, table
 from lapwing.queries.plan import Family, Quantiles, Top
 from lapwing.vocabulary.decimals import brief, exactly, rounded
 from lapwing.vocabulary.exact import Exact, probability
@@ -54,7 +54,7 @@ def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
         header += [column, f"from ({sure})", "to"] if bounded[column] else [column]
     lines = []
     for row in rows[:MOST_SHOWN]:
-        line = [spoken(part) for part in row.key]
+        line = [named(part) for part in row.key]
         for column in answer.columns:
             cell = row.cells.get(column)
             line.append("" if cell is None else spoken(cell.value))
