@@ -122,6 +122,7 @@ def compare(receipt: Receipt, *, ledger: str, last: int, found: bytes | None) ->
             f"the receipt was issued by ledger {receipt.ledger}, and this is ledger {ledger}",
             seq=receipt.seq,
             last=last,
+            remedy="bring back that ledger, or look in the workspace that gave the receipt",
         )
     if found is None:
         raise LedgerRolledBackError("the ledger is older than a receipt that it issued", seq=receipt.seq, last=last)

@@ -606,7 +606,8 @@ def test_an_older_ledger_that_is_put_back_is_refused_until_the_custodian_accepts
         assert told.code == 5, words
         assert "older than what was answered from it" in told.err
         assert "lapwing recover --accept-rollback" in told.err
-    assert run(fresh, "recover", "--accept-rollback", "--yes").code == 0
+    accepted = run(fresh, "recover", "--accept-rollback", "--yes")
+    assert accepted.out.startswith("older copy  accepted; all spending is stopped, until lapwing suspend --end\n")
     told = run(fresh, "count", "patients", "--epsilon", "2")
     assert told.code == 3
     assert "suspended" in told.err

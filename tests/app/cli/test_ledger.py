@@ -135,3 +135,10 @@ def test_the_tables_are_described(used) -> None:
         "age              integer   0 to 120",
         "cancer_survivor  boolean",
     ]
+
+
+def test_a_receipt_of_another_workspace_is_told_from_a_ledger_that_was_put_back(clinic) -> None:
+    told = run(clinic, "ledger", "verify", "--receipt", f"lapwing:0123456789abcdef:3:{'ab' * 32}")
+    assert told.code == 5
+    assert "the receipt was issued by ledger 0123456789abcdef" in told.err
+    assert "look in the workspace that gave the receipt" in told.err

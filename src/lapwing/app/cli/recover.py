@@ -1,5 +1,7 @@
 """`lapwing recover`."""
 
+from typing import Final
+
 import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
@@ -10,6 +12,8 @@ from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Status
 from lapwing.vocabulary.errors import LapwingError
+
+_STOPPED: Final = "all spending is stopped, until lapwing suspend --end"
 
 
 @click.command()
@@ -59,8 +63,9 @@ def recover(door: Door, *, new_key: bool, accept_rollback: bool, yes: bool) -> N
     end = "made; streams that the old one sealed are closed at full price when they are next asked" if new_key else None
     left = {name: str(failure) for name, failure in unsettled.items()}
     door.tell(
-        {"settled": settled, "unsettled": left, "new_key": new_key},
+        {"settled": settled, "unsettled": left, "new_key": new_key, "accepted_rollback": accept_rollback},
         facts(
+            ("older copy", f"accepted; {_STOPPED}" if accept_rollback else None),
             ("settled", several(settled, "question")),
             *(("not settled", f"stream {name}: {reason}") for name, reason in left.items()),
             ("key", end),
