@@ -39,10 +39,10 @@ def recover(door: Door, *, new_key: bool, accept_rollback: bool, yes: bool) -> N
     \b
     lapwing recover
 
-    It costs nothing beyond what was charged already.
-
     Where an older copy of the ledger is all there is, --accept-rollback goes on with it. What was answered since then
     counts as spent, and nobody knows how much it was: all spending is stopped, until lapwing suspend --end.
+
+    It costs nothing beyond what was charged already.
     """
     if accept_rollback:
         _accept_rollback(door, yes=yes)
