@@ -1,6 +1,7 @@
 """Files: what a file notes about its rows decides none of them, and the file that is named is the file that is read."""
 
 import math
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -165,6 +166,25 @@ def test_a_column_that_is_computed_when_it_is_read_is_refused_if_it_is_declared(
     with pytest.raises(RegistrationError, match="has 'Age' computed when it is read"):
         DuckDB(KEYS, {"patients": source})
     DuckDB(clinic(), {"patients": source}).close()
+
+
+@pytest.mark.parametrize("name", ["Patients", "PATIENTS"])
+def test_a_view_and_a_computed_column_are_found_however_the_name_of_their_table_is_written(name, tmp_path) -> None:
+    view = in_a_duckdb_file(tmp_path / "view.duckdb", "create view patients as select range as pid from range(3)")
+    with pytest.raises(RegistrationError, match=f"is a view, {name}"):
+        DuckDB(clinic(), {"patients": replace(view, table=name)})
+    made = "create table patients (pid bigint, age bigint generated always as (extract(second from now())) virtual)"
+    computed = in_a_duckdb_file(tmp_path / "computed.duckdb", made)
+    with pytest.raises(RegistrationError, match="has 'age' computed when it is read"):
+        DuckDB(KEYS, {"patients": replace(computed, table=name)})
+    stored = in_a_duckdb_file(tmp_path / "stored.duckdb", "create table patients (pid bigint)")
+    DuckDB(clinic(), {"patients": replace(stored, table=name)}).close()
+
+
+def test_what_a_duckdb_file_does_not_hold_as_a_table_is_refused_by_its_name(tmp_path) -> None:
+    other = in_a_duckdb_file(tmp_path / "clinic.duckdb", "create table visits (pid bigint)")
+    with pytest.raises(RegistrationError, match="is not in its file as a table patients; name a table that"):
+        DuckDB(clinic(), {"patients": other})
 
 
 def test_a_table_is_crowded_if_somebody_has_several_rows_and_it_is_declared_to_have_one(tmp_path) -> None:

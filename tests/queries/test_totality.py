@@ -14,11 +14,11 @@ from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK
 from lapwing.engines.emitter import emit
 from lapwing.queries import asking as ask
-from lapwing.queries.aggregate import BinnedKey, ClippedTotals, GridKey, Once, PickedRows
-from lapwing.queries.catalogue import Population, Table
+from lapwing.queries.aggregate import Aggregate, BinnedKey, ClippedTotals, GridKey, Once, PickedRows
+from lapwing.queries.catalogue import Population, Rows, Table
 from lapwing.queries.column import Column, Date, Integer, Real
 from lapwing.queries.planning import plan
-from lapwing.queries.predicate import GAPS, Every, Gap, Has, InSpans, InTexts, Ref, Some, Unit
+from lapwing.queries.predicate import GAPS, Every, Gap, Has, InSpans, InTexts, Lacks, Ref, Some, Unit, every
 from lapwing.queries.spans import DAYS, INTEGERS, TRUTHS, Line
 from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Rounded, Times, bounds
 from lapwing.queries.totality import DEEPEST, MOST_CONSTANTS, check_total, constants, numbers, of_term
@@ -241,3 +241,59 @@ def test_every_part_of_a_term_stays_within_its_stated_range_whatever_the_row_hol
 def test_a_count_of_people_needs_no_more_than_64_bits() -> None:
     assert isinstance(COUNT.bounding, Once)
     assert max(number.high for number in numbers(COUNT)) < 2**63
+
+
+EVENTS = Population(
+    name="clinic",
+    unit=PrivacyUnit(person_key="pid"),
+    tables=(
+        Table(name="patients", columns=(Column(name="born", type=Date()),)),
+        Table(name="visits", columns=(Column(name="day", type=Date()),), rows=Rows.MANY_A_PERSON),
+        Table(name="codes", columns=(Column(name="day", type=Date()),), rows=Rows.MANY_A_PERSON),
+    ),
+)
+
+
+def looking_out(*seen):
+    """Return a has within a has within a has, the i-th of which compares its row with those of `seen[i]` rows out."""
+    predicate = Every(())
+    for ups in reversed(seen):
+        gaps = (
+            Gap(until=Ref(column="day"), since=Ref(column="day", up=up), unit=Unit.DAYS, spans=((0, 30),)) for up in ups
+        )
+        predicate = Has(table="visits", where=every([*gaps, predicate]))
+    return predicate
+
+
+@pytest.mark.parametrize(
+    "within",
+    [looking_out((1,), (1,)), looking_out((1,), (1, 2)), looking_out((), (1,), (1,)), looking_out((), (1,), (2,))],
+)
+@pytest.mark.parametrize("times", [1, 2])
+def test_days_of_three_rows_of_a_person_are_not_compared_for_they_are_too_many_triples_to_go_through(
+    within, times
+) -> None:
+    within = replace(within, at_least=times)
+    for predicate in (within, Lacks(table="codes", where=within), Some((within, Has(table="codes", where=Every(()))))):
+        aggregate = Aggregate(table="visits", where=predicate, keys=(), bounding=Once(max_cells=1), salt=0)
+        with pytest.raises(BadQuestionError, match="three rows of a person"):
+            check_total(aggregate, EVENTS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "has(codes, codes.day - visits.day < 30)",
+        "has(codes, codes.day - visits.day < 30) and not has(codes, visits.day - codes.day < 30, 2)",
+        "has(patients, patients.born < visits.day and has(codes, codes.day - patients.born > 30))",
+        "has(codes, has(patients, patients.born < codes.day))",
+        "has(patients, has(codes, codes.day - visits.day < 30))",
+    ],
+)
+def test_days_of_two_rows_and_those_of_the_only_one_that_a_person_has_are_compared(text) -> None:
+    plan(ask.count("visits", text), EVENTS)
+
+
+def test_the_days_of_pairs_of_rows_are_compared_from_a_table_with_one_row_a_person_too() -> None:
+    pair = "visits.day > patients.born and has(codes, codes.day - visits.day < 30 and codes.day > patients.born)"
+    plan(ask.count("patients", f"has(visits, {pair})"), EVENTS)

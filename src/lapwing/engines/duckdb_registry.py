@@ -119,18 +119,20 @@ class _Registry:
 
     def _require_stored(self, table: Table, place: str, name: str) -> None:
         """Refuse what is computed when it is read: by now(), or from another file, it changes and the file does not."""
-        views = (
-            "SELECT count(*) FROM duckdb_views() WHERE database_name = $1 AND schema_name = 'main' AND view_name = $2"
-        )
-        computed = (
-            "SELECT column_name FROM duckdb_columns() "
-            "WHERE database_name = $1 AND schema_name = 'main' AND table_name = $2 AND is_generated"
-        )
+        # DuckDB finds a name however its letters are written, and looks for what it does not find elsewhere.
+        here = "database_name = $1 AND schema_name = 'main' AND lower({}) = lower($2)"
+        views = f"SELECT count(*) FROM duckdb_views() WHERE {here.format('view_name')}"
+        tables = f"SELECT count(*) FROM duckdb_tables() WHERE {here.format('table_name')}"
+        computed = f"SELECT column_name FROM duckdb_columns() WHERE {here.format('table_name')} AND is_generated"
         if self._run(views, table, place, name) != [(0,)]:
             raise RegistrationError(
                 table.name,
                 reason=f"is a view, {name}, which may change while its file does not",
                 remedy=f"store what it shows: CREATE TABLE ... AS FROM {DUCKDB.name(name)}",
+            )
+        if self._run(tables, table, place, name) == [(0,)]:
+            raise RegistrationError(
+                table.name, reason=f"is not in its file as a table {name}", remedy="name a table that the file holds"
             )
         declared = {self._population.person_key(table), *(column.name for column in table.columns)}
         for (column,) in self._run(computed, table, place, name):

@@ -29,7 +29,7 @@ from lapwing.queries.aggregate import (
     OpenKey,
     PickedRows,
 )
-from lapwing.queries.catalogue import KeyType, Population, Table
+from lapwing.queries.catalogue import KeyType, Population, Rows, Table
 from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, MOST_GRID, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.column import check_text as check_is_text
 from lapwing.queries.picking import FACTOR, MODULUS, SHIFT
@@ -63,6 +63,10 @@ DEEPEST = 100
 """So deep expressions and conditions may be nested: the databases parse them by recursion."""
 _MOST_BITS = 900  # a grid number times two to this power is still a double, and so is its inverse
 _MOST_TIMES = 2**20 + 1
+_TOO_MANY_COMPARED = (
+    "the question compares the days of three rows of a person or more, each in a has within another; compare two rows "
+    "at a time, and join such conditions by and"
+)
 
 
 class Held(Enum):
@@ -207,13 +211,13 @@ class _Conditions:
 
     def check(self, aggregate: Aggregate, table: Table) -> None:
         self.count(10)  # limits, clips and the salt
-        self.condition(aggregate.counted, (table,), 0)
+        self.about_rows(aggregate.counted, table)
         for key in aggregate.keys:
             self.key(key, table)
         match aggregate.bounding:
             case Furthest(steps=steps):
                 for step in steps:
-                    self.condition(step, (table,), 0)
+                    self.about_rows(step, table)
             case ClippedTotals(term=term):
                 self.term(term, table)
             case PickedRows(terms=terms):
@@ -233,6 +237,10 @@ class _Conditions:
                 self.term(term, table)  # it is written twice
             case DeclaredKey() | OpenKey():
                 pass
+
+    def about_rows(self, predicate: Predicate, table: Table) -> None:
+        self.condition(predicate, (table,), 0)
+        self.looks_out(predicate, (table,))
 
     def condition(self, predicate: Predicate, where: _Where, depth: int) -> None:
         _check_depth(depth)
@@ -258,6 +266,29 @@ class _Conditions:
                 self.texts(where[0], column, (prefix,))
             case IsMissing() | IsPresent():
                 self.count(2)
+
+    def looks_out(self, predicate: Predicate, where: _Where) -> tuple[frozenset[int], int]:
+        """Return at which rows further out a predicate looks, and by how many rows within each other it does so.
+
+        Rows of which a person has one do not count. Two rows that are compared make as many pairs as a person has rows,
+        squared. A third and a fourth would make so many that, for somebody with a few dozen rows, no database ends in
+        time: a question that fails would tell that they are there.
+        """
+        match predicate:
+            case Every(parts) | Some(parts):
+                looks = [self.looks_out(part, where) for part in parts]
+                return frozenset().union(*(seen for seen, _ in looks)), max((rows for _, rows in looks), default=0)
+            case Gap(until=until, since=since):
+                ups = {ref.up for ref in (until, since) if ref.up}
+                return frozenset(up for up in ups if where[up].rows is Rows.MANY_A_PERSON), 0
+            case Has(table=name, where=inner) | Lacks(table=name, where=inner):
+                table = self.population.table(name)
+                seen, rows = self.looks_out(inner, (table, *where))
+                rows = rows + (table.rows is Rows.MANY_A_PERSON) if seen else 0
+                _require(rows <= 1, _TOO_MANY_COMPARED)
+                return frozenset(up - 1 for up in seen if up > 1), rows
+            case _:
+                return frozenset(), 0
 
     def spans(self, table: Table, column: str, line: Line, spans: tuple[Span, ...]) -> None:
         _require(self.line(table, column) == line, f"{column!r} is compared with what it does not hold")
