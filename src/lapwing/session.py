@@ -234,6 +234,7 @@ class Session:
             question=asked.text,
             tables=asked.tables,
             charge=OneShot(event=asked.event, cells=self.population.touched),
+            fresh=key is None,
         )
         with self.ledger.turns.taken(request):
             return self._charged(asked, request)

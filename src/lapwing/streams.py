@@ -179,7 +179,7 @@ class QuestionStream:
         self._lifetime.require()
         question = self._planned(where, at_least)
         with self._data.leased():  # what the question will be about stays open until it has its outcome
-            decision, free = self._intended(question, fresh_name() if key is None else key)
+            decision, free = self._intended(question, key)
             return self._answer(decision, free=free)
 
     def recover(self) -> None:
@@ -220,14 +220,20 @@ class QuestionStream:
             )
         return planned
 
-    def _intended(self, question: Plan, key: str) -> tuple[Decision, bool]:
+    def _intended(self, question: Plan, given: str | None) -> tuple[Decision, bool]:
         """Commit the question with its seed and decide it, unless it was decided before; and say which it was."""
+        key = fresh_name() if given is None else given
         for attempt in range(1, _PATIENCE + 1):
             number = self.record.asked + 1
             sealed = self._sealed_seed(number)
             try:
                 intent = self._ledger.streams.intend(
-                    self.name, number=number, key=key, question=question.canonical, sealed=sealed
+                    self.name,
+                    number=number,
+                    key=key,
+                    question=question.canonical,
+                    sealed=sealed,
+                    fresh=given is None,
                 )
             except StreamBusyError:
                 if attempt == _PATIENCE:

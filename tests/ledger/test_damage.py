@@ -252,6 +252,7 @@ class TestBackups:
         assert (refused.value.seq, refused.value.last) == (newest, newest - 2)
         assert "counts as spent" in str(refused.value)
 
+    @pytest.mark.catalogue("L10")
     def test_a_copy_without_its_head_is_refused(self, file, quick_path) -> None:
         (quick_path / "elsewhere").mkdir()
         shutil.copy(file, quick_path / "elsewhere" / "ledger.db")

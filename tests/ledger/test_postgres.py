@@ -378,3 +378,48 @@ def _terminate(place: Place, ledger) -> None:
 
 def _name(dsn: str) -> sql.Identifier:
     return sql.Identifier(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])
+
+
+class TestHeads:
+    """Each host keeps the newest entry that it was told of in a file of its own."""
+
+    @staticmethod
+    def roll_back(database: str, to: int) -> None:
+        """What restoring last night's dump amounts to."""
+        with psycopg.connect(database, options="-c search_path=lapwing") as admin:
+            admin.execute("drop trigger entries_are_for_ever on entries")
+            admin.execute("delete from entries where seq > %s", (to,))
+            admin.execute("update ledger set (seq, hash) = (select seq, hash from entries where seq = %s)", (to,))
+
+    def test_a_restored_database_is_refused_by_every_host_that_was_told_more(self, database, tmp_path) -> None:
+        here, there = (Place.in_postgres(database, head=tmp_path / name) for name in ("here", "there"))
+        with here.clinic() as ledger:
+            ask(ledger, "before")
+            before = ledger.head().seq
+            there.open().close()
+            ask(ledger, "after")
+        self.roll_back(database, before)
+        with pytest.raises(LedgerRolledBackError, match="older than what was answered from it"):
+            here.open()
+        with there.open() as ledger:
+            assert ledger.head().seq == before
+            ask(ledger, "other")
+        with pytest.raises(LedgerRolledBackError, match="another past than the one that was answered from"):
+            here.open()
+
+    def test_a_running_host_notices(self, database, tmp_path) -> None:
+        place = Place.in_postgres(database, head=tmp_path / "head")
+        with place.clinic() as ledger, place.open() as other:
+            before = ledger.head().seq
+            ask(other, "by another process, which this one has not seen")
+            self.roll_back(database, before)
+            with pytest.raises(LedgerRolledBackError, match="older than what was answered from it"):
+                ledger.questions.charge(request("next"))
+
+    def test_a_process_that_runs_while_the_ledger_is_brought_forward_stops(self, place, database) -> None:
+        with place.clinic() as ledger:
+            ask(ledger, "before")
+            with psycopg.connect(database, options="-c search_path=lapwing") as admin:
+                admin.execute("update ledger set version = version + 1")
+            with pytest.raises(LedgerSchemaError, match="newer lapwing"):
+                ask(ledger, "after")

@@ -133,7 +133,7 @@ class Machine(RuleBasedStateMachine):
         if known:
             self.charge_again(asked, known, (question, epsilon))
             return
-        if (question, self.version) in self.stored:
+        if (question, self.version) in self.stored and not self.suspended:
             found, counts = self.attempt("charge", point, lambda: self.ledger.questions.charge(asked))
             if counts:
                 told = self.stored[question, self.version]

@@ -11,12 +11,15 @@ from lapwing.accounting.filters.charge import OneShot
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.record import to_record
 from lapwing.answers.wishes import wish
+from lapwing.ledger import streams
+from lapwing.ledger.questions import recall_digest
 from lapwing.ledger.verify import verify
 from lapwing.queries import asking
-from lapwing.vocabulary.errors import LapwingError, ParameterError
+from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError, ParameterError, StreamError, SuspendedError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from ledger.clinic import Place, ask, opening, spent
+from ledger.test_damage import entries, forge
 from session.clinic import FixedNumber, door, population
 
 BUDGETS = {
@@ -46,7 +49,7 @@ def test_prices_of_three_hundred_digits_brick_nothing(ledger) -> None:
     for number in range(20):
         long = chance.getrandbits(990) | 1 | 1 << 989
         eve.ask(asking.count("patients", f"age = {number}"), epsilon=str(Fraction(long // 2 + 1, long) / 10**8))
-    assert longest(ledger.account("clinic")) < 510
+    assert longest(ledger.account("clinic")) < 560
     bob.ask(asking.count("patients"), epsilon="0.37")
     with bob.stream(at_least=200, yeses=7, epsilon="1/3") as stream:
         stream.ask("age = 3")
@@ -127,3 +130,68 @@ def test_a_sum_that_python_cannot_write_is_refused_in_a_sentence() -> None:
     account = replace(open_account(PureDP(epsilon=Fraction(1))).filters["everyone"], realised=Fraction(1, 3**10_000))
     with pytest.raises(ParameterError, match="cannot be written"):
         to_record(account)
+
+
+@pytest.mark.parametrize("what", ["question", "terms"])
+def test_a_charge_that_is_less_than_its_text_says_is_found(quick_path, what) -> None:
+    """A forger who knows how everything is hashed and summed, and asks dearly for little."""
+    ledger = Place.in_file(quick_path / "ledger.db").clinic(unit=population().unit)
+    clinic = door(ledger, FixedNumber(100))
+    clinic.ask(asking.count("patients"), epsilon="0.1")
+    clinic.stream(at_least=200, yeses=3, epsilon="0.1")
+    verify(ledger)
+    ledger.close()
+    records = [entry.record for entry in entries(quick_path / "ledger.db")]
+    seq = next(record["seq"] for record in records if what in record)
+    text = records[seq - 1][what]
+    dear = {"question": ('"scale":"10/1"', '"scale":"1/10"'), "terms": ('"epsilon": "1/10"', '"epsilon": "10"')}[what]
+    assert dear[0] in text
+    records[seq - 1][what] = text.replace(*dear)
+    if what == "question":
+        records[seq]["recall"] = recall_digest("population clinic", records[seq - 1][what])
+    forge(quick_path / "ledger.db", records)
+    with Place.in_file(quick_path / "ledger.db").open() as forged:
+        with pytest.raises(LedgerDamagedError, match="was charged another price than its") as found:
+            verify(forged)
+        assert found.value.seq == seq
+
+
+def test_what_is_free_leaves_nothing_in_the_ledger(ledger) -> None:
+    """A stored answer under no key, in whatever number, and with an account that is suspended."""
+    clinic = door(ledger, FixedNumber(100))
+    first = clinic.ask(asking.count("patients"), epsilon="0.1")
+    stream = clinic.stream(at_least=200, yeses=3, epsilon="0.1")
+    stream.ask("age = 3")
+    before = ledger.head().seq
+    for _ in range(5):
+        assert clinic.ask(asking.count("patients"), epsilon="0.1").numbers == first.numbers
+        stream.ask("age = 3")
+    assert ledger.head().seq == before
+    for _ in range(5):
+        clinic.ask(asking.count("patients"), epsilon="0.1", key="kept")
+        stream.ask("age = 3", key="kept too")
+    assert ledger.head().seq == before + 2
+    ledger.custody.suspend("clinic")
+    for key in ("new", "newer"):
+        with pytest.raises(SuspendedError):
+            clinic.ask(asking.count("patients"), epsilon="0.1", key=key)
+        with pytest.raises(SuspendedError):
+            stream.ask("age = 3", key=key)
+    assert clinic.ask(asking.count("patients"), epsilon="0.1", key="kept").numbers == first.numbers
+    assert clinic.ask(asking.count("patients"), epsilon="0.1").numbers == first.numbers
+    assert ledger.head().seq == before + 3
+    verify(ledger)
+
+
+def test_a_stream_has_a_last_question(ledger, monkeypatch) -> None:
+    monkeypatch.setattr(streams, "MOST_QUESTIONS", 2)
+    stream = door(ledger, FixedNumber(0)).stream(at_least=10_000, yeses=3, epsilon="10")
+    for age in (1, 2):
+        stream.ask(f"age = {age}")
+    before = ledger.head().seq
+    with pytest.raises(StreamError, match="has answered 2 questions, the most there can be; close it"):
+        stream.ask("age = 3")
+    stream.ask("age = 2")
+    assert ledger.head().seq == before
+    stream.close()
+    verify(ledger)

@@ -8,7 +8,6 @@ noticed are the custodian's; they never enter the ledger, whose receipts must te
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,13 +29,10 @@ from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine, unless_it_fails
 from lapwing.engines.generations import Generations
 from lapwing.engines.rehearsal import rehearsal_engine
-from lapwing.ledger.head import unlock
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.locked_file import LockedFile
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
 from lapwing.vocabulary.extras import load_extra
-
-if sys.platform != "win32":
-    import fcntl
 
 _BLOCK = 1 << 20
 
@@ -171,17 +167,12 @@ class Fingerprints:
                 remedy="let somebody ask first who may write in the folder of the workspace",
             ) from None
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Be alone among all threads and processes: each opens the lock anew, and it ends with whoever holds it."""
-        descriptor = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            if sys.platform != "win32":
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            unlock(descriptor)
-            os.close(descriptor)
+    def _locked(self) -> LockedFile:
+        """Be alone among all threads and processes."""
+        lock = self._path.with_suffix(".lock")
+        with suppress(FileExistsError):
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL, 0o600))
+        return LockedFile(lock)
 
     def _write(self, known: Mapping[str, Any]) -> None:
         fresh = self._path.with_suffix(".new")

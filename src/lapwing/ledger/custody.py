@@ -149,7 +149,7 @@ class Custody:
             return receipt
 
     def suspend(self, population: str, analyst: str | None = None, *, by: str = "custodian") -> Receipt:
-        """Stop all spending, of everyone or of one analyst. Stored answers are still given."""
+        """Stop all spending, of everyone or of one analyst. Stored answers are still given, where none is recorded."""
         return self._switch(population, analyst, by, stopped=True)
 
     def resume(self, population: str, analyst: str | None = None, *, by: str = "custodian") -> Receipt:

@@ -13,18 +13,16 @@ import errno
 import os
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from lapwing.ledger.chain import Receipt, genesis
+from lapwing.ledger.locked_file import LockedFile
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, LedgerUnwritableError, ParameterError
 
-if sys.platform == "win32":
-    import msvcrt
-else:
+if sys.platform == "darwin":
     import fcntl
 
 _SLOT: Final = 4096
@@ -57,8 +55,8 @@ class HeadFile:
         try:
             found = _newest(self._content())
             if found is None:  # while it is read both slots may be written, one after the other, but not under a lock
-                with self._locked() as file:
-                    found = _newest(os.read(file, _LONGEST))
+                with LockedFile(self.path) as file:
+                    found = _newest(file.read(_LONGEST) or b"")
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -90,12 +88,12 @@ class HeadFile:
         OSError : it is not known to be durable
         """
         try:
-            with self._locked() as file:
-                self._write(file, receipt)
+            with LockedFile(self.path) as file:
+                self._write(file.fileno(), receipt)
         except FileNotFoundError:
             self._make(receipt)
-            with self._locked() as file:  # somebody else may have made it, and with less
-                self._write(file, receipt)
+            with LockedFile(self.path) as file:  # somebody else may have made it, and with less
+                self._write(file.fileno(), receipt)
 
     def accept(self, receipt: Receipt) -> None:
         """Go back to `receipt`: the custodian accepts that what was promised after it is lost."""
@@ -140,17 +138,6 @@ class HeadFile:
     def _content(self) -> bytes:
         with self.path.open("rb", buffering=0) as file:
             return file.read(_LONGEST) or b""
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        """Open the file for this block alone: threads and forks each open it anew, so the lock parts them too."""
-        file = os.open(self.path, os.O_RDWR)
-        try:
-            _lock(file)
-            yield file
-        finally:
-            unlock(file)
-            os.close(file)
 
     def _unusable(self, error: OSError) -> LedgerUnwritableError:
         return LedgerUnwritableError(f"{self.path}, which says how far the ledger had come, cannot be used: {error}")
@@ -199,24 +186,11 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def unlock(file: int) -> None:
-    """Let go of a lock on an opened file: to close it is not enough where a fork, meanwhile, has copied it."""
-    if sys.platform != "win32":
-        fcntl.flock(file, fcntl.LOCK_UN)
-
-
 def _write_all(file: int, content: bytes) -> None:
     """Write all of it or fail: a disk that is nearly full takes a part, and says so by a number."""
     written = os.write(file, content)
     if written != len(content):
         raise OSError(errno.ENOSPC, f"{written} of {len(content)} bytes were written")
-
-
-def _lock(file: int) -> None:
-    if sys.platform == "win32":
-        msvcrt.locking(file, msvcrt.LK_LOCK, 1)
-    else:
-        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def _line(receipt: Receipt) -> bytes:

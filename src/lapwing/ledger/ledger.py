@@ -17,14 +17,14 @@ from lapwing.ledger.canonical import name as named
 from lapwing.ledger.chain import Receipt, compare, genesis
 from lapwing.ledger.chronicle import Chronicle, now
 from lapwing.ledger.custody import Custody
-from lapwing.ledger.head import REMEDY
+from lapwing.ledger.head import REMEDY, require
 from lapwing.ledger.population import Population
 from lapwing.ledger.questions import Questions
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Database, Rows, Store
 from lapwing.ledger.streams import Streams
 from lapwing.ledger.turns import Turns
-from lapwing.vocabulary.errors import LedgerDamagedError
+from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.extras import load_extra
 
 
@@ -162,6 +162,38 @@ def open_ledger(
         ledger.close()
         raise
     return ledger
+
+
+def accept_rollback(address: str | Path | Database, *, head: Path | None = None, by: str = "custodian") -> Receipt:
+    """Go on with a ledger that lost entries which were answered from: the custodian's last resort.
+
+    What was answered since then is known to those who were told, and counts as spent; how much it was, the ledger does
+    not know. So the loss is written down, and all spending of every population is stopped. Return the new end.
+
+    Parameters
+    ----------
+    address, head : as for `open_ledger`
+    by : who accepts the loss
+    """
+    database = _database(address, head)
+    kept, database.head = database.head, None
+    if kept is None:
+        raise ParameterError("head", head, reason="is not kept here", remedy="name the file that refuses the ledger")
+    try:
+        promised = kept.promised()
+    except LedgerDamagedError:
+        promised = None
+    with open_ledger(database) as ledger:
+        end = ledger.head()
+        if promised is not None and promised.ledger != end.ledger:
+            require(promised, end, found=None)
+        lost = f"those up to {promised.seq}" if promised else "nobody knows how many"
+        ledger.custody.note(f"entries after {end.seq} are lost, {lost}; what they charged counts as spent", by=by)
+        for name in ledger.populations():
+            ledger.custody.suspend(name, by=by)
+        end = ledger.head()
+    kept.accept(end)
+    return end
 
 
 def _database(address: str | Path | Database, head: Path | None) -> Database:

@@ -34,6 +34,8 @@ class Request:
     question : the canonical text of the plan; equal texts are the same question
     tables : the tables it reads
     charge : what is put before the accounts: what will happen, and to which cells of the partition
+    fresh : whether the key was drawn for this request and nobody will use it again; then a stored answer, which is
+        free, leaves no entry: what costs nothing must not make the ledger grow
     """
 
     population: str
@@ -42,6 +44,7 @@ class Request:
     question: str
     tables: frozenset[str]
     charge: OneShot | WholeBudget
+    fresh: bool = False
 
     def __post_init__(self) -> None:
         name("analyst", self.analyst)
@@ -167,7 +170,9 @@ def charge_in(book: Book, request: Request) -> Charged | Released:
         return _released(book, earlier)
     versions = population.versions(request.tables)
     if stored := book.recall(recall_digest(f"population {population.name}", request.question), versions):
-        book.append("recall", population=population.name, analyst=request.analyst, **asked, recalls=stored.seq)
+        if not request.fresh:
+            population.require_spending(request.analyst)
+            book.append("recall", population=population.name, analyst=request.analyst, **asked, recalls=stored.seq)
         return released(book, stored)
     spending = Spending(book, population, request.analyst)
     spending.admit(request.charge)

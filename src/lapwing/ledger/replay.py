@@ -6,8 +6,10 @@ that follows. Residues are floats, and another build of a numerical library may 
 that an entry claims is what the next entry starts from, once it was found to be no larger than it may be.
 """
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange
@@ -20,7 +22,9 @@ from lapwing.ledger.canonical import canonical
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.population import Analyst, Population
 from lapwing.ledger.questions import recall_digest
+from lapwing.vocabulary import event_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
+from lapwing.vocabulary.event import Composed, Event
 
 _OTHER_BUILD: Final = 1 + 1e-9
 
@@ -161,7 +165,9 @@ class Replay:
             self.lines[name].append((None, line))
 
     def _charge(self, record: Record) -> None:
-        self._admitted(record, OneShot, WholeBudget)
+        charge = self._admitted(record, OneShot, WholeBudget)
+        offered = _offered(record["question"])
+        must(offered is None or offered == charge.event, "was charged another price than its question says")
         self._versions(record)
         self.unsettled[record["seq"]] = record
 
@@ -185,6 +191,8 @@ class Replay:
         if isinstance(charge, Reservation):
             reserved = (charge.stream, charge.yeses)
             must(reserved == (record["stream"], record["units"]), "reserves for another stream")
+            agreed = _agreed(record["terms"])
+            must(agreed in {None, charge.whole}, "was charged another price than its terms say")
         self.streams[record["stream"]] = stream = _Stream(opening=record, charge=charge)
         self._standing(record, stream)
 
@@ -272,6 +280,23 @@ class Replay:
         self.accounts[whose] = account
         if column == "account":
             self.lines[whose[0]] += [(record["analyst"], line) for line in lines]
+
+
+def _offered(question: str) -> Event | None:
+    """Return the event that the text of a question says will happen; `None` for a text that says none."""
+    try:
+        parts = [event_record.from_record(event) for _, event in json.loads(question)]
+    except (ValueError, TypeError, AttributeError):  # no question of a session
+        return None
+    return parts[0] if len(parts) == 1 else Composed(parts=tuple(parts))
+
+
+def _agreed(terms: str) -> Fraction | None:
+    """Return what the terms of a stream say that it costs; `None` for terms that say nothing."""
+    try:
+        return Fraction(json.loads(terms)["epsilon"])
+    except (ValueError, TypeError, KeyError):  # no terms of a session
+        return None
 
 
 def _answers(record: Record, asked: Record, scope: str) -> None:

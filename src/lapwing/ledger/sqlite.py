@@ -66,7 +66,7 @@ class SqliteDatabase:
         self, path: Path, *, patience: float = 30.0, driver: Callable[[Path], Connection] | None = None
     ) -> None:
         self.path, self._patience, self._driver = path, patience, driver or _open
-        self.head = HeadFile(path.with_name(path.name.removesuffix(".db") + ".head"))
+        self.head: HeadFile | None = HeadFile(path.with_name(path.name.removesuffix(".db") + ".head"))
 
     @property
     def place(self) -> str:
@@ -166,7 +166,8 @@ class SqliteDatabase:
         _require_version()
         if self.path.exists():
             raise self._made_already()
-        self.head.begin(ledger)
+        if self.head is not None:
+            self.head.begin(ledger)
         making = self.path.with_name(f"{self.path.name}.creating-{os.getpid()}")
         os.close(os.open(making, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:

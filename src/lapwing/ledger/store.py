@@ -44,9 +44,8 @@ class Database(Protocol):
     def place(self) -> str:
         """Where it is, for messages: never a password."""
 
-    @property
-    def head(self) -> HeadFile | None:
-        """Where the newest entry that was told of is kept, outside the database."""
+    head: HeadFile | None
+    """Where the newest entry that was told of is kept, outside the database."""
 
     @property
     def keeps_head(self) -> bool:

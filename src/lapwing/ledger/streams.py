@@ -13,7 +13,7 @@ Secrets are sealed by the caller with a key that the ledger never sees. They are
 the chain is derived from them.
 """
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from lapwing.accounting.filters.charge import Closing, Yes
 from lapwing.accounting.filters.record import from_record
@@ -33,6 +33,9 @@ from lapwing.vocabulary.errors import (
     StreamHaltedError,
 )
 from lapwing.vocabulary.exact import whole
+
+MOST_QUESTIONS: Final = 100_000
+"""A no is free and leaves two entries, so that without a limit one stream could fill a disk."""
 
 
 class Streams:
@@ -66,7 +69,9 @@ class Streams:
         with self._chronicle.reading() as book:
             return [_stream(book, name) for name in book.streams(population)]
 
-    def intend(self, stream: str, *, number: int, key: str, question: str, sealed: bytes) -> Intent | Decision:
+    def intend(
+        self, stream: str, *, number: int, key: str, question: str, sealed: bytes, fresh: bool = False
+    ) -> Intent | Decision:
         """Store a question before data is read, or return the decision it already has.
 
         Parameters
@@ -76,6 +81,7 @@ class Streams:
         key : the idempotency key
         question : the canonical text of the question
         sealed : the sealed seed of its noise
+        fresh : as for a `Request`
 
         Raises
         ------
@@ -88,7 +94,8 @@ class Streams:
         text("question", question)
         vault.require_sealed(sealed)
         with self._chronicle.writing("intend") as book:
-            return _intend(book, _stream(book, stream), number=number, key=key, question=question, sealed=sealed)
+            asked = _Asked(number=number, key=key, question=question, sealed=sealed, fresh=fresh)
+            return _intend(book, _stream(book, stream), asked)
 
     def decide(
         self,
@@ -180,18 +187,35 @@ def _open(book: Book, opening: Opening) -> None:
     vault.keep(book.rows, opening.stream, vault.STATE, opening.sealed)
 
 
-def _intend(book: Book, stream: Stream, *, number: int, key: str, question: str, sealed: bytes) -> Intent | Decision:
-    population = book.population(stream.population)
-    asked = {"request": key, "digest": digest([stream.name, question])}
+class _Asked(NamedTuple):
+    """A question of a stream as it was put."""
+
+    number: int
+    key: str
+    question: str
+    sealed: bytes
+    fresh: bool
+
+
+def _intend(book: Book, stream: Stream, put: _Asked) -> Intent | Decision:
+    population, number, question = book.population(stream.population), put.number, put.question
+    asked = {"request": put.key, "digest": digest([stream.name, question])}
     if earlier := known_request(book, stream.population, stream.analyst, **asked):
         return _earlier(book, stream, earlier)
     versions = population.versions(stream.tables)
     common = {"population": stream.population, "analyst": stream.analyst, **asked}
     if stored := book.recall(recall_digest(f"stream {stream.name}", question), versions):
-        book.append("recall", **common, recalls=stored.seq)
+        if not put.fresh:
+            population.require_spending(stream.analyst)
+            book.append("recall", **common, recalls=stored.seq)
         return _decision(book, stored)
     _require_open(stream)
     population.require_spending(stream.analyst)
+    if stream.asked >= MOST_QUESTIONS:
+        raise StreamError(
+            f"stream {stream.name!r} has answered {MOST_QUESTIONS:,} questions, the most there can be; close it, which "
+            "gives back what no yes has used, and open another"
+        )
     if stream.in_flight:
         raise StreamBusyError(stream.name, number=stream.in_flight.number)
     if number != stream.asked + 1:
@@ -201,7 +225,7 @@ def _intend(book: Book, stream: Stream, *, number: int, key: str, question: str,
     entry = book.append(
         "intent", **common, question=question, versions=versions, number=number, **_standing(stream, asked=number)
     )
-    vault.keep(book.rows, stream.name, number, sealed)
+    vault.keep(book.rows, stream.name, number, put.sealed)
     return _intent(book, entry.record)
 
 

@@ -180,8 +180,8 @@ def test_at_least_once_costs_a_part_if_it_is_no(clinic) -> None:
     assert 0 < Fraction(no["spent"]) < 2
     told = run(clinic, "ask", "--at-least", "1900", "patients", "--where", "age < 50", "--epsilon", "2", "--key", "k")
     again = run(clinic, "ask", "--at-least", "1900", "patients", "--where", "age < 50", "--epsilon", "2", "--key", "k")
-    assert told.out == again.out
     assert told.out.startswith("NO, fewer than 1,900 (after noise)\n")
+    assert again.out == told.out.replace("epsilon 1\n", "nothing: it was asked before, for epsilon 1\n", 1)
 
 
 def test_json_is_one_object_in_a_pipe(clinic) -> None:
@@ -262,3 +262,9 @@ def test_an_empty_text_is_labelled_as_one_and_not_as_its_column(quick_path) -> N
     drawn = picture.read_text()
     assert "(empty)" in drawn
     assert ">people<" not in drawn
+
+
+def test_a_price_with_many_digits_is_rounded_up_and_said_in_a_sentence(clinic) -> None:
+    told = start(clinic, *MEN, "--epsilon", "0.12345678901234567", "--json")
+    assert told.err == "lapwing: epsilon is rounded up to 0.123456789013, by less than 1e-12: prices have few digits\n"
+    assert json.loads(told.out)["price"]["epsilon"] == "0.123456789013"

@@ -573,6 +573,27 @@ def test_a_new_key_closes_open_streams_at_their_full_price(clinic) -> None:
     assert spent(clinic) == "8"
 
 
+def test_an_older_ledger_that_is_put_back_is_refused_until_the_custodian_accepts_the_loss(fresh) -> None:
+    run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
+    old = (fresh / "ledger.db").read_bytes()
+    assert run(fresh, "count", "patients", "--epsilon", "2").code == 0
+    for file in fresh.glob("ledger.db*"):
+        file.unlink()
+    (fresh / "ledger.db").write_bytes(old)
+    for words in (("budget",), ("count", "patients", "--epsilon", "2"), ("ledger", "verify"), ("recover",)):
+        told = run(fresh, *words)
+        assert told.code == 5, words
+        assert "older than what was answered from it" in told.err
+        assert "lapwing recover --accept-rollback" in told.err
+    assert run(fresh, "recover", "--accept-rollback", "--yes").code == 0
+    told = run(fresh, "count", "patients", "--epsilon", "2")
+    assert told.code == 3
+    assert "suspended" in told.err
+    assert run(fresh, "ledger", "verify").code == 0
+    assert run(fresh, "suspend", "--end").code == 0
+    assert run(fresh, "count", "patients", "--epsilon", "2").code == 0
+
+
 @pytest.mark.parametrize(
     "words",
     [("--population", "x" * 300), ("--population", "a\nb"), ("--allow", f"{'y' * 300}=1")],

@@ -16,12 +16,12 @@ from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 
-_COMMON: Final = 2**1100 * 5**24 * math.lcm(*range(1, 65)) ** 2
+_COMMON: Final = 2**1100 * 5**100 * math.lcm(*range(1, 65)) ** 2
 """What all denominators divide: those of decimals, of their parts up to 64, of the squares of these, and of floats."""
 
 
 def require_carried(name: str, amount: Fraction | None) -> None:
-    """Refuse an amount that is no multiple of 1/`_COMMON`: sums of such amounts stay below 510 digits.
+    """Refuse an amount that is no multiple of 1/`_COMMON`: sums of such amounts stay below 560 digits.
 
     Proof: proofs/sum_filters.md
 

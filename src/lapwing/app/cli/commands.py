@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
@@ -82,7 +83,9 @@ class Commands(click.Group):
         given = list(sys.argv[1:] if args is None else args)
         options = given[: given.index("--")] if "--" in given else given
         try:
-            code = super().main(given, *rest, **{**extra, "standalone_mode": False})
+            with warnings.catch_warnings():
+                warnings.showwarning = _say  # a rounded price is told in a sentence, without a line of code
+                code = super().main(given, *rest, **{**extra, "standalone_mode": False})
         except (LapwingError, click.ClickException, OSError) as failure:
             if isinstance(failure, OSError) and failure.errno == errno.EPIPE:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever was reading has left
@@ -95,6 +98,10 @@ class Commands(click.Group):
             click.echo("lapwing: stopped; what was charged stays charged: see lapwing budget", err=True)
             sys.exit(130)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(message: Warning | str, *_: object, **__: object) -> None:
+    click.echo(f"lapwing: {message}", err=True)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)

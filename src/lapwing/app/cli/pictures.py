@@ -10,14 +10,14 @@ from lapwing.accounting.filters.record import from_record
 from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import Preview
-from lapwing.answers.wishes import LARGEST_EPSILON, SMALLEST_EPSILON, Offer
+from lapwing.answers.wishes import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, Offer
 from lapwing.app.cli.showing import spoken
 from lapwing.app.cli.telling import amounts, percent
 from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
 from lapwing.app.plots.meaning import draw_belief
 from lapwing.queries.plan import Family, Steps
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
 from lapwing.vocabulary.guarantee import ConcentratedDP
 
 _A_DECADE: Final = 6
@@ -51,7 +51,8 @@ def draw_prices(path: Path, preview_at: Callable[..., Preview], chosen: Preview,
 
 def _around(price: Fraction) -> list[Fraction]:
     """Return prices from a hundredth to a hundred times as high, evenly spread as people see prices."""
-    return [price * Fraction(10 ** (step / _A_DECADE)).limit_denominator(10**4) for step in range(-12, 13)]
+    factors = (Fraction(10 ** (step / _A_DECADE)).limit_denominator(10**4) for step in range(-12, 13))
+    return [ceil_to_grid(price * factor, FINEST) for factor in factors]
 
 
 def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:

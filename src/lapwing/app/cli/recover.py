@@ -4,7 +4,9 @@ import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, several, waiting
-from lapwing.app.workspace import renew_key
+from lapwing.app.settings import read_settings
+from lapwing.app.workspace import HEAD, renew_key
+from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Status
 from lapwing.vocabulary.errors import LapwingError
@@ -16,9 +18,14 @@ from lapwing.vocabulary.errors import LapwingError
     is_flag=True,
     help="Make a new stream.key first: open streams are closed at full price when next asked.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask whether the open streams may be closed.")
+@click.option(
+    "--accept-rollback",
+    is_flag=True,
+    help="Go on with a ledger that lost entries, after the newest backup was put back; all spending is stopped.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask whether that may be done.")
 @for_the_custodian
-def recover(door: Door, *, new_key: bool, yes: bool) -> None:
+def recover(door: Door, *, new_key: bool, accept_rollback: bool, yes: bool) -> None:
     """Settle what a crash left behind, while nobody is asking.
 
     A process that died between the charge and the answer leaves a question without one. It is lost and stays charged:
@@ -29,7 +36,12 @@ def recover(door: Door, *, new_key: bool, yes: bool) -> None:
     lapwing recover
 
     It costs nothing beyond what was charged already.
+
+    Where an older copy of the ledger is all there is, --accept-rollback goes on with it. What was answered since then
+    counts as spent, and nobody knows how much it was: all spending is stopped, until lapwing suspend --end.
     """
+    if accept_rollback:
+        _accept_rollback(door, yes=yes)
     with door.workspace() as workspace:
         if new_key:
             still_open = _open_streams(workspace.ledger)
@@ -56,6 +68,18 @@ def recover(door: Door, *, new_key: bool, yes: bool) -> None:
     )
 
 
-def _open_streams(ledger: Ledger) -> list[str]:
-    streams = (one for name in ledger.populations() for one in ledger.streams.streams(name))
+def _accept_rollback(door: Door, *, yes: bool) -> None:
+    if not yes:
+        click.confirm(
+            "Answers that were given since this copy of the ledger are charged nowhere any more. Stop all spending, "
+            "and go on without them?",
+            abort=True,
+            err=True,
+        )
+    settings = read_settings(door.folder)
+    ledger.accept_rollback(settings.ledger, head=door.folder / HEAD)
+
+
+def _open_streams(account: Ledger) -> list[str]:
+    streams = (one for name in account.populations() for one in account.streams.streams(name))
     return [one.name for one in streams if one.status is Status.OPEN]
