@@ -3,6 +3,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from lapwing.accounting.pricing import price
+from lapwing.mechanisms import calibration
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteGaussianNoise
@@ -37,6 +39,25 @@ def test_the_smallest_noise_for_a_price_is_taken(sensitivity, epsilon, delta) ->
         l2_sensitivity=sensitivity, sigma_squared=mechanism.event.sigma_squared * Fraction(998, 1000)
     )
     assert by_hand.delta(*neighbours(less, sensitivity), epsilon) > by_hand.number(delta)
+
+
+@pytest.mark.parametrize(("sensitivity", "epsilon"), [(3, "0.001"), (30, "0.01"), (100_000, "0.1")])
+def test_much_noise_for_a_price_is_found_in_few_questions(sensitivity, epsilon, monkeypatch) -> None:
+    """Each takes milliseconds, analysts ask for them in twenties, and a preview is free."""
+    asked = []
+
+    def counted(event):
+        asked.append(isinstance(event, DiscreteGaussianNoise))
+        return price(event)
+
+    monkeypatch.setattr(calibration, "price", counted)
+    mechanism = DiscreteGaussianMechanism(l2_sensitivity=sensitivity, epsilon=epsilon, delta="1e-9")
+    assert sum(asked) <= 4
+    assert price(mechanism.event).delta(float(epsilon)) <= 1e-9
+    less = DiscreteGaussianMechanism(
+        l2_sensitivity=sensitivity, sigma_squared=mechanism.event.sigma_squared * Fraction(998, 1000)
+    )
+    assert price(less.event).delta(float(epsilon)) > 1e-9
 
 
 def test_two_coordinates_that_move_together_keep_their_price() -> None:

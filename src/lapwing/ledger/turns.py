@@ -41,26 +41,27 @@ class Turns:
         Raises
         ------
         EngineError : somebody else asked first, and was charged for a failure
-        LedgerUnwritableError : somebody else has been at it for too long; nothing was charged
+        LedgerUnwritableError : somebody else has been at it for too long, or the gate fails; nothing was charged
         """
         place = int(digest(["turn", request.population, request.question])[:15], 16)
-        ours = self._gate.enter(place) or self._waited(request, place, patience)
+        holder = object()
         try:
+            if not self._gate.enter(place, holder):
+                self._wait(request, place, holder, patience)
             yield
         finally:
-            if ours:
-                self._gate.leave(place)
+            self._gate.leave(place, holder)
 
     def close(self) -> None:
         """Let go of files and connections."""
         self._gate.close()
 
-    def _waited(self, request: Request, place: int, patience: float) -> bool:
-        """Return whether the turn is ours; if not, the question has its end in the ledger."""
+    def _wait(self, request: Request, place: int, holder: object, patience: float) -> None:
+        """Return when the turn is ours, or when the question has its end in the ledger."""
         first, pause, end = self._first_in_progress(request), _SHORTEST, time.monotonic() + patience
-        while not self._gate.enter(place):
+        while not self._gate.enter(place, holder):
             if self._has_an_end(request):
-                return False
+                return
             if time.monotonic() > end:
                 raise LedgerUnwritableError(
                     "the same question is being answered for somebody else, and it takes too long; nothing was "
@@ -68,15 +69,8 @@ class Turns:
                 )
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST)
-        try:
-            lost = not self._has_an_end(request) and self._was_lost(request, first)
-        except BaseException:
-            self._gate.leave(place)
-            raise
-        if lost:
-            self._gate.leave(place)
+        if not self._has_an_end(request) and self._was_lost(request, first):
             raise EngineError
-        return True
 
     def _has_an_end(self, request: Request) -> bool:
         """Say whether `charge` would answer for nothing, or refuse."""

@@ -3,10 +3,11 @@
 Proof: proofs/discrete_gaussian.md
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import overload
+from typing import Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from lapwing.mechanisms.tails import discrete_gaussian_tail
 from lapwing.noise.laws import DiscreteGaussian
 from lapwing.vocabulary.event import DiscreteGaussianNoise, GaussianNoise
 from lapwing.vocabulary.exact import Exact, positive, whole
+
+_MUCH: Final = 10**4
+"""A variance from which on discrete noise costs what continuous noise does, to four digits, and takes long to price."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -37,7 +41,7 @@ class DiscreteGaussianMechanism:
     l2_sensitivity, or l2_sensitivity_squared : Δ, or Δ², a whole number
     sigma_squared : the noise; or
     rho : the price, Δ²/(2σ²); or
-    epsilon, delta : the price; the smallest σ² of ten digits is taken; or
+    epsilon, delta : the price; the smallest σ² of ten digits is taken, of four where it is large; or
     within, confidence : the accuracy; the largest σ² of six digits is taken that gives it
     values : for how many answers at once the accuracy is wanted
     dimension : how many integers are released together
@@ -127,14 +131,17 @@ class DiscreteGaussianMechanism:
 
 
 def _near(move: int, dimension: int, given: Mapping[str, object]) -> Fraction | None:
-    """Return the variance of continuous noise at that price: with many coordinates the exact one takes long to find."""
+    """Return the variance of continuous noise at that price, where the exact one takes long to find.
+
+    That is so with many coordinates, and with much noise.
+    """
+    moved = math.isqrt(move) ** 2 if dimension == 1 else move
 
     def continuous(variance: Fraction) -> GaussianNoise:
-        return GaussianNoise(l2_sensitivity_squared=Fraction(move), sigma_squared=variance)
+        return GaussianNoise(l2_sensitivity_squared=Fraction(moved), sigma_squared=variance)
 
-    if dimension == 1:
-        return None
-    return smallest_variance(continuous, epsilon=given["epsilon"], delta=given["delta"])
+    found = smallest_variance(continuous, epsilon=given["epsilon"], delta=given["delta"])
+    return None if dimension == 1 and found < _MUCH else found
 
 
 def _largest_variance(wish: Accuracy) -> Fraction:
