@@ -139,9 +139,9 @@ class TestAccounts:
     @pytest.mark.catalogue("L17")
     def test_the_smallest_cost_is_counted_in_full(self, ledger) -> None:
         with pytest.raises(ParameterError, match="at most 12 digits"):
-            ask(ledger, "k0", epsilon=Fraction(1, 10**300 + 1))
-        ask(ledger, "k1", epsilon="1e-12")
-        ask(ledger, "k2", epsilon=1 - Fraction(1, 10**12))
+            ask(ledger, "k0", epsilon=Fraction(1, 10**9 + 7))
+        ask(ledger, "k1", epsilon="1e-30")
+        ask(ledger, "k2", epsilon=1 - Fraction(1, 10**30))
         assert spent(ledger) == 1
 
     @pytest.mark.parametrize("jump", [-365, 365], ids=["a year back", "a year ahead"])
