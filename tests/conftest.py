@@ -33,8 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _needs_spark(item: pytest.Item) -> bool:
-    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return any("spark" in name for name in (*getattr(item, "fixturenames", ()), *parameters) if isinstance(name, str))
+    return any("spark" in name for name in (*getattr(item, "fixturenames", ()), item.name))
 
 
 @pytest.fixture(scope="session")

@@ -114,7 +114,7 @@ def rows(population, seed=0, each=60):
     return tables
 
 
-CONSTANTS = [*INTEGERS, *(Fraction(x) for x in REALS if math.isfinite(x)), *range(-4, 5)]
+CONSTANTS = [*INTEGERS, *(Fraction(x) for x in REALS if x == 0 or 1e-25 < abs(x) < 1e90), *range(-4, 5)]
 CONSTANTS += [2**63, -(2**63) - 1, 10**30, -(10**30), Fraction(-3, 4), Fraction(1, 2**40), Fraction(1, 3)]
 TIMES = [0, 1, -1, 30, 9998, 9999, 10_000, 3_652_058, -3_652_058, 3_652_059, 2**63, -(10**30)]
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">="]
@@ -214,7 +214,7 @@ class Asker:
             case Boolean():
                 return Literal(self.one([True, False]))
             case Text():
-                return Literal(self.one([*TEXTS, "l", "a\u0301"]))
+                return Literal(self.one([*(text for text in TEXTS if len(text) < len(LONG)), "l", "a\u0301"]))
             case Date():
                 return Literal(self.one(DAYS))
 

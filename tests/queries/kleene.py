@@ -5,6 +5,7 @@ import operator
 from datetime import date
 from fractions import Fraction
 
+from engines.clinic import FAR_DAYS
 from lapwing.queries.written import (
     Age,
     And,
@@ -99,7 +100,7 @@ def plain(value):
     """A missing value is None, however it was stored."""
     if isinstance(value, float) and math.isnan(value):
         return None
-    return None if value in ("infinity", "-infinity") else value
+    return None if value in FAR_DAYS else value
 
 
 def shifted(sign, a, b):
