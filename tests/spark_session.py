@@ -46,6 +46,7 @@ def running(settings: Mapping[str, str]) -> Iterator[SparkSession]:
     with tempfile.TemporaryDirectory(prefix="lapwing-spark-") as folder, _environment(Path(folder)):
         builder = SparkSession.builder.master("local[2, 2]").appName("lapwing")
         given = {
+            "spark.driver.memory": "3g",  # one session is used for thousands of statements
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.warehouse.dir": f"{folder}/warehouse",

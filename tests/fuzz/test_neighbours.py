@@ -14,11 +14,11 @@ from fuzz.places import PLACES
 
 CORPUS = json.loads((Path(__file__).parent / "corpus" / "neighbours.json").read_text(encoding="utf-8"))
 SEED = 11
-MANY, SOME, FEW = 9, 8, 2
+MANY, SOME = 9, 8
 
 
 def how_many(place):
-    return FEW if place.startswith("spark") else SOME if place == "postgres" else MANY
+    return SOME if place == "postgres" else MANY
 
 
 class Given:
@@ -36,7 +36,8 @@ class Given:
         return self._request.getfixturevalue("spark")
 
 
-@pytest.mark.parametrize("place", PLACES)
+# Spark takes minutes for what others do in seconds: its contract is tested elsewhere, and `make fuzz` asks it, too.
+@pytest.mark.parametrize("place", [place for place in PLACES if not place.startswith("spark")])
 def test_no_price_is_exceeded_and_nothing_fails_in_random_cases(place, request) -> None:
     tried, pairs = PLACES[place], how_many(place)
     seeds = itertools.islice(seeds_from(f"{SEED} {place}"), pairs)

@@ -589,6 +589,7 @@ def test_a_new_key_closes_open_streams_at_their_full_price(clinic) -> None:
         "settled": 1,
         "unsettled": {},
         "new_key": True,
+        "accepted_rollback": False,
     }
     assert run(clinic, "stream", "show", "s", "--json").json["status"] == "closed"
     assert spent(clinic) == "8"

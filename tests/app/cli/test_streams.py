@@ -156,7 +156,8 @@ def test_what_cannot_be_settled_is_named_and_the_rest_is_settled(clinic) -> None
     assert "is not declared in this workspace" in told["unsettled"]["clinic"]
     assert "stream clinic" in run(clinic, "recover").out
     settings.write_text(only)
-    assert run(clinic, "recover", "--json").json == {"settled": 1, "unsettled": {}, "new_key": False}
+    told = run(clinic, "recover", "--json").json
+    assert told == {"settled": 1, "unsettled": {}, "new_key": False, "accepted_rollback": False}
 
 
 def test_a_crashed_question_is_settled_with_its_own_noise(clinic) -> None:
@@ -165,5 +166,10 @@ def test_a_crashed_question_is_settled_with_its_own_noise(clinic) -> None:
     assert died.code == -9
     assert run(clinic, "stream", "show", "cohorts", "--json").json["given"] == 0  # looking settles nothing
     assert run(clinic, "stream", "list", "--json").json["streams"][0]["asked"] == 1
-    assert run(clinic, "recover", "--json").json == {"settled": 1, "unsettled": {}, "new_key": False}
+    assert run(clinic, "recover", "--json").json == {
+        "settled": 1,
+        "unsettled": {},
+        "new_key": False,
+        "accepted_rollback": False,
+    }
     assert run(clinic, "stream", "show", "cohorts", "--json").json["given"] == 1
