@@ -3,13 +3,14 @@
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from mpmath import exp, log, mpf
 
 from accounting import reference
 from lapwing.accounting.losses import atoms
-from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
+from lapwing.accounting.losses.bounded_range import BoundedRangeLaw, _beyond_the_tangent
 from lapwing.accounting.losses.gaussian import GaussianLaw, gaussian_delta
 from lapwing.accounting.losses.laplace import LaplaceLaw
 from lapwing.accounting.profile import epsilon_at
@@ -146,3 +147,21 @@ def test_a_law_says_the_same_by_its_tails_its_profile_its_grid_and_its_cumulant(
         on_grid = lattice.cumulant(order)
         assert 0 <= on_grid - float(law.cumulant(np.array([order]))[0]) < 1e-6
         assert float(law.cumulant(np.array([order]))[0]) / order <= law.renyi(order + 1) + 1e-9 or not law.is_attained
+
+
+@pytest.mark.parametrize("x", [-20.0, -2.0, -1.9, -1.0, -0.3, -1e-9, 1e-300, 1e-9, 0.3, 1.0, 1.9, 2.0, 20.0])
+def test_what_an_exponential_exceeds_its_tangent_by_is_known_to_a_few_units(x) -> None:
+    with mpmath.workdps(700):
+        truth = mpmath.expm1(mpf(x)) - mpf(x)
+        assert abs(mpf(_beyond_the_tangent(x)) - truth) <= truth * 2.0**-49 + mpf(10) ** -320
+
+
+@pytest.mark.parametrize(
+    "epsilon", [Fraction(1, 10**8), Fraction(1, 10**5), Fraction(1, 10**4), Fraction(1), Fraction(9)]
+)
+def test_the_rho_of_laplace_noise_is_its_divergence_where_the_closed_form_would_cancel_too(epsilon) -> None:
+    e = mpf(epsilon.numerator) / epsilon.denominator
+    with mpmath.workdps(50):
+        truth = e + mpmath.expm1(-e)
+        found = LaplaceLaw(epsilon).rho
+        assert truth <= mpf(found.numerator) / found.denominator <= truth * (1 + mpf(10) ** -4)

@@ -10,6 +10,7 @@ import pytest
 from mpmath import exp, mpf
 
 from accounting import reference
+from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.gaussian import GaussianLaw
 from lapwing.accounting.losses.laplace import LaplaceLaw
@@ -52,6 +53,32 @@ def test_the_profiles_of_poisson_sampling_are_those_of_the_mixtures(kind, level)
     for found, (p, q) in ((law, (inside, outside)), (law.other_order, (outside, inside))):
         truth = float(np.maximum(p - math.exp(level) * q, 0).sum() * step)
         assert found.delta(level) == pytest.approx(truth, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2, 8])
+@pytest.mark.parametrize("rate", [TENTH, Fraction(99, 100)])
+def test_the_divergence_of_sampled_atoms_is_that_of_the_mixture_in_both_orders(rate, alpha) -> None:
+    """One order of these atoms diverges far more than the other; nearly all are sampled, so the sample's does too."""
+    p, q = np.array([0.5, 0.5]), np.array([0.999, 0.001])
+    pair, reverse = (
+        DominatingPair(np.log(a / b)[order], a[order], 0.0) for a, b, order in ((p, q, [0, 1]), (q, p, [1, 0]))
+    )
+    law = AtomicLaw(pair=pair, reverse=reverse, pure_epsilon=None, rho=None)
+    mixed = float(rate) * p + (1 - float(rate)) * q
+    removed, added = sampled(law, rate, Sampling.POISSON_REMOVED), sampled(law, rate, Sampling.POISSON_ADDED)
+    for found, (a, b) in ((removed, (mixed, q)), (removed.other_order, (q, mixed))):
+        truth = math.log(float((a**alpha * b ** (1 - alpha)).sum())) / (alpha - 1)
+        assert truth <= found.renyi(alpha) <= truth * (1 + 1e-6)
+    mixed = float(rate) * q + (1 - float(rate)) * p
+    for found, (a, b) in ((added, (p, mixed)), (added.other_order, (mixed, p))):
+        truth = math.log(float((a**alpha * b ** (1 - alpha)).sum())) / (alpha - 1)
+        assert truth <= found.renyi(alpha) <= truth * (1 + 1e-6)
+
+
+def test_what_nobody_has_said_how_to_sample_is_refused() -> None:
+    law = sampled(price(GAUSSIAN).factors[0][0], TENTH, Sampling.POISSON_REMOVED)
+    with pytest.raises(TypeError, match="nobody has said how to sample a SampledLaw"):
+        sampled(law, TENTH, Sampling.POISSON_REMOVED)
 
 
 def randomized_count(people, epsilon):

@@ -173,3 +173,8 @@ def test_bad_parameters_are_refused(bad) -> None:
 
 def test_noise_is_that_of_the_scale() -> None:
     assert StableKeys(l1_sensitivity=3, epsilon="0.5", delta="1e-6").scale == Fraction(6)
+
+
+def test_a_threshold_that_nobody_could_reach_is_refused() -> None:
+    with pytest.raises(ParameterError, match="asks for a threshold out of reach"):
+        StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-100")

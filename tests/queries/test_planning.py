@@ -194,6 +194,24 @@ def test_what_has_no_bounded_meaning_is_refused(asked, reason) -> None:
         plan(asked(), CLINIC)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ask.at_least(200, "patients"),
+        ask.median("patients", "age"),
+        ask.top("patients", "sex", 1),
+        ask.funnel("patients", ["smoker"]),
+        ask.count_distinct("patients", "ward"),
+    ],
+    ids=lambda asked: type(asked).__name__,
+)
+def test_what_has_cells_of_its_own_is_not_grouped_besides(asked) -> None:
+    plan(asked, CLINIC)
+    grouped = dataclasses.replace(asked, by=ask.count("patients", by="sex").by, max_groups=1)
+    with pytest.raises(BadQuestionError, match="cannot be grouped"):
+        plan(grouped, CLINIC)
+
+
 def test_ages_need_a_now() -> None:
     born = Table(name="p", columns=(Column(name="born", type=Date()),))
     population = Population(name="x", unit=PrivacyUnit(person_key="pid"), tables=(born,))

@@ -348,6 +348,9 @@ def test_a_number_of_values_is_within_what_there_can_be() -> None:
         assert (cell.value, cell.low, cell.high) == told
     (cell,) = release.cells([1000], "0.95")
     assert cell.low == 2
+    unknown = release_of(plan(count_distinct("patients", "city"), population()), wish(epsilon="0.2"), PURE)
+    (cell,) = unknown.cells([-1000], "0.95")
+    assert (cell.value, cell.low, cell.high) == (0, 0, 0)
 
 
 def test_quantiles_come_in_their_order_whichever_way_they_were_chosen() -> None:

@@ -1,12 +1,14 @@
 """One question: what it costs before it is asked, in which order things happen, and what is told."""
 
 import json
+import os
 from fractions import Fraction
 
 import pytest
 
 from lapwing.ledger.verify import verify
 from lapwing.queries.asking import bins, count, count_distinct, mean, median, quantiles, top, total, variance
+from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     BudgetExceededError,
@@ -16,7 +18,7 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
-from session.clinic import Broken, FixedNumber, Unreachable, door, new_ledger, same_ledger, spent
+from session.clinic import KEY, Broken, FixedNumber, Unreachable, door, new_ledger, population, same_ledger, spent
 from session.real_tables import PEOPLE, Tables
 
 EVERYBODY = count("patients")
@@ -43,6 +45,20 @@ def ledger(quick_path):
     """Wide enough for an answer that is nearly exact."""
     with new_ledger(quick_path, PureDP(epsilon=Fraction(1000))) as opened:
         yield opened
+
+
+def test_a_session_lets_go_when_it_is_left_but_not_in_the_copy_that_a_fork_makes(ledger, monkeypatch) -> None:
+    closed = []
+    with Session(population(), ledger, Tables(), analyst="ana", key=KEY, on_close=lambda: closed.append(1)) as clinic:
+        with monkeypatch.context() as forked:
+            forked.setattr(os, "getpid", lambda: -1)
+            clinic.close()
+        assert not closed, "what the first process uses stays open for it"
+        clinic.preview(EVERYBODY, epsilon=1)
+    assert closed == [1]
+    with pytest.raises(BadQuestionError, match="this session is closed"):
+        clinic.ask(EVERYBODY, epsilon=1)
+    assert spent(ledger) == 0
 
 
 def test_the_charge_is_durable_before_data_is_read(ledger, quick_path) -> None:

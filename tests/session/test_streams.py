@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import Verdict
 from lapwing.ledger.stream_records import Status
 from lapwing.ledger.verify import verify
@@ -29,7 +30,7 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.guarantee import ConcentratedDP
 from lapwing.vocabulary.sensitive import Sensitive
-from session.clinic import Broken, FixedNumber, door, new_ledger, population, same_ledger, spent
+from session.clinic import KEY, Broken, FixedNumber, door, new_ledger, population, same_ledger, spent
 from session.real_tables import Tables
 
 TERMS = {"at_least": 200, "yeses": 3, "epsilon": 1}
@@ -228,6 +229,34 @@ def test_another_question_settles_the_one_in_flight_first(ledger) -> None:
     assert stream.ask("age = 1", key="k").question == 1
 
 
+def test_a_lost_answer_is_a_yes_to_the_sealed_state_as_well(ledger) -> None:
+    """The mechanism that goes on counts as the ledger does, and halts by itself where the ledger would halt it."""
+    stream = door(ledger, Broken()).stream(**TERMS, name="mine")
+    for age in (1, 2):
+        with pytest.raises(EngineError):
+            stream.ask(f"age = {age}")
+    record = stream.record
+    mechanism = StreamTerms.read(record.terms).mechanism
+    resumed = mechanism.resume(record.sealed, key=KEY, sequence=record.seals, name="mine")
+    assert (resumed.asked, resumed.yeses) == (record.asked, record.used) == (2, 2)
+
+
+def test_closing_settles_the_question_in_flight_first(ledger) -> None:
+    in_flight(ledger)._stream("mine").close()
+    record = ledger.streams.stream("mine")
+    assert (record.status, record.in_flight, record.used) == (Status.CLOSED, None, 1)
+    assert spent(ledger) < 1, "what no yes has used is given back"
+    verify(ledger)
+
+
+def test_a_session_that_is_closed_goes_on_with_no_stream(ledger) -> None:
+    clinic = in_flight(ledger)
+    clinic.close()
+    with pytest.raises(BadQuestionError, match="this session is closed"):
+        clinic.resume("mine")
+    assert ledger.streams.stream("mine").in_flight is not None, "it is decided by whoever asks next"
+
+
 def test_what_is_in_flight_is_lost_when_the_data_moved_on(ledger) -> None:
     tables = Tables()
     clinic = in_flight(ledger, tables)
@@ -357,6 +386,25 @@ def test_no_secret_of_a_stream_is_in_the_ledger_file(quick_path) -> None:
                 lengths.add(len(stream.record.sealed))
             assert stream.record.sealed is None
         assert len(lengths) == 1
+
+
+def test_nothing_of_a_stream_lingers_when_its_last_yes_has_ended_it(quick_path) -> None:
+    """What is deleted is overwritten, but for the write-ahead log: that is emptied before the answer is told."""
+    with new_ledger(quick_path) as ledger:
+        stream = door(ledger, FAR_ABOVE).stream(at_least=10, yeses=1, epsilon="1/8")
+        sealed = stream.record.sealed
+        places = [path for path in quick_path.rglob("*") if path.is_file()]
+        assert any(sealed in path.read_bytes() for path in places)
+        assert stream.ask("age = 1")
+        assert stream.record.status is Status.HALTED
+        assert not any(sealed in path.read_bytes() for path in quick_path.rglob("*") if path.is_file())
+
+
+def test_a_question_of_a_stream_may_ask_for_as_many_people_as_any_other(ledger) -> None:
+    stream = door(ledger, FAR_BELOW).stream(**TERMS)
+    assert not stream.ask("age = 1", at_least=2**62)
+    with pytest.raises(ParameterError, match="at_least"):
+        stream.ask("age = 1", at_least=2**62 + 1)
 
 
 def test_a_stream_takes_a_whole_question(clinic) -> None:

@@ -256,6 +256,13 @@ class TestPartitions:
         assert account.how_many(tell("1/10")) == 7
         assert account.how_many(OneShot(event=PureRelease(epsilon=Fraction(1, 10)), cells={"north", "west"})) == 10
 
+    def test_of_each_kind_as_much_is_left_as_in_the_cell_that_has_least(self) -> None:
+        account = open_account(BUDGETS["approximate"], cells=CELLS)
+        account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1, 10)), cells={"south"}))
+        least, most = (account.remaining(frozenset({cell})) for cell in ("south", "north"))
+        assert all(0 < getattr(least, kind) < getattr(most, kind) for kind in ("pure", "laplace", "gaussian"))
+        assert account.remaining() == account.remaining(frozenset({"south", "north"})) == least
+
     @pytest.mark.parametrize("cells", [frozenset({"nowhere"}), frozenset()], ids=["unknown", "none"])
     def test_an_unknown_cell_is_refused(self, cells) -> None:
         with pytest.raises(ParameterError, match="cell"):
@@ -391,10 +398,11 @@ class TestBadInput:
             open_account(BUDGETS["pure"], cells=cells)
 
     @pytest.mark.parametrize("cells", ["north", 3], ids=repr)
-    def test_a_scope_that_is_no_set_is_refused(self, cells) -> None:
+    @pytest.mark.parametrize("charge", [OneShot, WholeBudget])
+    def test_a_scope_that_is_no_set_is_refused(self, charge, cells) -> None:
         with pytest.raises(ParameterError, match="no set of cells"):
-            OneShot(event=PureRelease(epsilon=Fraction(1)), cells=cells)
-        assert OneShot(event=PureRelease(epsilon=Fraction(1)), cells=["north"]).cells == frozenset({"north"})
+            charge(event=PureRelease(epsilon=Fraction(1)), cells=cells)
+        assert charge(event=PureRelease(epsilon=Fraction(1)), cells=["north"]).cells == frozenset({"north"})
 
     @pytest.mark.parametrize(
         "budget",

@@ -1,0 +1,61 @@
+"""A filter books what it has weighed, and refuses steps and costs that it cannot have weighed or cannot carry."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from lapwing.accounting.filters.cost import Cost
+from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
+from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
+from lapwing.accounting.filters.verdict import Step
+from lapwing.vocabulary.errors import ParameterError
+
+FRESH = TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
+STEP = Step(residue=FRESH.residue / 2, slack=FRESH.slack, failure=FRESH.failures)
+ODD = Fraction(1, 10**9 + 7)
+
+
+def test_a_step_may_take_all_that_is_left_of_each_share_of_delta() -> None:
+    after = FRESH.book(COST, STEP)
+    assert (after.slack, after.failures, after.residue) == (0, 0, FRESH.residue / 2)
+    assert after.pure.left == Fraction(9, 10)
+
+
+@pytest.mark.parametrize("taken", ["slack", "failure"])
+def test_a_step_that_takes_more_than_a_share_of_delta_is_refused(taken) -> None:
+    with pytest.raises(ParameterError, match="cannot follow on"):
+        FRESH.book(COST, replace(STEP, **{taken: getattr(STEP, taken) + Fraction(1, 10**12)}))
+
+
+def test_a_step_that_leaves_as_much_residue_as_there_was_is_refused() -> None:
+    with pytest.raises(ParameterError, match="cannot follow on"):
+        FRESH.book(COST, replace(STEP, residue=FRESH.residue))
+
+
+@pytest.mark.parametrize(
+    ("account", "odd"),
+    [
+        (FRESH, "epsilon"),
+        (FRESH, "reserved"),
+        (FRESH, "delta"),
+        (PureSum(epsilon=Fraction(1)), "epsilon"),
+        (PureSum(epsilon=Fraction(1)), "reserved"),
+        (ConcentratedSum(rho=Fraction(1)), "rho"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else type(given).__name__,
+)
+def test_a_cost_with_which_sums_would_grow_longer_for_ever_is_refused(account, odd) -> None:
+    account.require_carried(COST)
+    with pytest.raises(ParameterError, match="has a denominator that an account cannot"):
+        account.require_carried(replace(COST, **{odd: ODD}))
+
+
+def test_what_was_reserved_is_settled_and_given_back_in_the_pure_arm_while_it_lives() -> None:
+    held = FRESH.book(replace(COST, reserved=Fraction(1, 5)), STEP)
+    settled = held.settle(Fraction(1, 10))
+    assert (settled.pure.realised, settled.pure.reserved) == (Fraction(1, 5), Fraction(1, 10))
+    assert settled.release(Fraction(1, 10)).pure.left == Fraction(4, 5)
+    dead = replace(held, pure=None)
+    assert dead.settle(Fraction(1, 10)) == dead.release(Fraction(1, 10)) == dead

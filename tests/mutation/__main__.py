@@ -1,0 +1,98 @@
+"""Make small mistakes in what bounds, prices and charges, one at a time, and see that a test fails for each.
+
+\b
+    python -m mutation --mutants 300 --seed 1
+    python -m mutation --mutants 50 --only queries/sensitivity.py
+    python -m mutation --only queries/sensitivity.py --like "_at_most: min"
+
+Four of five mistakes are made where nothing may stay unseen; the others in what that stands on. The same seed draws the
+same mistakes from the same source. It fails if a mistake in what bounds, prices or charges is seen by no test.
+"""
+
+import importlib
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from mutation.control import Control, Tests
+from mutation.equivalent import is_no_mistake
+from mutation.mistakes import Mutant, drawn, mutants
+from mutation.places import FURTHER, ROOT, SOURCE, critical_files, nearest_tests, source_files, waits_for_others
+from mutation.running import NOTHING, Ended, Rewriting, Run, run_all
+
+LOADED = ("apsw", "click", "cryptography.hazmat.primitives.ciphers.aead", "duckdb", "mpmath", "numpy", "pandas")
+LOADED += ("psutil", "pyarrow.parquet", "polars", "pyspark.sql", "rich.console", "scipy.optimize", "scipy.special")
+LOADED += ("scipy.stats", "sqlglot", "hypothesis.stateful", "hypothesis.strategies", "_pytest.doctest")
+"""What tests load besides lapwing: once, before the first mistake."""
+
+
+def chosen(files: list[Path], seed: int, words: str) -> Iterator[Mutant]:
+    """Draw mistakes in these files, without those that change nothing; only such whose title holds these words."""
+    possible = [some for path in files for some in mutants(path, source_of(path)).values()]
+    return (one for one in drawn(possible, seed) if not is_no_mistake(one.title) and words in one.title)
+
+
+def source_of(path: Path) -> str:
+    return (SOURCE / "lapwing" / path).read_text(encoding="utf-8")
+
+
+def run_of(mutant: Mutant, control: Control) -> Run:
+    """Return the run of all tests that reach what is mutated."""
+    files = tests_for(mutant)
+    tests = control.of(mutant.path, mutant.piece, files)
+    seconds = {file: _seconds(file, tests) for file in files}
+    named_alike = f"test_{mutant.path.stem}.py"
+    needed = sorted(
+        (file for file in files if seconds[file]), key=lambda file: (file.name != named_alike, seconds[file])
+    )
+    rewriting = Rewriting(frozenset({mutant.path}), lambda _path, source: mutant.source_tree(source))
+    return Run(needed, rewriting, tests)
+
+
+def _seconds(file: Path, tests: Tests) -> float:
+    name = f"{file.relative_to(ROOT)}::"
+    return sum(0.001 + seconds for test, seconds in tests.items() if test.startswith(name))
+
+
+def tests_for(mutant: Mutant) -> list[Path]:
+    return [test for test in nearest_tests(mutant.path) if not waits_for_others(test)]
+
+
+@click.command(help=__doc__)
+@click.option("--mutants", "many", default=300, help="how many mistakes are made")
+@click.option("--seed", default=1, help="which ones")
+@click.option("--only", multiple=True, help="files of lapwing, such as queries/*.py, instead of the lists of places")
+@click.option("--like", "words", default="", help="words of a mistake, to see it again")
+@click.option("--processes", default=os.cpu_count(), help="how many run at once")
+def main(many: int, seed: int, only: tuple[str, ...], words: str, processes: int) -> None:
+    for name in LOADED:
+        importlib.import_module(name)
+    critical = source_files(only) if only else critical_files()
+    further = [] if only else [path for path in source_files(FURTHER) if path not in critical]
+    first = itertools.islice(chosen(critical, seed, words), many if only else many - many // 5)
+    made = [*first, *itertools.islice(chosen(further, seed, words), many // 5)]
+    control = Control()
+    control.look(sorted({test for mutant in made for test in tests_for(mutant)}), processes)
+    survivors: list[Mutant] = []
+
+    def ended(mutant: Mutant, how: Ended) -> None:
+        unseen = {0: "SURVIVED", NOTHING: "SURVIVED: no test reaches it"}
+        fate = unseen.get(how.code) or next(iter(how.told.get("failed", ())), "") or how.last_words
+        click.echo(f"{mutant.path}:{mutant.line} {mutant.title}\n    {fate}")
+        if fate.startswith("SURVIVED"):
+            survivors.append(mutant)
+
+    run_all(((mutant, run_of(mutant, control)) for mutant in made), processes, ended)
+    click.echo(f"{len(made)} mistakes from seed {seed}: {len(made) - len(survivors)} were seen, not seen were")
+    for mutant in survivors:
+        where = "" if mutant.path in critical else " (bounds, prices and charges nothing by itself)"
+        click.echo(f"  {mutant.path}:{mutant.line} {mutant.title}{where}")
+    sys.exit(any(mutant.path in critical for mutant in survivors))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""A mistake is handed to the import system, and a run says how it ended."""
+
+import importlib.util
+import os
+import signal
+from pathlib import Path
+
+from lapwing.accounting import rounding
+from mutation.mistakes import mutants
+from mutation.places import SOURCE
+from mutation.running import Rewriting, Run, run_all
+
+PATH = Path("accounting/rounding.py")
+
+
+def rewriting(title: str) -> Rewriting:
+    possible = mutants(PATH, (SOURCE / "lapwing" / PATH).read_text(encoding="utf-8"))
+    (mutant,) = [one for some in possible.values() for one in some if one.title == title]
+    return Rewriting(frozenset({PATH}), lambda _path, source: mutant.source_tree(source))
+
+
+def test_a_file_is_loaded_with_its_mistake_and_no_other_file_is() -> None:
+    wrong = rewriting("float_below: return -float_above(-number) -> return float_above(-number)")
+    spec = wrong.find_spec("lapwing.accounting.rounding")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (rounding.float_below(2), module.float_below(2)) == (2, -2)
+    assert wrong.find_spec("lapwing.accounting.pricing") is None
+    assert wrong.find_spec("lapwing") is None
+
+
+class Ending(Run):
+    """A run that only ends, in some way."""
+
+    def __call__(self, folder: str) -> int:
+        (Path(folder) / "told.json").write_text('{"failed": ["a test"]}', encoding="utf-8")
+        if self.tests:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 1
+
+
+def test_it_is_known_how_every_run_ended() -> None:
+    none = Rewriting(frozenset(), lambda _path, _source: None)
+    ended = {}
+    run_all([("fails", Ending([], none)), ("dies", Ending([PATH], none))], 2, ended.__setitem__)
+    assert (ended["fails"].code, ended["fails"].told) == (1, {"failed": ["a test"]})
+    assert ended["dies"].last_words == "ended by SIGKILL before the first test"
