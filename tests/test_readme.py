@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from lapwing.app.cli import main
-from lapwing.app.settings import PostgresSource, read_settings
+from lapwing.workspace.settings import PostgresSource, read_settings
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

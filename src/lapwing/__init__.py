@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lapwing.answers.stream_preview import StreamPreview
     from lapwing.answers.verdicts import StreamAnswer, Verdict
     from lapwing.app.clinic.files import make_clinic
-    from lapwing.app.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
+    from lapwing.workspace.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
     from lapwing.auditor.black_box import audit
     from lapwing.auditor.finding import Finding
     from lapwing.mechanisms.above_threshold import AboveThreshold
@@ -128,7 +128,7 @@ _HOME = {
     "count_distinct": "lapwing.queries.asking",
     "count_rows": "lapwing.queries.asking",
     "covariance": "lapwing.queries.asking",
-    "create": "lapwing.app.front",
+    "create": "lapwing.workspace.front",
     "funnel": "lapwing.queries.asking",
     "gaussian_histogram": "lapwing.mechanisms.histogram",
     "geometric_histogram": "lapwing.mechanisms.histogram",
@@ -136,14 +136,14 @@ _HOME = {
     "make_clinic": "lapwing.app.clinic.files",
     "mean": "lapwing.queries.asking",
     "median": "lapwing.queries.asking",
-    "open": "lapwing.app.front",
+    "open": "lapwing.workspace.front",
     "open_account": "lapwing.accounting.filters.opening",
     "price": "lapwing.accounting.pricing",
     "quantiles": "lapwing.queries.asking",
     "top": "lapwing.queries.asking",
     "total": "lapwing.queries.asking",
     "variance": "lapwing.queries.asking",
-    "workspace": "lapwing.app.front",
+    "workspace": "lapwing.workspace.front",
 }
 
 __all__ = [

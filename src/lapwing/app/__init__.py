@@ -1,1 +1,1 @@
-"""The doors: command line, pages, Python front. They translate and show; they decide nothing about privacy."""
+"""The doors: the command line and its pictures. They translate and show; they decide nothing about privacy."""

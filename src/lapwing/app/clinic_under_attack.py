@@ -12,7 +12,7 @@ import numpy as np
 
 from lapwing.app.clinic import SEED, make_clinic
 from lapwing.app.clinic.people import make_block
-from lapwing.app.workspace import create_workspace
+from lapwing.workspace.workspace import create_workspace
 from lapwing.attacks.campaigns import Target
 from lapwing.attacks.door import Door
 from lapwing.vocabulary.errors import ParameterError

@@ -12,7 +12,7 @@ import click
 from lapwing.app.cli.showing import tell
 
 if TYPE_CHECKING:
-    from lapwing.app.workspace import Workspace
+    from lapwing.workspace.workspace import Workspace
     from lapwing.session import Session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -31,7 +31,7 @@ class Door:
     @contextmanager
     def session(self) -> "Iterator[Session]":
         """Open the door for an analyst."""
-        from lapwing.app.front import open as open_door
+        from lapwing.workspace.front import open as open_door
 
         with open_door(self.folder, self.population, analyst=self.analyst, cell=self.cell) as session:
             yield session
@@ -46,7 +46,7 @@ class Door:
     @contextmanager
     def workspace(self) -> "Iterator[Workspace]":
         """Open the workspace for its custodian."""
-        from lapwing.app.front import workspace
+        from lapwing.workspace.front import workspace
 
         with workspace(self.folder) as opened:
             yield opened

@@ -6,8 +6,8 @@ import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, several, waiting
-from lapwing.app.settings import read_settings
-from lapwing.app.workspace import HEAD, renew_key
+from lapwing.workspace.settings import read_settings
+from lapwing.workspace.workspace import HEAD, renew_key
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Status

@@ -7,7 +7,7 @@ from typing import Final
 
 from lapwing.app.clinic import concepts
 from lapwing.app.clinic.people import BLOCK, MOST_VISITS, OLDEST, TODAY, YEARS_OF_VISITS, make_block
-from lapwing.app.settings import FILE
+from lapwing.workspace.settings import FILE
 from lapwing.engines.parquet_files import ParquetFiles
 from lapwing.vocabulary.decimals import exactly
 from lapwing.vocabulary.errors import SettingsError

@@ -8,7 +8,7 @@ from typing import Final
 
 from lapwing.answers.preview import Standing
 from lapwing.app.cli.demo.stage import Stage
-from lapwing.app.workspace import Workspace
+from lapwing.workspace.workspace import Workspace
 from lapwing.ledger.chain import Receipt
 from lapwing.session import Session
 from lapwing.vocabulary.decimals import brief

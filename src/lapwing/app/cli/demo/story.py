@@ -14,7 +14,7 @@ from lapwing.app.cli.demo.sceptic import sceptic
 from lapwing.app.cli.demo.stage import Stage
 from lapwing.app.cli.pictures import draw_account, draw_meaning
 from lapwing.app.clinic import make_clinic
-from lapwing.app.front import create
+from lapwing.workspace.front import create
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole

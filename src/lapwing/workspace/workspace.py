@@ -23,8 +23,8 @@ from typing import Final, Self
 from lapwing.accounting.filters.account import EVERYONE
 from lapwing.accounting.filters.opening import Budget
 from lapwing.accounting.filters.two_arms import DeltaShares
-from lapwing.app.settings import FILE, PopulationSettings, Settings, read_settings
-from lapwing.app.tables import Fingerprints, Tables
+from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
+from lapwing.workspace.tables import Fingerprints, Tables
 from lapwing.engines.engine import unless_it_fails
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from lapwing.app.settings import (
+from lapwing.workspace.settings import (
     DuckDBSource,
     FileSource,
     PopulationSettings,

@@ -35,8 +35,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from lapwing.accounting.filters.opening import Budget
-from lapwing.app.addresses import require_no_password
-from lapwing.app.toml_sections import Document, Section
+from lapwing.workspace.addresses import require_no_password
+from lapwing.workspace.toml_sections import Document, Section
 from lapwing.engines.time_limit import LONGEST, TIME_LIMIT
 from lapwing.ledger.canonical import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, Rows, Table

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.app.settings import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource, read_settings
+from lapwing.workspace.settings import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource, read_settings
 from lapwing.queries.catalogue import KeyType, Rows
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency

@@ -1,6 +1,6 @@
 import pytest
 
-from lapwing.app.workspace import read_key, renew_key
+from lapwing.workspace.workspace import read_key, renew_key
 from lapwing.vocabulary.errors import SettingsError
 
 

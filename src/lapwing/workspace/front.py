@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lapwing.app.workspace import Workspace, create_workspace, open_workspace
+from lapwing.workspace.workspace import Workspace, create_workspace, open_workspace
 from lapwing.session import Session
 
 

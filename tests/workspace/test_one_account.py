@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import lapwing as lw
-from lapwing.app.workspace import renew_key
+from lapwing.workspace.workspace import renew_key
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
     BudgetExceededError,

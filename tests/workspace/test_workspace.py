@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lapwing as lw
-from lapwing.app.workspace import open_workspace, read_key, renew_key
+from lapwing.workspace.workspace import open_workspace, read_key, renew_key
 from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, SettingsError, UnansweredError
 from lapwing.vocabulary.guarantee import PureDP
 
@@ -135,7 +135,7 @@ def test_whatever_a_driver_raises_at_opening_is_the_one_failure(clinic, folder, 
         raise failure("patient 7 has the plague")
 
     with monkeypatch.context() as patched:
-        patched.setattr("lapwing.app.tables.DuckDB", fails)
+        patched.setattr("lapwing.workspace.tables.DuckDB", fails)
         with pytest.raises(EngineError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
     assert str(failed.value) == "the question could not be answered; the custodian can find out why"

@@ -1,0 +1,1 @@
+"""A custodian's folder: its settings, its tables and their versions, its keys. `lw.open` and `lw.create` start here."""
