@@ -126,7 +126,7 @@ def ours() -> dict[str, Suspect]:
     def chosen(mechanism):
         return each(lambda scores: lambda: mechanism.release(lw.Sensitive(scores)))
 
-    keys = lw.StableKeys(l1_sensitivity=1, epsilon=1, delta="0.01")
+    keys = lw.PartitionSelection(l1_sensitivity=1, epsilon=1, delta="0.01")
     return {
         "Laplace": Suspect(
             many(lambda n: lw.LaplaceMechanism(l1_sensitivity=1, epsilon=1, dimension=n), np.float64), NEAR

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import psycopg
 
 from _report import Goals, clock, table
-from lapwing.accounting.filters.charge import OneShot
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Request, charge_in
@@ -48,7 +48,7 @@ def request(population: str = "pure") -> Request:
         key=f"key {number}",
         question=f"count patients where age >= {number}",
         tables=frozenset({"patients"}),
-        charge=OneShot(event=DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(10))),
+        charge=SingleRelease(event=DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(10))),
     )
 
 

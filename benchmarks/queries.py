@@ -26,8 +26,8 @@ from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.postgres import PostgreSQL
 from lapwing.engines.postgres_registry import PostgresTable
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.queries import asking as ask
-from lapwing.queries.catalogue import Population, Rows, Table
+from lapwing.queries import builders as ask
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Column, Integer, Real
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -46,7 +46,7 @@ EVENTS = Population(
     tables=(
         Table(
             name="events",
-            rows=Rows.MANY_A_PERSON,
+            rows=RowsPerPerson.MANY_A_PERSON,
             columns=(
                 Column(name="grp", type=Integer(low=0, high=99)),
                 Column(name="value", type=Real(low=0, high=100, step="1/64")),

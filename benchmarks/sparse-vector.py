@@ -13,18 +13,21 @@ import opendp.prelude as dp
 
 from _report import Goals, rates, table
 from lapwing.mechanisms.sparse_vector.advice import Way, advise
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 
 QUESTIONS, CONFIDENCE, GRID = 1000, "0.9", "1/64"
-MOVES = {"general": Movement.of_anything(sensitivity=1), "counts": Movement.of_counts(Adjacency.ADD_REMOVE)}
+MOVES = {
+    "general": ValueSensitivity.of_anything(sensitivity=1),
+    "counts": ValueSensitivity.of_counts(Adjacency.ADD_REMOVE),
+}
 GOALS = {1: 0.55, 10: 0.36, 50: 0.32}
 
-HALVES = {"noise": StreamNoise.LAPLACE, "threshold_share": "1/2"}
+HALVES = {"noise": SparseVectorNoise.LAPLACE, "threshold_share": "1/2"}
 
 
-def stream(yeses: int, moves: Movement, *, epsilon: Fraction = Fraction(1), **changes) -> SparseVector:
+def stream(yeses: int, moves: ValueSensitivity, *, epsilon: Fraction = Fraction(1), **changes) -> SparseVector:
     return SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, moves=moves, grid=GRID, **changes)
 
 
@@ -32,14 +35,14 @@ def margin(mechanism: SparseVector) -> float:
     return float(mechanism.margin(CONFIDENCE, questions=QUESTIONS))
 
 
-def restarted(yeses: int, moves: Movement) -> float:
+def restarted(yeses: int, moves: ValueSensitivity) -> float:
     """AboveThreshold at epsilon/c, started anew after every yes; all c runs must be right."""
     run = stream(1, moves, epsilon=Fraction(1, yeses), **HALVES)
     each = float(CONFIDENCE) ** (1 / yeses)
     return float(run.margin(each, questions=(QUESTIONS - yeses) // yeses + 1))
 
 
-def margins(yeses: int, moves: Movement) -> dict[str, float]:
+def margins(yeses: int, moves: ValueSensitivity) -> dict[str, float]:
     advice = advise(
         questions=QUESTIONS, yeses=yeses, epsilon=1, delta="1e-6", moves=moves, all_known=True, confidence=CONFIDENCE
     )
@@ -47,8 +50,10 @@ def margins(yeses: int, moves: Movement) -> dict[str, float]:
     return {
         "textbook: AboveThreshold, restarted": restarted(yeses, moves),
         "textbook: one threshold, halves": margin(stream(yeses, moves, **HALVES)),
-        "two-sided, best split": margin(stream(yeses, moves, noise=StreamNoise.LAPLACE)),
-        "two-sided, best split, placed": margin(stream(yeses, moves, noise=StreamNoise.LAPLACE).placed_for(QUESTIONS)),
+        "two-sided, best split": margin(stream(yeses, moves, noise=SparseVectorNoise.LAPLACE)),
+        "two-sided, best split, placed": margin(
+            stream(yeses, moves, noise=SparseVectorNoise.LAPLACE).placed_for(QUESTIONS)
+        ),
         "lapwing, centred": margin(stream(yeses, moves)),
         "lapwing, placed for 1000 questions": margin(stream(yeses, moves).placed_for(QUESTIONS)),
         "(1, 1e-6): lapwing, Gaussian": found[Way.GAUSSIAN_SPARSE_VECTOR],

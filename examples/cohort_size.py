@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from hashlib import shake_256
 from itertools import product
 
-from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -68,7 +68,7 @@ def clinic() -> list[Patient]:
 
 def stream() -> SparseVector:
     """Return the mechanism: counts of people who come or go, asked as "at least", five yeses for epsilon 1."""
-    counts = Movement.of_counts(Adjacency.ADD_REMOVE)
+    counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     return SparseVector(epsilon=1, yeses=5, threshold=AT_LEAST, moves=counts, questions=len(COHORTS))
 
 

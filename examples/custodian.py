@@ -12,10 +12,10 @@ from pathlib import Path
 
 import lapwing as lw
 from lapwing.app.clinic import write_tables
-from lapwing.workspace.workspace import Workspace
 from lapwing.ledger.chain import Receipt
 from lapwing.ledger.export import check_export, export_json
 from lapwing.vocabulary.errors import BudgetError, RegistrationError
+from lapwing.workspace.workspace import Workspace
 
 CAP = 2
 

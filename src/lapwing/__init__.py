@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lapwing.accounting.composition import compose
-    from lapwing.accounting.filters.charge import OneShot, Reservation
+    from lapwing.accounting.filters.charge import Reservation, SingleRelease
     from lapwing.accounting.filters.opening import open_account
     from lapwing.accounting.pricing import price
     from lapwing.answers.answer import Answer
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from lapwing.answers.stream_preview import StreamPreview
     from lapwing.answers.verdicts import StreamAnswer, Verdict
     from lapwing.app.clinic.files import make_clinic
-    from lapwing.workspace.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
     from lapwing.auditor.black_box import audit
     from lapwing.auditor.finding import Finding
     from lapwing.mechanisms.above_threshold import AboveThreshold
@@ -25,19 +24,19 @@ if TYPE_CHECKING:
     from lapwing.mechanisms.gaussian import GaussianMechanism
     from lapwing.mechanisms.geometric import GeometricMechanism
     from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
+    from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
     from lapwing.mechanisms.laplace import LaplaceMechanism
     from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
+    from lapwing.mechanisms.partition_selection import PartitionSelection
     from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
     from lapwing.mechanisms.randomized_response import RandomizedResponse
-    from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
-    from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
+    from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
     from lapwing.mechanisms.sparse_vector.advice import advise
     from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
-    from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
-    from lapwing.mechanisms.sparse_vector.movement import Movement
-    from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
-    from lapwing.mechanisms.stable_keys import StableKeys
-    from lapwing.queries.asking import (
+    from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+    from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+    from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
+    from lapwing.queries.builders import (
         at_least,
         bins,
         by_year,
@@ -55,9 +54,9 @@ if TYPE_CHECKING:
         total,
         variance,
     )
-    from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+    from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
     from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
-    from lapwing.queries.written import age, col
+    from lapwing.queries.expressions import age, col
     from lapwing.session import Session
     from lapwing.streams import QuestionStream
     from lapwing.vocabulary.adjacency import Adjacency
@@ -65,10 +64,11 @@ if TYPE_CHECKING:
     from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
     from lapwing.vocabulary.privacy_unit import PrivacyUnit
     from lapwing.vocabulary.sensitive import Sensitive
+    from lapwing.workspace.front import create, open, workspace  # noqa: A004 - it is written lapwing.open
 
 _HOME = {
     "AboveThreshold": "lapwing.mechanisms.above_threshold",
-    "AdaptiveSparse": "lapwing.mechanisms.sparse_vector.adaptive",
+    "AdaptiveSparseVector": "lapwing.mechanisms.sparse_vector.adaptive",
     "Adjacency": "lapwing.vocabulary.adjacency",
     "Answer": "lapwing.answers.answer",
     "ApproximateDP": "lapwing.vocabulary.guarantee",
@@ -83,72 +83,72 @@ _HOME = {
     "Finding": "lapwing.auditor.finding",
     "GaussianDP": "lapwing.vocabulary.guarantee",
     "GaussianMechanism": "lapwing.mechanisms.gaussian",
-    "GaussianSparse": "lapwing.mechanisms.sparse_vector.gaussian",
+    "GaussianSparseVector": "lapwing.mechanisms.sparse_vector.gaussian",
     "GeometricMechanism": "lapwing.mechanisms.geometric",
     "Integer": "lapwing.queries.column",
     "KeyType": "lapwing.queries.catalogue",
     "LaplaceMechanism": "lapwing.mechanisms.laplace",
     "LapwingError": "lapwing.vocabulary.errors",
-    "Movement": "lapwing.mechanisms.sparse_vector.movement",
+    "ValueSensitivity": "lapwing.mechanisms.sparse_vector.value_sensitivity",
     "NoisyMaxWithGap": "lapwing.mechanisms.noisy_max",
-    "OneShot": "lapwing.accounting.filters.charge",
+    "SingleRelease": "lapwing.accounting.filters.charge",
     "PermuteAndFlip": "lapwing.mechanisms.permute_and_flip",
     "Population": "lapwing.queries.catalogue",
     "Preview": "lapwing.answers.preview",
     "PrivacyUnit": "lapwing.vocabulary.privacy_unit",
     "PureDP": "lapwing.vocabulary.guarantee",
-    "QuantileChoice": "lapwing.mechanisms.ranked_choice",
+    "PrivateQuantiles": "lapwing.mechanisms.histogram_selection",
     "QuestionStream": "lapwing.streams",
     "RandomizedResponse": "lapwing.mechanisms.randomized_response",
     "Real": "lapwing.queries.column",
     "Reservation": "lapwing.accounting.filters.charge",
-    "Rows": "lapwing.queries.catalogue",
+    "RowsPerPerson": "lapwing.queries.catalogue",
     "Sensitive": "lapwing.vocabulary.sensitive",
     "Session": "lapwing.session",
     "SparseVector": "lapwing.mechanisms.sparse_vector.pure",
-    "StableKeys": "lapwing.mechanisms.stable_keys",
+    "PartitionSelection": "lapwing.mechanisms.partition_selection",
     "StreamAnswer": "lapwing.answers.verdicts",
-    "StreamNoise": "lapwing.mechanisms.sparse_vector.pure",
+    "SparseVectorNoise": "lapwing.mechanisms.sparse_vector.pure",
     "StreamPreview": "lapwing.answers.stream_preview",
     "Table": "lapwing.queries.catalogue",
     "Text": "lapwing.queries.column",
-    "TopChoice": "lapwing.mechanisms.ranked_choice",
+    "TopK": "lapwing.mechanisms.histogram_selection",
     "Verdict": "lapwing.answers.verdicts",
-    "YesTells": "lapwing.mechanisms.sparse_vector.pure",
+    "YesReveals": "lapwing.mechanisms.sparse_vector.pure",
     "advise": "lapwing.mechanisms.sparse_vector.advice",
-    "age": "lapwing.queries.written",
-    "at_least": "lapwing.queries.asking",
+    "age": "lapwing.queries.expressions",
+    "at_least": "lapwing.queries.builders",
     "audit": "lapwing.auditor.black_box",
-    "bins": "lapwing.queries.asking",
-    "by_year": "lapwing.queries.asking",
-    "col": "lapwing.queries.written",
+    "bins": "lapwing.queries.builders",
+    "by_year": "lapwing.queries.builders",
+    "col": "lapwing.queries.expressions",
     "compose": "lapwing.accounting.composition",
-    "correlation": "lapwing.queries.asking",
-    "count": "lapwing.queries.asking",
-    "count_distinct": "lapwing.queries.asking",
-    "count_rows": "lapwing.queries.asking",
-    "covariance": "lapwing.queries.asking",
+    "correlation": "lapwing.queries.builders",
+    "count": "lapwing.queries.builders",
+    "count_distinct": "lapwing.queries.builders",
+    "count_rows": "lapwing.queries.builders",
+    "covariance": "lapwing.queries.builders",
     "create": "lapwing.workspace.front",
-    "funnel": "lapwing.queries.asking",
+    "funnel": "lapwing.queries.builders",
     "gaussian_histogram": "lapwing.mechanisms.histogram",
     "geometric_histogram": "lapwing.mechanisms.histogram",
-    "has": "lapwing.queries.asking",
+    "has": "lapwing.queries.builders",
     "make_clinic": "lapwing.app.clinic.files",
-    "mean": "lapwing.queries.asking",
-    "median": "lapwing.queries.asking",
+    "mean": "lapwing.queries.builders",
+    "median": "lapwing.queries.builders",
     "open": "lapwing.workspace.front",
     "open_account": "lapwing.accounting.filters.opening",
     "price": "lapwing.accounting.pricing",
-    "quantiles": "lapwing.queries.asking",
-    "top": "lapwing.queries.asking",
-    "total": "lapwing.queries.asking",
-    "variance": "lapwing.queries.asking",
+    "quantiles": "lapwing.queries.builders",
+    "top": "lapwing.queries.builders",
+    "total": "lapwing.queries.builders",
+    "variance": "lapwing.queries.builders",
     "workspace": "lapwing.workspace.front",
 }
 
 __all__ = [
     "AboveThreshold",
-    "AdaptiveSparse",
+    "AdaptiveSparseVector",
     "Adjacency",
     "Answer",
     "ApproximateDP",
@@ -163,38 +163,38 @@ __all__ = [
     "Finding",
     "GaussianDP",
     "GaussianMechanism",
-    "GaussianSparse",
+    "GaussianSparseVector",
     "GeometricMechanism",
     "Integer",
     "KeyType",
     "LaplaceMechanism",
     "LapwingError",
-    "Movement",
     "NoisyMaxWithGap",
-    "OneShot",
+    "PartitionSelection",
     "PermuteAndFlip",
     "Population",
     "Preview",
     "PrivacyUnit",
+    "PrivateQuantiles",
     "PureDP",
-    "QuantileChoice",
     "QuestionStream",
     "RandomizedResponse",
     "Real",
     "Reservation",
-    "Rows",
+    "RowsPerPerson",
     "Sensitive",
     "Session",
+    "SingleRelease",
     "SparseVector",
-    "StableKeys",
+    "SparseVectorNoise",
     "StreamAnswer",
-    "StreamNoise",
     "StreamPreview",
     "Table",
     "Text",
-    "TopChoice",
+    "TopK",
+    "ValueSensitivity",
     "Verdict",
-    "YesTells",
+    "YesReveals",
     "advise",
     "age",
     "at_least",

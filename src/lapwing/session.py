@@ -11,21 +11,21 @@ from contextlib import suppress
 from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing import streams
-from lapwing.accounting.filters.charge import OneShot
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.answer import Answer
-from lapwing.answers.asked import CONFIDENCE, Asked, Price
 from lapwing.answers.choosing import accuracy_at, release_of
-from lapwing.answers.preview import Preview, Standing
+from lapwing.answers.preview import BudgetStatus, Preview
+from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.wishes import Offer, Wish, wish
-from lapwing.engines.engine import Engine, unless_it_fails
+from lapwing.answers.target import Target, TargetWords, parse_target
+from lapwing.engines.engine import Engine, hide_failures
 from lapwing.ledger.canonical import name
-from lapwing.ledger.faults import reach
+from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged, Released, Request
-from lapwing.queries import asking
-from lapwing.queries.asking import Where
+from lapwing.queries import builders as asking
+from lapwing.queries.builders import ConditionLike
 from lapwing.queries.catalogue import Population
 from lapwing.queries.planning import plan_together
 from lapwing.queries.questions import Question
@@ -34,14 +34,14 @@ from lapwing.streams import QuestionStream, fresh_name, name_of_key
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
 from lapwing.vocabulary.lifetime import Lifetime
 
-Put: TypeAlias = Question | Mapping[str, Question] | str
+QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.faults`)."""
 
 
-class Data(streams.Data, Protocol):
+class DataSource(streams.Data, Protocol):
     """Where the tables of a population are; `check` is called before any charge."""
 
     def rehearsal(self) -> Engine:
@@ -67,7 +67,7 @@ class Session:
         self,
         population: Population,
         ledger: Ledger,
-        data: Data,
+        data: DataSource,
         *,
         analyst: str,
         key: bytes,
@@ -80,7 +80,12 @@ class Session:
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
     def preview(
-        self, question: Put, *, max_rows: int | None = None, max_groups: int | None = None, **offer: Unpack[Offer]
+        self,
+        question: QuestionLike,
+        *,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        **offer: Unpack[TargetWords],
     ) -> Preview:
         """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
 
@@ -91,17 +96,17 @@ class Session:
         offer : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all numbers may be at a
             `confidence=`, for the smallest price that gives it
         """
-        asked = self._asked(question, wish(**offer), max_rows, max_groups)
+        asked = self._asked(question, parse_target(**offer), max_rows, max_groups)
         return Preview.of(asked, self.standing(), offer.get("confidence", CONFIDENCE))
 
     def ask(
         self,
-        question: Put,
+        question: QuestionLike,
         *,
         key: str | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        **offer: Unpack[Offer],
+        **offer: Unpack[TargetWords],
     ) -> Answer:
         """Ask a question, and pay for it: `epsilon=`, `epsilon=` with `delta=`, `rho=` or `within=`, as in `preview`.
 
@@ -113,7 +118,7 @@ class Session:
         BadQuestionError, BudgetError : the question, or the account, does not allow it; nothing was charged
         EngineError : the database failed after the charge, which stays
         """
-        return self._told(self._asked(question, wish(**offer), max_rows, max_groups), key)
+        return self._told(self._asked(question, parse_target(**offer), max_rows, max_groups), key)
 
     def sql(
         self,
@@ -122,7 +127,7 @@ class Session:
         key: str | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        **offer: Unpack[Offer],
+        **offer: Unpack[TargetWords],
     ) -> Answer:
         """Ask a SELECT. Its statistics are charged as one, and each gets an equal share of the price.
 
@@ -134,17 +139,24 @@ class Session:
         """
         return self.ask(text, key=key, max_rows=max_rows, max_groups=max_groups, **offer)
 
-    def funnel(self, table: str, steps: Sequence[Where], *, key: str | None = None, **offer: Unpack[Offer]) -> Answer:
+    def funnel(
+        self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
+    ) -> Answer:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
         return self.ask({"people": asking.funnel(table, steps)}, key=key, **offer)
 
     def rehearse(
-        self, question: Put, *, max_rows: int | None = None, max_groups: int | None = None, **offer: Unpack[Offer]
+        self,
+        question: QuestionLike,
+        *,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        **offer: Unpack[TargetWords],
     ) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
-        asked = self._asked(question, wish(**offer), max_rows, max_groups)
+        asked = self._asked(question, parse_target(**offer), max_rows, max_groups)
         engine = self._data.rehearsal()
-        numbers = unless_it_fails(
+        numbers = hide_failures(
             lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
         )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
@@ -185,7 +197,7 @@ class Session:
         self._lifetime.require()
         return self._stream(name).resumed(self.analyst)
 
-    def standing(self) -> Standing:
+    def standing(self) -> BudgetStatus:
         """Return what the account has left, for everybody and for this analyst."""
         return self._standing(self.population.touched)
 
@@ -201,7 +213,9 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _asked(self, question: Put, wanted: Wish, max_rows: int | None = None, max_groups: int | None = None) -> Asked:
+    def _asked(
+        self, question: QuestionLike, wanted: Target, max_rows: int | None = None, max_groups: int | None = None
+    ) -> PricedQuestion:
         if isinstance(question, str):
             question = read_sql(question, max_rows=max_rows, max_groups=max_groups).questions
         elif max_rows is not None or max_groups is not None:
@@ -211,21 +225,21 @@ class Session:
             )
         return self._priced(question if isinstance(question, Mapping) else {"answer": question}, wanted)
 
-    def _priced(self, questions: Mapping[str, Question], wanted: Wish) -> Asked:
+    def _priced(self, questions: Mapping[str, Question], wanted: Target) -> PricedQuestion:
         """Plan each question and choose its release; the price is shared equally."""
         self._lifetime.require()
         plans = plan_together(questions, self.population)
         budget = self.ledger.account(self.population.name).budget
         share = wanted.shared(len(plans) or 1)
-        return Asked(releases={name: release_of(one, share, budget) for name, one in plans.items()})
+        return PricedQuestion(releases={name: release_of(one, share, budget) for name, one in plans.items()})
 
-    def _told(self, asked: Asked, key: str | None) -> Answer:
+    def _told(self, asked: PricedQuestion, key: str | None) -> Answer:
         """Charge, commit, touch data, release."""
         with self._data.leased():  # what the question will be about stays open until it has its end
-            reach("ask.checked")
+            fault_point("ask.checked")
             return self._in_turn(asked, key)
 
-    def _in_turn(self, asked: Asked, key: str | None) -> Answer:
+    def _in_turn(self, asked: PricedQuestion, key: str | None) -> Answer:
         """Ask, unless somebody is asking the same just now; their answer is everybody's."""
         request = Request(
             population=self.population.name,
@@ -233,47 +247,47 @@ class Session:
             key=fresh_name() if key is None else key,
             question=asked.text,
             tables=asked.tables,
-            charge=OneShot(event=asked.event, cells=self.population.touched),
+            charge=SingleRelease(event=asked.event, cells=self.population.touched),
             fresh=key is None,
         )
         with self.ledger.turns.taken(request):
             return self._charged(asked, request)
 
-    def _charged(self, asked: Asked, request: Request) -> Answer:
+    def _charged(self, asked: PricedQuestion, request: Request) -> Answer:
         try:
             charged = self.ledger.questions.charge(request)
         except BudgetExceededError as refused:
             budget = self.ledger.account(self.population.name).budget
             accuracy = accuracy_at(asked.releases, refused.fits, budget)
             raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
-        reach("ask.charged")
+        fault_point("ask.charged")
         if isinstance(charged, Released):
             return _answer(asked, charged, free=True)
         try:
-            return unless_it_fails(lambda: self._released(asked, charged), self._on_failure)
+            return hide_failures(lambda: self._released(asked, charged), self._on_failure)
         except BaseException:
             with suppress(EngineError):  # where the ledger fails as well, the charge is kept and has no end
-                unless_it_fails(lambda: self.ledger.questions.lose(charged.seq), self._on_failure)
+                hide_failures(lambda: self.ledger.questions.lose(charged.seq), self._on_failure)
             raise
 
-    def _released(self, asked: Asked, charged: Charged) -> Answer:
-        """Read the data, add noise, commit, and tell what was committed. It is called inside `unless_it_fails` only."""
+    def _released(self, asked: PricedQuestion, charged: Charged) -> Answer:
+        """Read the data, add noise, commit, and tell what was committed. It is called inside `hide_failures` only."""
         with self._data.leased(charged.versions) as engine:
             exact = [one.read(engine) for one in asked.several()]
-        reach("ask.read")
+        fault_point("ask.read")
         released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
-        reach("ask.noised")
+        fault_point("ask.noised")
         written = json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
         told = self.ledger.questions.answer(charged.seq, written)
-        reach("ask.answered")
+        fault_point("ask.answered")
         return _answer(asked, told, free=False)
 
-    def _standing(self, cells: frozenset[str] | None) -> Standing:
+    def _standing(self, cells: frozenset[str] | None) -> BudgetStatus:
         """Return what some cells have left; streams are paid by all of them."""
         self._lifetime.require()
         name = self.population.name
         account, own = self.ledger.account(name), self.ledger.allowance(name, self.analyst)
-        return Standing(account=account.within(cells), allowance=own and own.within(cells))
+        return BudgetStatus(account=account.within(cells), allowance=own and own.within(cells))
 
     def _stream(self, name: str) -> QuestionStream:
         return QuestionStream(
@@ -287,7 +301,7 @@ class Session:
         )
 
 
-def _answer(asked: Asked, told: Released, *, free: bool) -> Answer:
+def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:
     """Return the answer that stands in the ledger, under the names that its columns have now."""
     stored = json.loads(told.answer)
     numbers = dict(zip(asked.releases, stored["released"], strict=True))

@@ -23,18 +23,18 @@ from typing import Final, Protocol, Self, TypeVar
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.engines.engine import Engine, unless_it_fails
+from lapwing.engines.engine import Engine, hide_failures
 from lapwing.ledger.canonical import digest
-from lapwing.ledger.faults import reach
+from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.stream_records import Decision, Intent, Opening, Outcome, Status
-from lapwing.ledger.stream_records import Stream as Record
+from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamStatus
+from lapwing.ledger.stream_records import StreamRecord as Record
 from lapwing.mechanisms.sparse_vector.estimates import Interval
-from lapwing.mechanisms.sparse_vector.stream import Stream as Deciding
+from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Deciding
 from lapwing.noise.randomness import SYSTEM
 from lapwing.noise.sealed_source import SealedSource, fresh_seed, open_seed, seal_seed
 from lapwing.queries.aggregate import Aggregate
-from lapwing.queries.asking import Where, at_least
+from lapwing.queries.builders import ConditionLike, at_least
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import AtLeast, Plan
 from lapwing.queries.planning import plan
@@ -98,7 +98,7 @@ class QuestionStream:
     def opened(self, terms: StreamTerms, analyst: str, key: str) -> Self:
         """Draw the noise of the threshold, seal it, and charge the stream with it."""
         sealed = self._kept_secret(lambda: terms.mechanism.open(name=self.name).suspend(self._key))
-        reach("stream.sealed")
+        fault_point("stream.sealed")
         self._ledger.streams.open(
             Opening(
                 population=self._population.name,
@@ -112,7 +112,7 @@ class QuestionStream:
                 sealed=sealed,
             )
         )
-        reach("stream.opened")
+        fault_point("stream.opened")
         return self
 
     def resumed(self, analyst: str) -> Self:
@@ -142,7 +142,7 @@ class QuestionStream:
     def yeses_left(self) -> int:
         """How many yeses it can still give."""
         record = self.record
-        return record.units - record.used if record.status is Status.OPEN else 0
+        return record.units - record.used if record.status is StreamStatus.OPEN else 0
 
     def chance_of_yes(self, people: int) -> float:
         """Return the probability of a yes if there were really so many people. It is free: no data is involved."""
@@ -160,7 +160,9 @@ class QuestionStream:
         """
         return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
 
-    def ask(self, where: Where | EnoughPeople, *, at_least: int | None = None, key: str | None = None) -> StreamAnswer:
+    def ask(
+        self, where: ConditionLike | EnoughPeople, *, at_least: int | None = None, key: str | None = None
+    ) -> StreamAnswer:
         """Say, after noise, whether at least so many people have a row for which `where` is true.
 
         A question that this stream was asked before, about the same data, is answered as it was, for free.
@@ -203,7 +205,7 @@ class QuestionStream:
     def __repr__(self) -> str:
         return f"<stream {self.name!r}: {self.record.used} of {self.record.units} yeses given>"
 
-    def _planned(self, where: Where | EnoughPeople, people: int | None) -> Plan:
+    def _planned(self, where: ConditionLike | EnoughPeople, people: int | None) -> Plan:
         terms = self.terms
         if isinstance(where, EnoughPeople):
             return self._planned_whole(where, people)
@@ -244,7 +246,7 @@ class QuestionStream:
                 if raced.name != "number" or attempt == _PATIENCE:
                     raise
                 continue
-            reach("stream.intended")
+            fault_point("stream.intended")
             return (intent, True) if isinstance(intent, Decision) else (self._decided(intent), False)
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
@@ -268,21 +270,21 @@ class QuestionStream:
         except EngineError:
             self._lost(intent, deciding)
             raise
-        reach("stream.read")
+        fault_point("stream.read")
         try:
             answer = self._kept_secret(lambda: deciding.ask(value, meaning.people, source=source))
         except EngineError:  # what failed on the value may depend on it, and has closed itself
             self._ledger.streams.forfeit(self.name)
             raise
-        reach("stream.decided")
+        fault_point("stream.decided")
         decision = self._ledger.streams.decide(
             self.name,
             number=intent.number,
-            outcome=Outcome.YES if answer else Outcome.NO,
+            outcome=StreamOutcome.YES if answer else StreamOutcome.NO,
             answer=verdicts.written(answer),
             sealed=deciding.suspend(self._key),
         )
-        reach("stream.told")
+        fault_point("stream.told")
         return decision
 
     def _read(self, aggregate: Aggregate, versions: Mapping[str, int]) -> Sensitive[int]:
@@ -321,12 +323,12 @@ class QuestionStream:
 
     def _kept_secret(self, work: Callable[[], T]) -> T:
         """Do what handles a value, a seed or the key, and return its result, or fail without a trace of them."""
-        return unless_it_fails(work, self._on_failure)
+        return hide_failures(work, self._on_failure)
 
     def _lost(self, intent: Intent, deciding: Deciding) -> None:
         deciding.lose()
         self._ledger.streams.decide(
-            self.name, number=intent.number, outcome=Outcome.LOST, sealed=deciding.suspend(self._key)
+            self.name, number=intent.number, outcome=StreamOutcome.LOST, sealed=deciding.suspend(self._key)
         )
 
     def _answer(self, decision: Decision, *, free: bool = False) -> StreamAnswer:

@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 
 from lapwing.accounting.filters.account import Admission
-from lapwing.accounting.filters.charge import OneShot, WholeBudget
+from lapwing.accounting.filters.approximate import ApproximateFilter
+from lapwing.accounting.filters.charge import SingleRelease, WholeBudget
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.filters.two_arms import TwoArms
 from lapwing.accounting.pricing import price
 from lapwing.accounting.running import RunningLoss
 from lapwing.vocabulary.errors import ParameterError
@@ -38,7 +38,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
-@pytest.mark.parametrize("charge", [OneShot, WholeBudget])
+@pytest.mark.parametrize("charge", [SingleRelease, WholeBudget])
 def test_ten_septillion_uses_of_a_tiny_sample_are_refused(part, charge) -> None:
     """Each of 1e25 uses has one chance in 1e20: the person is met about 1e5 times."""
     event = Repeated(part=PoissonSampled(part=part, rate=Fraction(1, 10**20)), times=10**25)
@@ -59,7 +59,7 @@ def test_ten_septillion_uses_of_a_tiny_sample_are_refused(part, charge) -> None:
 @pytest.mark.parametrize("part", [PARTS["laplace"], PARTS["discrete laplace"]], ids=["laplace", "discrete laplace"])
 def test_what_costs_nothing_is_admitted_and_what_costs_everything_is_not(part, rate, times, verdict) -> None:
     assert isinstance(
-        ACCOUNT.quote(OneShot(event=Repeated(part=PoissonSampled(part=part, rate=rate), times=times))), verdict
+        ACCOUNT.quote(SingleRelease(event=Repeated(part=PoissonSampled(part=part, rate=rate), times=times))), verdict
     )
 
 
@@ -80,21 +80,21 @@ def test_a_selection_at_any_epsilon_has_pairs(epsilon) -> None:
     for pair in price(selection).pairs(257):
         assert float(pair.masses.sum()) + pair.infinite_mass == pytest.approx(1)
         assert pair.delta(epsilon) == pytest.approx(0, abs=1e-12)
-    assert isinstance(ACCOUNT.quote(OneShot(event=selection)), Refusal)
+    assert isinstance(ACCOUNT.quote(SingleRelease(event=selection)), Refusal)
 
 
 def test_a_residue_arm_gives_up_where_its_slack_is_finer_than_its_arithmetic() -> None:
     """proofs/residue_certificate.md needs a slack of 2^-365; heavy tails use up an eighth of what is left each time."""
     tenth = PureRelease(epsilon=Fraction(1, 100))
-    filter_ = TwoArms.opened(Fraction(1), Fraction(1, 10**6), ACCOUNT.shares)
-    fine = TwoArms(
+    filter_ = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), ACCOUNT.shares)
+    fine = ApproximateFilter(
         pure=None, residue=filter_.residue, slack=Fraction(1, 2**340), failures=Fraction(0), delta=filter_.delta
     )
-    spent = TwoArms(
+    spent = ApproximateFilter(
         pure=None, residue=filter_.residue, slack=Fraction(1, 2**363), failures=Fraction(0), delta=filter_.delta
     )
     account = open_account(ApproximateDP(epsilon=1, delta=Fraction(1, 10**6)))
-    cost = account.quote(OneShot(event=tenth)).cost
+    cost = account.quote(SingleRelease(event=tenth)).cost
     assert fine._residue_step(tenth, cost) is not None
     assert spent._residue_step(tenth, cost) is None
 
@@ -156,11 +156,11 @@ def test_an_unreasonable_event_has_a_price(event) -> None:
     total = RunningLoss()
     total.charge(event)
     assert total.epsilon(1e-6) >= 0
-    for charge in (OneShot, WholeBudget):
+    for charge in (SingleRelease, WholeBudget):
         assert isinstance(ACCOUNT.quote(charge(event=event)), Admission | Refusal)
 
 
-@pytest.mark.parametrize("charge", [OneShot, WholeBudget])
+@pytest.mark.parametrize("charge", [SingleRelease, WholeBudget])
 @pytest.mark.parametrize("times", [10**15, 10**25, 10**60])
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
 def test_more_uses_than_are_counted_are_refused_however_small_the_sample(part, times, charge) -> None:

@@ -22,7 +22,7 @@ from lapwing.vocabulary.event import (
     LaplaceNoise,
     PoissonSampled,
     PureRelease,
-    RandomizedResponse,
+    RandomizedResponseRelease,
     Repeated,
     SampledWithoutReplacement,
 )
@@ -77,7 +77,7 @@ EVENTS = {
     "pure": PureRelease(epsilon=Fraction(1, 2)),
     "approximate": ApproximateRelease(epsilon=Fraction(1, 2), delta=Fraction(1, 1000)),
     "selection": ExponentialSelection(epsilon=Fraction(1)),
-    "response": RandomizedResponse(epsilon=Fraction(1, 2), categories=4),
+    "response": RandomizedResponseRelease(epsilon=Fraction(1, 2), categories=4),
     "plan": Composed(
         parts=(
             LaplaceNoise(l1_sensitivity=Fraction(1), scale=Fraction(9)),

@@ -9,7 +9,7 @@ from mpmath import exp, log, mpf
 from accounting import reference
 from lapwing.accounting.calibration import gaussian_mu_squared, gaussian_variance
 from lapwing.accounting.classical import advanced_epsilon, corollary_epsilon_each
-from lapwing.accounting.composition import Rule, compose
+from lapwing.accounting.composition import CompositionRule, compose
 from lapwing.accounting.homogeneous import optimal_delta
 from lapwing.accounting.losses.sampled import amplified_epsilon
 from lapwing.accounting.pricing import price
@@ -74,11 +74,11 @@ def test_e13_a_sensitivity_squared_once_too_often_leaves_no_privacy_at_all() -> 
 @pytest.mark.parametrize(("epsilon", "advanced", "optimal"), [("0.5", 58.7, 33.3), ("0.9", 178.7, 72.0)])
 def test_e10_the_advanced_theorem_may_be_worse_than_adding_up(epsilon, advanced, optimal) -> None:
     costs = compose([Repeated(part=PureRelease(epsilon=Fraction(epsilon)), times=100)], delta="1e-6")
-    assert costs.by(Rule.ADVANCED).epsilon == pytest.approx(advanced, abs=0.05)
-    assert costs.by(Rule.BASIC).epsilon == pytest.approx(100 * float(epsilon))
-    assert costs.by(Rule.OPTIMAL).epsilon == pytest.approx(optimal, abs=0.05)
-    assert costs.by(Rule.ADVANCED).epsilon > costs.by(Rule.BASIC).epsilon
-    assert costs.best.rule is not Rule.ADVANCED
+    assert costs.by(CompositionRule.ADVANCED).epsilon == pytest.approx(advanced, abs=0.05)
+    assert costs.by(CompositionRule.BASIC).epsilon == pytest.approx(100 * float(epsilon))
+    assert costs.by(CompositionRule.OPTIMAL).epsilon == pytest.approx(optimal, abs=0.05)
+    assert costs.by(CompositionRule.ADVANCED).epsilon > costs.by(CompositionRule.BASIC).epsilon
+    assert costs.best.rule is not CompositionRule.ADVANCED
 
 
 @pytest.mark.parametrize("times", [2, 10, 50, 110, 1000])
@@ -135,9 +135,9 @@ def test_e16_gaussians_need_no_advanced_composition() -> None:
     costs = compose([hundred], delta="1e-6")
     exact = reference.solve(lambda e: reference.gaussian_delta(1, e), 1e-6, 20)
     assert price(hundred).gaussian_mu_squared == 1
-    assert costs.best.rule is Rule.DISTRIBUTION
+    assert costs.best.rule is CompositionRule.DISTRIBUTION
     assert exact <= costs.best.epsilon <= exact * (1 + mpf(10) ** -9)
-    assert costs.by(Rule.RENYI).epsilon > 1.02 * float(exact)
+    assert costs.by(CompositionRule.RENYI).epsilon > 1.02 * float(exact)
 
 
 def test_e18_the_generic_analysis_of_the_exponential_mechanism_wastes_a_factor_of_four_in_rho() -> None:

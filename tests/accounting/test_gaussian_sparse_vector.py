@@ -11,11 +11,11 @@ from scipy.special import log_ndtr, logsumexp
 from lapwing.accounting import gaussian_sparse_vector
 from lapwing.accounting.gaussian_sparse_vector import renyi_bound
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.event import GaussianSparseVector
+from lapwing.vocabulary.event import GaussianSparseVectorRelease
 
 
 def event(*, rho=1.0, nu=2.0, questions=3, yeses=1, monotone=False, with_gap=False):
-    return GaussianSparseVector(
+    return GaussianSparseVectorRelease(
         sensitivity=Fraction(1),
         threshold_sigma_squared=Fraction(rho) ** 2,
         query_sigma_squared=Fraction(nu) ** 2,

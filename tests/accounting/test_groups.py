@@ -16,12 +16,12 @@ from lapwing.vocabulary.event import (
     DiscreteLaplaceNoise,
     ExponentialSelection,
     GaussianNoise,
-    GaussianSparseVector,
+    GaussianSparseVectorRelease,
     InParallel,
     LaplaceNoise,
     PoissonSampled,
     PureRelease,
-    RandomizedResponse,
+    RandomizedResponseRelease,
     Repeated,
     SampledWithoutReplacement,
 )
@@ -101,7 +101,7 @@ def test_every_event_has_a_price_for_groups_that_is_no_lower() -> None:
         PureRelease(epsilon=TENTH),
         ApproximateRelease(epsilon=TENTH, delta=Fraction(1, 10**9)),
         ExponentialSelection(epsilon=TENTH),
-        RandomizedResponse(epsilon=TENTH, categories=3),
+        RandomizedResponseRelease(epsilon=TENTH, categories=3),
         Composed(parts=(LAPLACE, GAUSSIAN)),
         Repeated(part=LAPLACE, times=3),
         InParallel(parts=(LAPLACE, GAUSSIAN)),
@@ -126,7 +126,7 @@ def test_a_group_is_in_a_sample_if_any_of_it_is() -> None:
 
 
 def test_a_sparse_vector_is_asked_with_k_times_the_sensitivity() -> None:
-    stream = GaussianSparseVector(
+    stream = GaussianSparseVectorRelease(
         sensitivity=ONE,
         threshold_sigma_squared=ONE,
         query_sigma_squared=ONE,

@@ -10,7 +10,13 @@ from accounting import reference
 from lapwing.accounting.homogeneous import optimal_delta, optimal_epsilon
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.event import ApproximateRelease, DiscreteLaplaceNoise, PureRelease, RandomizedResponse, Repeated
+from lapwing.vocabulary.event import (
+    ApproximateRelease,
+    DiscreteLaplaceNoise,
+    PureRelease,
+    RandomizedResponseRelease,
+    Repeated,
+)
 
 CASES = [
     (Fraction(1, 10), 10, Fraction(0)),
@@ -60,7 +66,7 @@ def test_randomized_response_and_geometric_noise_attain_it() -> None:
     expected = optimal_epsilon(epsilon=Fraction(1, 10), times=40, delta=1e-6)
     for part in (
         PureRelease(epsilon=Fraction(1, 10)),
-        RandomizedResponse(epsilon=Fraction(1, 10)),
+        RandomizedResponseRelease(epsilon=Fraction(1, 10)),
         DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(10)),
     ):
         assert price(Repeated(part=part, times=40)).epsilon(1e-6) == expected
@@ -68,7 +74,7 @@ def test_randomized_response_and_geometric_noise_attain_it() -> None:
 
 def test_a_hundred_randomized_responses_are_charged_a_hundred_times() -> None:
     """A widely used accountant (dp-accounting 0.6.0) charges one: 1.0987 instead of 94.3."""
-    coin = RandomizedResponse(epsilon=Fraction(math.log(3)))
+    coin = RandomizedResponseRelease(epsilon=Fraction(math.log(3)))
     assert price(coin).epsilon(1e-6) == pytest.approx(math.log(3), rel=1e-5)
     assert price(Repeated(part=coin, times=100)).epsilon(1e-6) == pytest.approx(94.3, abs=0.05)
 

@@ -25,7 +25,7 @@ from lapwing.vocabulary.event import (
     LaplaceNoise,
     PoissonSampled,
     PureRelease,
-    RandomizedResponse,
+    RandomizedResponseRelease,
     Repeated,
     SampledWithoutReplacement,
 )
@@ -79,7 +79,7 @@ NOISES = {
     "gaussian": GaussianNoise(l2_sensitivity_squared=1, sigma_squared=1),
     "laplace": LaplaceNoise(l1_sensitivity=1, scale=1),
     "selection": ExponentialSelection(epsilon=1),
-    "response": RandomizedResponse(epsilon=1, categories=5),
+    "response": RandomizedResponseRelease(epsilon=1, categories=5),
 }
 
 

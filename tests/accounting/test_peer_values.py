@@ -22,7 +22,7 @@ from lapwing.vocabulary.event import (
     GaussianNoise,
     LaplaceNoise,
     PoissonSampled,
-    RandomizedResponse,
+    RandomizedResponseRelease,
     Repeated,
 )
 
@@ -88,7 +88,7 @@ def test_a_noisy_maximum_costs_the_same_rho_as_a_selection() -> None:
 def test_randomized_response_among_five_costs_the_same() -> None:
     """`make_randomized_response(five categories, prob=.6)`; its epsilon is log(.6/.1)."""
     assert math.log(6) == pytest.approx(1.7917594692280552, rel=1e-14)
-    loss = price(RandomizedResponse(epsilon=Fraction(1.7917594692280552), categories=5))
+    loss = price(RandomizedResponseRelease(epsilon=Fraction(1.7917594692280552), categories=5))
     assert loss.delta(0.0) == pytest.approx(0.5, rel=1e-9)  # .6 - .1
 
 
@@ -102,7 +102,7 @@ RENYI = {  # autodp, at the orders 1.5, 2, 8 and 64
         (0.1559778784857393, 0.20030389617361594, 0.41026788176229145, 0.48912215868096953),
     ),
     "RandresponseMechanism(.75)": (
-        RandomizedResponse(epsilon=Fraction(math.log(3))),
+        RandomizedResponseRelease(epsilon=Fraction(math.log(3))),
         (0.7339691750802005, 0.8472978603872036, 1.0575148597023862, 1.0940459065657002),
     ),
 }
@@ -135,7 +135,7 @@ APPROXIMATE = [  # autodp, get_approxDP: exact for one release, by moments for m
     (GaussianNoise(l2_sensitivity_squared=1, sigma_squared=25), 1e-6, 0.8341175486240484, 1e-9),
     (GaussianNoise(l2_sensitivity_squared=1, sigma_squared=25), 1e-10, 1.1816013082342445, 1e-9),
     (LaplaceNoise(l1_sensitivity=1, scale=2), 1e-6, 0.49999799999999994, 1e-9),
-    (RandomizedResponse(epsilon=Fraction(math.log(3))), 1e-6, 1.0986109553338872, 2e-7),
+    (RandomizedResponseRelease(epsilon=Fraction(math.log(3))), 1e-6, 1.0986109553338872, 2e-7),
     (Repeated(part=LaplaceNoise(l1_sensitivity=1, scale=10), times=100), 1e-6, 4.984173958639625, None),
     (
         Composed(

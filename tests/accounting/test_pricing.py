@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.accounting.composition import Rule, compose
+from lapwing.accounting.composition import CompositionRule, compose
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary import event as events
 from lapwing.vocabulary.errors import ParameterError
@@ -20,12 +20,12 @@ from lapwing.vocabulary.event import (
     DiscreteLaplaceNoise,
     ExponentialSelection,
     GaussianNoise,
-    GaussianSparseVector,
+    GaussianSparseVectorRelease,
     InParallel,
     LaplaceNoise,
     PoissonSampled,
     PureRelease,
-    RandomizedResponse,
+    RandomizedResponseRelease,
     Repeated,
     SampledWithoutReplacement,
 )
@@ -46,7 +46,7 @@ REFUSED = {
     "not a number": lambda: PureRelease(epsilon=float("nan")),
     "a delta of one": lambda: ApproximateRelease(epsilon=ONE, delta=ONE),
     "a negative selection": lambda: ExponentialSelection(epsilon=-ONE),
-    "one category": lambda: RandomizedResponse(epsilon=ONE, categories=1),
+    "one category": lambda: RandomizedResponseRelease(epsilon=ONE, categories=1),
     "nothing composed": lambda: Composed(parts=()),
     "nothing in parallel": lambda: InParallel(parts=()),
     "never repeated": lambda: Repeated(part=LAPLACE, times=0),
@@ -76,7 +76,7 @@ def test_an_order_that_is_none_is_refused(alpha) -> None:
         price(LAPLACE).renyi(alpha)
 
 
-STREAM = GaussianSparseVector(
+STREAM = GaussianSparseVectorRelease(
     sensitivity=ONE,
     threshold_sigma_squared=Fraction(100),
     query_sigma_squared=Fraction(400),
@@ -96,7 +96,7 @@ def test_every_kind_of_event_has_a_line_in_the_price_list() -> None:
         PureRelease(epsilon=ONE),
         ApproximateRelease(epsilon=ONE, delta=Fraction(1, 10**9)),
         ExponentialSelection(epsilon=ONE),
-        RandomizedResponse(epsilon=ONE),
+        RandomizedResponseRelease(epsilon=ONE),
         Composed(parts=(LAPLACE,)),
         InParallel(parts=(LAPLACE,)),
         Repeated(part=LAPLACE, times=2),
@@ -202,7 +202,7 @@ leaves = st.one_of(
     st.builds(LaplaceNoise, l1_sensitivity=st.just(ONE), scale=fractions.map(lambda f: 1 / f)),
     st.builds(DiscreteLaplaceNoise, l1_sensitivity=st.integers(1, 3), scale=fractions.map(lambda f: 4 / f)),
     st.builds(PureRelease, epsilon=fractions),
-    st.builds(RandomizedResponse, epsilon=fractions, categories=st.integers(2, 9)),
+    st.builds(RandomizedResponseRelease, epsilon=fractions, categories=st.integers(2, 9)),
     st.builds(ExponentialSelection, epsilon=fractions),
     st.builds(GaussianNoise, l2_sensitivity_squared=st.just(ONE), sigma_squared=fractions.map(lambda f: 9 / f**2)),
 )
@@ -214,16 +214,18 @@ plans = st.lists(st.builds(Repeated, part=leaves, times=st.integers(1, 40)), min
 def test_what_knows_more_never_costs_more(plan, delta) -> None:
     """Adding up >= optimal >= the loss distribution; zCDP >= Renyi >= it; advanced >= optimal."""
     comparison = compose(plan, delta=delta)
-    cost = {rule: comparison.by(rule).epsilon for rule in Rule if comparison.by(rule)}
-    best = cost[Rule.DISTRIBUTION]
+    cost = {rule: comparison.by(rule).epsilon for rule in CompositionRule if comparison.by(rule)}
+    best = cost[CompositionRule.DISTRIBUTION]
     slack = 1 + 1e-3
     assert comparison.best.epsilon == min(cost.values())
-    assert best <= cost[Rule.BASIC] * slack
-    assert best <= cost[Rule.RENYI] * slack
-    assert cost.get(Rule.CONCENTRATED, best) >= best / slack
-    if Rule.OPTIMAL in cost:
-        assert best <= cost[Rule.OPTIMAL] * slack
-        assert cost[Rule.OPTIMAL] <= min(cost[Rule.BASIC], cost[Rule.ADVANCED]) * (1 + 1e-9)
+    assert best <= cost[CompositionRule.BASIC] * slack
+    assert best <= cost[CompositionRule.RENYI] * slack
+    assert cost.get(CompositionRule.CONCENTRATED, best) >= best / slack
+    if CompositionRule.OPTIMAL in cost:
+        assert best <= cost[CompositionRule.OPTIMAL] * slack
+        assert cost[CompositionRule.OPTIMAL] <= min(cost[CompositionRule.BASIC], cost[CompositionRule.ADVANCED]) * (
+            1 + 1e-9
+        )
 
 
 @settings(max_examples=30)

@@ -7,7 +7,7 @@ import pytest
 from mpmath import exp, log, mpf
 
 from lapwing.accounting.classical import advanced_epsilon, corollary_epsilon_each
-from lapwing.accounting.composition import Rule, compose
+from lapwing.accounting.composition import CompositionRule, compose
 from lapwing.accounting.concentrated import delta_from_rho, epsilon_from_rho
 from lapwing.accounting.pricing import price
 from lapwing.accounting.renyi import ORDERS, delta_from_renyi, epsilon_from_renyi
@@ -28,56 +28,58 @@ GAUSSIAN = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fract
 
 def test_pure_releases_have_every_rule_and_the_distribution_is_optimal() -> None:
     comparison = compose([Repeated(part=PureRelease(epsilon=TENTH), times=100)], delta="1e-6")
-    assert {cost.rule for cost in comparison.costs} == set(Rule)
-    assert comparison.by(Rule.BASIC).epsilon == 10.0
-    assert comparison.by(Rule.OPTIMAL).epsilon == pytest.approx(comparison.by(Rule.DISTRIBUTION).epsilon)
-    assert comparison.best.rule in {Rule.OPTIMAL, Rule.DISTRIBUTION}
+    assert {cost.rule for cost in comparison.costs} == set(CompositionRule)
+    assert comparison.by(CompositionRule.BASIC).epsilon == 10.0
+    assert comparison.by(CompositionRule.OPTIMAL).epsilon == pytest.approx(
+        comparison.by(CompositionRule.DISTRIBUTION).epsilon
+    )
+    assert comparison.best.rule in {CompositionRule.OPTIMAL, CompositionRule.DISTRIBUTION}
     assert [cost.epsilon for cost in comparison.costs] == sorted(cost.epsilon for cost in comparison.costs)
 
 
 def test_a_rule_that_does_not_apply_is_not_listed() -> None:
     comparison = compose([GAUSSIAN, PureRelease(epsilon=TENTH)], delta="1e-6")
-    assert comparison.by(Rule.ADVANCED) is None
-    assert comparison.by(Rule.OPTIMAL) is None
-    assert comparison.by(Rule.CONCENTRATED) is not None
+    assert comparison.by(CompositionRule.ADVANCED) is None
+    assert comparison.by(CompositionRule.OPTIMAL) is None
+    assert comparison.by(CompositionRule.CONCENTRATED) is not None
     mixed = compose([PureRelease(epsilon=TENTH), PureRelease(epsilon=2 * TENTH)], delta="1e-6")
-    assert mixed.by(Rule.OPTIMAL) is None
-    assert mixed.by(Rule.ADVANCED) is not None
+    assert mixed.by(CompositionRule.OPTIMAL) is None
+    assert mixed.by(CompositionRule.ADVANCED) is not None
     failing = compose([ApproximateRelease(epsilon=TENTH, delta=Fraction(1, 10**9))], delta="1e-6")
-    assert failing.by(Rule.CONCENTRATED) is None
-    assert failing.by(Rule.RENYI) is None
+    assert failing.by(CompositionRule.CONCENTRATED) is None
+    assert failing.by(CompositionRule.RENYI) is None
 
 
 def test_adding_up_gives_each_gaussian_its_share_of_delta() -> None:
     comparison = compose([Repeated(part=GAUSSIAN, times=4), PureRelease(epsilon=TENTH)], delta="1e-6")
     expected = 4 * price(GAUSSIAN).epsilon(2.5e-7) + 0.1
-    assert comparison.by(Rule.BASIC).epsilon == pytest.approx(expected, rel=1e-9)
+    assert comparison.by(CompositionRule.BASIC).epsilon == pytest.approx(expected, rel=1e-9)
 
 
 def test_failures_that_use_up_delta_leave_no_rule_but_the_ones_that_know_them() -> None:
     event = Repeated(part=ApproximateRelease(epsilon=TENTH, delta=Fraction(1, 10**6)), times=2)
     assert math.isinf(compose([event], delta="1e-6").best.epsilon)
     enough = compose([event], delta="3e-6")
-    assert enough.by(Rule.BASIC).epsilon == pytest.approx(0.2)
+    assert enough.by(CompositionRule.BASIC).epsilon == pytest.approx(0.2)
 
 
 def test_delta_at_an_epsilon_is_the_inverse_of_epsilon_at_a_delta() -> None:
     events = [Repeated(part=LaplaceNoise(l1_sensitivity=Fraction(1), scale=Fraction(20)), times=100)]
     forward = compose(events, delta="1e-6")
     for cost in forward.costs:
-        if cost.rule is Rule.BASIC:
+        if cost.rule is CompositionRule.BASIC:
             continue
         back = compose(events, epsilon=cost.epsilon).by(cost.rule)
         assert back.delta == pytest.approx(1e-6, rel=1e-3)
-    assert compose(events, epsilon=5).by(Rule.BASIC).delta == 0.0
-    assert compose(events, epsilon="4.9").by(Rule.BASIC) is None
+    assert compose(events, epsilon=5).by(CompositionRule.BASIC).delta == 0.0
+    assert compose(events, epsilon="4.9").by(CompositionRule.BASIC) is None
 
 
 def test_plans_are_taken_apart_and_partitions_are_not() -> None:
     nested = Composed(parts=(Repeated(part=PureRelease(epsilon=TENTH), times=3), PureRelease(epsilon=TENTH)))
-    assert compose([nested], delta="1e-6").by(Rule.BASIC).epsilon == pytest.approx(0.4)
+    assert compose([nested], delta="1e-6").by(CompositionRule.BASIC).epsilon == pytest.approx(0.4)
     parallel = InParallel(parts=(PureRelease(epsilon=TENTH), PureRelease(epsilon=2 * TENTH)))
-    assert compose([parallel], delta="1e-6").by(Rule.BASIC).epsilon == pytest.approx(0.2)
+    assert compose([parallel], delta="1e-6").by(CompositionRule.BASIC).epsilon == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("asked", [{}, {"delta": "1e-6", "epsilon": 1}], ids=["neither", "both"])
@@ -93,7 +95,7 @@ def test_nothing_is_not_composed() -> None:
 
 def test_a_comparison_reads_as_a_table() -> None:
     lines = str(compose([Repeated(part=PureRelease(epsilon=TENTH), times=100)], delta="1e-6")).splitlines()
-    assert len(lines) == len(Rule)
+    assert len(lines) == len(CompositionRule)
     assert all("epsilon" in line and "delta 1e-06" in line for line in lines)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.charge import OneShot, WholeBudget
+from lapwing.accounting.filters.charge import SingleRelease, WholeBudget
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.pricing import price
@@ -88,10 +88,10 @@ def spent(account, charges):
 def test_a_plan_of_selections_costs_what_they_cost_one_by_one(budget, times) -> None:
     account = open_account(ApproximateDP(epsilon=budget[0], delta=budget[1]))
     selection = ExponentialSelection(epsilon=Fraction(budget[0], 40))
-    one_by_one = spent(account, [OneShot(event=selection)] * times)
+    one_by_one = spent(account, [SingleRelease(event=selection)] * times)
     plans = [Repeated(part=selection, times=times), Composed(parts=(selection,) * times)]
     for plan in plans:
-        assert spent(account, [OneShot(event=plan)]) == pytest.approx(one_by_one, rel=1e-3)
+        assert spent(account, [SingleRelease(event=plan)]) == pytest.approx(one_by_one, rel=1e-3)
 
 
 def test_beside_other_releases_selections_cost_their_own_price() -> None:
@@ -101,11 +101,11 @@ def test_beside_other_releases_selections_cost_their_own_price() -> None:
     other = ExponentialSelection(epsilon=Fraction(1, 60))
     gaussian = GaussianNoise(l2_sensitivity_squared=1, sigma_squared=1000)
     plan = Composed(parts=(selection, laplace, other, gaussian))
-    alone = spent(account, [OneShot(event=part) for part in (laplace, gaussian, other, selection)])
-    assert spent(account, [OneShot(event=plan)]) <= alone * 1.02
+    alone = spent(account, [SingleRelease(event=part) for part in (laplace, gaussian, other, selection)])
+    assert spent(account, [SingleRelease(event=plan)]) <= alone * 1.02
 
 
-@pytest.mark.parametrize("charge", [OneShot, WholeBudget])
+@pytest.mark.parametrize("charge", [SingleRelease, WholeBudget])
 def test_what_is_admitted_one_by_one_is_admitted_as_a_plan(charge) -> None:
     """199 selections at 1/30 fit into (1, 1e-6) one after the other."""
     account = open_account(ApproximateDP(epsilon=1, delta=DELTA))

@@ -11,11 +11,11 @@ from itertools import combinations_with_replacement, permutations, product
 import pytest
 
 from lapwing.answers.choosing import release_of
-from lapwing.answers.wishes import AtEpsilon
+from lapwing.answers.target import AtEpsilon
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.queries.asking import count, quantiles, top
-from lapwing.queries.catalogue import Population, Rows, Table
+from lapwing.queries.builders import count, quantiles, top
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Category, Column, Integer, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.adjacency import Adjacency
@@ -37,7 +37,7 @@ def clinic(adjacency, people) -> Population:
         tables=(
             Table(
                 name="visits",
-                rows=Rows.MANY_A_PERSON,
+                rows=RowsPerPerson.MANY_A_PERSON,
                 max_rows=2,
                 columns=(
                     Column(name="nights", type=Integer(low=0, high=2)),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from lapwing.answers.choosing import release_of
-from lapwing.answers.wishes import AtEpsilon, AtRho
+from lapwing.answers.target import AtEpsilon, AtRho
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.queries.asking import count, funnel
+from lapwing.queries.builders import count, funnel
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
 from session.clinic import population

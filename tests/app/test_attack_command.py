@@ -11,7 +11,7 @@ from lapwing.app import attack_pictures
 from lapwing.app.attack_story import SCENES, by_luck, surest
 from lapwing.app.cli import main
 from lapwing.app.plots.attacks import draw_tracing_curve
-from lapwing.attacks.campaigns import Answers, Outcome
+from lapwing.attacks.campaigns import CampaignAnswers, CampaignOutcome
 from lapwing.attacks.tracing import Traced
 
 
@@ -59,7 +59,7 @@ def test_the_story_is_told_in_words_and_a_table() -> None:
 
 
 def outcome(answers, recovered):
-    return Outcome(
+    return CampaignOutcome(
         attack="a",
         against="b",
         answers=answers,
@@ -74,7 +74,12 @@ def outcome(answers, recovered):
 
 def test_titles_tell_what_came_of_it() -> None:
     blurred, kept, lost = (
-        outcome(kind, share) for kind, share in ((Answers.AD_HOC, 1.0), (Answers.LAPWING, 0.61), (Answers.LAPWING, 1.0))
+        outcome(kind, share)
+        for kind, share in (
+            (CampaignAnswers.AD_HOC, 1.0),
+            (CampaignAnswers.LAPWING, 0.61),
+            (CampaignAnswers.LAPWING, 1.0),
+        )
     )
     title, tracing = attack_pictures.recovered_title, attack_pictures.tracing_title
     assert title([blurred, kept], Fraction(1)) == "Blur is undone; a budget of epsilon 1 is not"
@@ -92,7 +97,7 @@ def test_an_attack_that_nothing_stopped_ends_with_1() -> None:
 
 
 def test_luck_grows_with_the_number_of_attacks() -> None:
-    one = outcome(Answers.LAPWING, 0.6)
+    one = outcome(CampaignAnswers.LAPWING, 0.6)
     assert one.deviation == pytest.approx(0.06245, abs=1e-4)
     assert by_luck([one], 0.05) == [pytest.approx(1.645 * one.deviation, rel=1e-3)]
     assert by_luck([one] * 8, 0.05)[0] == pytest.approx(2.498 * one.deviation, rel=1e-3)

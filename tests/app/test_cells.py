@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.answers.wishes import wish
+from lapwing.answers.target import parse_target
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, ParameterError, SettingsError
 
@@ -97,7 +97,7 @@ def test_whoever_is_not_in_the_cell_changes_no_exact_number(folder, question) ->
     exact = {}
     for turn in range(2):
         with lw.open(folder, analyst="ana", cell="north") as door:
-            asked = door._asked(question, wish(epsilon=1))
+            asked = door._asked(question, parse_target(epsilon=1))
             with door._data.leased({"patients": 1 + turn, "visits": 1 + turn}) as engine:
                 exact[turn] = [one.read(engine).open_for_release() for one in asked.releases.values()]
         for table in ("patients", "visits"):

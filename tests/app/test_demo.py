@@ -14,7 +14,7 @@ from lapwing.app.cli import demo, main
 from lapwing.app.cli.demo.mallory import ExactDoor
 from lapwing.app.cli.demo.stage import WIDTH, Stage
 from lapwing.ledger.verify import verify
-from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 
 PEOPLE = 100_000
 
@@ -60,7 +60,7 @@ def test_dozens_of_questions_are_answered_no_for_nothing(told) -> None:
     assert verdicts == [("no", "free"), ("no", "free"), ("yes", "0.149")]  # P(other) < 1e-9
     assert "71 questions and one yes, for epsilon 0.4039 in all" in flat(shown)
     stream = lw.SparseVector(
-        epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=Movement.of_counts(lw.Adjacency.ADD_REMOVE)
+        epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
     )
     assert round(float(stream.threshold_epsilon + stream.yes_price), 4) == 0.4039
     assert stream.threshold_epsilon + 5 * stream.yes_price == 1
@@ -72,7 +72,7 @@ def test_the_account_holds_what_was_asked_for_and_nothing_else(told) -> None:
         checked = verify(workspace.ledger)
         left = workspace.session(analyst="ana").standing().left
     stream = lw.SparseVector(
-        epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=Movement.of_counts(lw.Adjacency.ADD_REMOVE)
+        epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
     )
     count, funnel, sql, three, mallory = (
         Fraction(1, 10),

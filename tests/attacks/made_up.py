@@ -11,8 +11,8 @@ from scipy.stats import hypergeom
 
 import lapwing as lw
 from lapwing.answers.answer import Answer
-from lapwing.attacks.campaigns import Target
-from lapwing.attacks.door import Door
+from lapwing.attacks.campaigns import AttackTarget
+from lapwing.attacks.door import AttackedDoor
 from lapwing.session import Session
 
 FALSE_ALARM = 1e-9
@@ -33,8 +33,8 @@ def half_of(people: int) -> np.ndarray:
     return np.random.default_rng().permutation(people) < people // 2
 
 
-def target_of(trait: np.ndarray) -> Target:
-    return Target(names=tuple(range(1000, 1000 + len(trait))), trait=trait)
+def target_of(trait: np.ndarray) -> AttackTarget:
+    return AttackTarget(names=tuple(range(1000, 1000 + len(trait))), trait=trait)
 
 
 class Unaccounted(Session):
@@ -52,10 +52,10 @@ class MadeUpDoors:
 
     def __init__(self, folder: Path, budget: Fraction = Fraction(1), kind: type[Session] = Session) -> None:
         self.budget, self._folder, self._kind, self._stack = budget, folder, kind, ExitStack()
-        self.opened: list[Door] = []
+        self.opened: list[AttackedDoor] = []
         self.ledgers = []
 
-    def open(self, target: Target, epsilon: Fraction) -> Door:
+    def open(self, target: AttackTarget, epsilon: Fraction) -> AttackedDoor:
         folder = Path(self._stack.enter_context(TemporaryDirectory(dir=self._folder)))
         rows = zip(target.names, target.trait, strict=True)
         text = "id,number,ill\n" + "".join(f"{i},{name},{bool(ill)}\n" for i, (name, ill) in enumerate(rows))
@@ -65,7 +65,7 @@ class MadeUpDoors:
         session.__class__ = self._kind
         self.ledgers.append(session.ledger)
         self.opened.append(
-            Door(session, table="patients", column="number", names=target.names, trait="ill", epsilon=epsilon)
+            AttackedDoor(session, table="patients", column="number", names=target.names, trait="ill", epsilon=epsilon)
         )
         return self.opened[-1]
 

@@ -9,9 +9,9 @@ from scipy.stats import binom, hypergeom
 import lapwing as lw
 from attacks.made_up import FALSE_ALARM, SETTINGS, Unaccounted, at_chance, half_of, leeway, target_of
 from lapwing.attacks import averaging, differencing, hadamard, reconstruction, tracing
-from lapwing.attacks.answerers import interrogate
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.door import TRIVIAL
+from lapwing.attacks.oracles import interrogate
 from lapwing.vocabulary.errors import BudgetExceededError
 
 ONE = Fraction(1)

@@ -10,12 +10,12 @@ import pytest
 import lapwing.attacks as attacks_package
 from attacks.made_up import Unaccounted, target_of
 from lapwing.app.clinic_under_attack import ClinicUnderAttack
-from lapwing.attacks.campaigns import Answers, Campaign, Target
+from lapwing.attacks.campaigns import AttackTarget, Campaign, CampaignAnswers
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.door import TRIVIAL, spelled
-from lapwing.queries.asking import count
+from lapwing.queries.builders import count
+from lapwing.queries.expressions import col, condition
 from lapwing.queries.planning import plan
-from lapwing.queries.written import col, condition
 from lapwing.vocabulary.errors import ParameterError
 
 TRAIT = Coins(9, "order").uniforms(32).argsort() < 16
@@ -28,7 +28,7 @@ def test_a_campaign_recovers_everything_but_at_the_door(doors, attack) -> None:
     outcomes = getattr(campaign, attack)()
     assert len(answered) == campaign.door_questions(attack)
     for outcome in outcomes:
-        if outcome.answers is Answers.LAPWING:
+        if outcome.answers is CampaignAnswers.LAPWING:
             assert outcome.stopped.endswith(", ledger")
             assert outcome.answered == outcome.asked == campaign.door_questions(attack)
         else:
@@ -56,7 +56,7 @@ def test_the_clinic_has_people_who_can_be_told_apart_by_their_birth(quick_path) 
     del quick_path
     with ClinicUnderAttack(trait="hypertension", budget=Fraction(2)) as clinic:
         target = clinic.target(64, ages=range(55, 99))
-        assert isinstance(target, Target)
+        assert isinstance(target, AttackTarget)
         assert len({*target.names}) == target.people == 64
         door = clinic.open(target, Fraction(2))
         told = door.count(np.ones(64, dtype=bool))
@@ -99,8 +99,8 @@ def test_reconstruction_spreads_the_budget_and_then_tries_in_haste(doors) -> Non
     made = doors()
     campaign = Campaign(target=target_of(TRAIT[:16]), doors=made)
     outcomes = campaign.reconstruction()
-    assert [outcome.recovered for outcome in outcomes if outcome.answers is Answers.EXACT] == [1, 1]
-    at_the_door = [outcome for outcome in outcomes if outcome.answers is Answers.LAPWING]
+    assert [outcome.recovered for outcome in outcomes if outcome.answers is CampaignAnswers.EXACT] == [1, 1]
+    at_the_door = [outcome for outcome in outcomes if outcome.answers is CampaignAnswers.LAPWING]
     assert [(one.attack, one.asked, one.answered) for one in at_the_door] == [
         ("least squares", 64, 64),
         ("linear program", 64, 64),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from lapwing.attacks import averaging, differencing, hadamard, reconstruction, tracing
-from lapwing.attacks.answerers import Exact, interrogate, share_right
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.obfuscation import Bunny, I2b2, Leaf, LockedOutError, Samply, leaf_shift
+from lapwing.attacks.oracles import ExactAnswers, interrogate, share_right
 
 PEOPLE = 128
 TRAIT = Coins(3, "trait").flips(PEOPLE)
@@ -19,7 +19,7 @@ def cohorts(each: int) -> np.ndarray:
 
 @pytest.mark.parametrize("solve", [reconstruction.least_squares, reconstruction.linear_program])
 def test_exact_answers_are_solved_exactly(solve) -> None:
-    assert share_right(solve(interrogate(Exact(TRAIT), cohorts(2))), TRAIT) == 1
+    assert share_right(solve(interrogate(ExactAnswers(TRAIT), cohorts(2))), TRAIT) == 1
 
 
 def test_exact_answers_are_transformed_exactly_up_to_a_million_people() -> None:
@@ -28,7 +28,7 @@ def test_exact_answers_are_transformed_exactly_up_to_a_million_people() -> None:
 
 
 def test_the_answers_of_the_transform_are_those_of_its_cohorts() -> None:
-    asked = interrogate(Exact(TRAIT), hadamard.hadamard_cohorts(PEOPLE))
+    asked = interrogate(ExactAnswers(TRAIT), hadamard.hadamard_cohorts(PEOPLE))
     assert (asked.answers == hadamard.exact_answers(TRAIT)).all()
 
 
@@ -87,7 +87,7 @@ def test_noise_remembered_by_the_true_size_tells_whether_sizes_are_equal() -> No
 
 
 def test_equal_answers_of_exact_counts_are_right_about_everybody() -> None:
-    _, guesses = differencing.by_equality(Exact(TRAIT[:32]), 32, 1, Coins(3, "groups"))
+    _, guesses = differencing.by_equality(ExactAnswers(TRAIT[:32]), 32, 1, Coins(3, "groups"))
     assert (guesses == TRAIT[:32]).all()
 
 
@@ -95,14 +95,14 @@ def test_equal_answers_of_exact_counts_are_right_about_everybody() -> None:
 def test_members_of_a_small_group_are_traced(blurred) -> None:
     group = Coins(3, "order").uniforms(400).argsort() < 16
     asked = reconstruction.random_cohorts(400, 24 * 16, Coins(3, "cohorts"))
-    heard = interrogate(I2b2(group, Coins(3, "i2b2")) if blurred else Exact(group), asked)
+    heard = interrogate(I2b2(group, Coins(3, "i2b2")) if blurred else ExactAnswers(group), asked)
     assert tracing.trace(heard, group).true_positives() >= 14 / 16
 
 
 def test_nobody_is_traced_by_noise() -> None:
     group = Coins(3, "order").uniforms(4000).argsort() < 400
     asked = reconstruction.random_cohorts(4000, 100, Coins(3, "cohorts"))
-    noise = interrogate(Exact(np.zeros(4000, dtype=bool)), asked)
+    noise = interrogate(ExactAnswers(np.zeros(4000, dtype=bool)), asked)
     traced = tracing.trace(
         type(noise)(cohorts=noise.cohorts, answers=Coins(3, "noise").normals(100), planned=100), group
     )

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from lapwing.accounting.interpretation import name_and_shame
 from lapwing.attacks import averaging, hadamard, reconstruction, tracing
-from lapwing.attacks.attained import geometric, name_one, two_cells, with_and_without
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.study import study
+from lapwing.attacks.tight_examples import geometric, name_one, two_cells, with_and_without
 from lapwing.vocabulary.errors import ParameterError
 
 SIGMAS = 6.5

@@ -14,7 +14,7 @@ from lapwing.auditor.noise_laws import NoNoise
 from lapwing.auditor.privacy_loss import privacy_loss
 from lapwing.auditor.sparse_vector_oracle import Reveals
 from lapwing.auditor.transcript_laws import transcript_probabilities
-from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, Within, Yes
+from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes
 from lapwing.auditor.worst_pairs import worst_loss
 from statistical.goodness import fits, p_value
 
@@ -26,12 +26,12 @@ LIARS_BY_NAME = pytest.mark.parametrize("liar", KNOWN_LIARS, ids=lambda liar: li
 
 def above(variant):
     """Return the outcomes of a value above the threshold that the samples are sorted into."""
-    bins = [Within(low, high) for low, high in itertools.pairwise(EDGES)]
+    bins = [AuditedWithin(low, high) for low, high in itertools.pairwise(EDGES)]
     match variant.reveals:
         case Reveals.COMPARED_VALUE:
-            return [Yes(compared=interval) for interval in bins]
+            return [AuditedYes(compared=interval) for interval in bins]
         case Reveals.GAP:
-            return [Yes(gap=interval) for interval in bins if interval.high > 0]
+            return [AuditedYes(gap=interval) for interval in bins if interval.high > 0]
     return [LOST] if variant.after_crash.name == "ASKED_AGAIN" else [YES]
 
 

@@ -21,13 +21,13 @@ from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import GaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import geometric_histogram
+from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.mechanisms.laplace import LaplaceMechanism
 from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
+from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
-from lapwing.mechanisms.stable_keys import StableKeys
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 from lapwing.vocabulary.sensitive import Sensitive
@@ -123,16 +123,16 @@ SUSPECTS = {
         one_by_one(geometric_histogram(bins=2, adjacency=Adjacency.REPLACE, epsilon=2)), ([3, 4], [4, 3]), samples=4000
     ),
     "quantile": Suspect(
-        one_by_one(QuantileChoice(at=["1/2"], cells=3, rows=1, epsilon=4, adjacency=Adjacency.ADD_REMOVE)),
+        one_by_one(PrivateQuantiles(at=["1/2"], cells=3, rows=1, epsilon=4, adjacency=Adjacency.ADD_REMOVE)),
         ((0, 1, 0), (1, 1, 0)),
         FOUR,
         2500,
     ),
     "top": Suspect(
-        one_by_one(TopChoice(k=1, cells=3, sensitivity=1, epsilon=4)), ((2, 1, 1), (1, 2, 2)), FOUR, 2500, less=TWO
+        one_by_one(TopK(k=1, cells=3, sensitivity=1, epsilon=4)), ((2, 1, 1), (1, 2, 2)), FOUR, 2500, less=TWO
     ),
     "keys": Suspect(
-        keys(StableKeys(l1_sensitivity=1, epsilon=1, delta="1/20")),
+        keys(PartitionSelection(l1_sensitivity=1, epsilon=1, delta="1/20")),
         (1, 0),
         ApproximateDP(epsilon=1, delta="1/20"),
         samples=20_000,

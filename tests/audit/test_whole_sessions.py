@@ -134,6 +134,6 @@ def test_a_margin_that_was_computed_from_the_data_is_caught(quick_path, monkeypa
 
 def test_a_threshold_that_is_not_kept_is_caught(quick_path, monkeypatch) -> None:
     """Keys that only the data knows, shown however few people have them."""
-    monkeypatch.setattr("lapwing.mechanisms.stable_keys._lift", lambda _scale, _chance: -100)
+    monkeypatch.setattr("lapwing.mechanisms.partition_selection._lift", lambda _scale, _chance: -100)
     found = watched(quick_path, keys_from_data)
     assert found.refuted, found

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.ledger.ledger import Ledger
-from lapwing.queries.asking import count, mean, median, total
+from lapwing.queries.builders import count, mean, median, total
 from lapwing.session import Session
 from lapwing.vocabulary.errors import StreamError
 from lapwing.vocabulary.sensitive import Sensitive

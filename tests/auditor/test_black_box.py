@@ -16,7 +16,7 @@ from scipy.stats import binom, norm
 
 from lapwing.auditor.black_box import FALSE_ALARM, _Trial, audit
 from lapwing.auditor.evidence import at_least, at_most, least_loss
-from lapwing.auditor.outcomes import Reader, stacked
+from lapwing.auditor.outcomes import OutcomeReader, stacked
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
 from statistical.goodness import FALSE_ALARM as OF_A_TEST
@@ -213,7 +213,7 @@ BESIDE = {"a missing one": None, "a fraction": Fraction(1, 3), "a ragged row": [
 @pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
 def test_an_output_is_read_alike_whatever_is_beside_it(rows, beside) -> None:
     """Alone in an array of its own dtype, in one of objects, in a list: the rest of the batch decides which it is."""
-    reader, n = Reader(), len(rows)
+    reader, n = OutcomeReader(), len(rows)
     mixed = np.empty(n + 1, dtype=object)
     mixed[:] = [*rows, beside]
     expected = reader.read(rows)
@@ -224,21 +224,21 @@ def test_an_output_is_read_alike_whatever_is_beside_it(rows, beside) -> None:
 
 
 def test_text_is_read_alike_with_and_without_a_missing_one() -> None:
-    reader = Reader()
+    reader = OutcomeReader()
     expected = reader.read(["a", "b"])
     assert same_rows(reader.read(np.array(["a", "b"])), expected)
     assert same_rows(reader.read(np.array(["a", "b", None]))[:2], expected)
 
 
 def test_numbers_are_read_alike_from_arrays_of_every_kind() -> None:
-    reader = Reader()
+    reader = OutcomeReader()
     expected = reader.read([[1, 0], [0, 1]])
     for kind in (bool, np.int8, np.uint64, np.float16, np.float32, np.float64, np.longdouble, complex, object):
         assert same_rows(reader.read(np.array([[1, 0], [0, 1]], dtype=kind)), expected)
 
 
 def test_what_is_masked_is_nothing() -> None:
-    reader = Reader()
+    reader = OutcomeReader()
     masked = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
     assert same_rows(reader.read(masked), reader.read([[1.0, None], [3.0, 4.0]]))
 
@@ -250,7 +250,7 @@ def test_what_is_masked_is_nothing() -> None:
 )
 @pytest.mark.parametrize("order", [1, -1], ids=["first", "last"])
 def test_numbers_that_numpy_rewrote_in_some_batches_only_are_refused(batches, order) -> None:
-    reader, (first, last) = Reader(), batches[::order]
+    reader, (first, last) = OutcomeReader(), batches[::order]
     reader.read(np.array(first))
     with pytest.raises(ParameterError, match="the same number in the same way"):
         reader.read(np.array(last))

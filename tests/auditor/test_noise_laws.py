@@ -8,14 +8,14 @@ import pytest
 
 from lapwing.auditor.moved_laws import Mirrored, Shifted
 from lapwing.auditor.noise_laws import (
-    DiscreteGaussian,
-    DiscreteLaplace,
+    AuditedDiscreteGaussian,
+    AuditedDiscreteLaplace,
+    AuditedGeometric,
+    AuditedRoundedGaussian,
     Exponential,
     Gaussian,
-    Geometric,
     Laplace,
     NoNoise,
-    RoundedGaussian,
     just_above,
     log_between,
 )
@@ -50,12 +50,12 @@ CONTINUOUS = {
     Gaussian(3): (lambda x: mp.npdf(x, 0, B), lambda x: mp.erfc(x / B / mp.sqrt(2)) / 2),
 }
 LATTICE = {
-    Geometric(3): lambda n: mp.e ** (-max(n, 0) / B),
-    DiscreteLaplace(3): lambda n: (
+    AuditedGeometric(3): lambda n: mp.e ** (-max(n, 0) / B),
+    AuditedDiscreteLaplace(3): lambda n: (
         mp.e ** (-n / B) / (1 + mp.e ** (-1 / B)) if n >= 1 else 1 - mp.e ** ((n - 1) / B) / (1 + mp.e ** (-1 / B))
     ),
-    DiscreteGaussian(3): discrete_gaussian_at_least,
-    RoundedGaussian(3): lambda n: mp.erfc((n - mp.mpf(1) / 2) / B / mp.sqrt(2)) / 2,
+    AuditedDiscreteGaussian(3): discrete_gaussian_at_least,
+    AuditedRoundedGaussian(3): lambda n: mp.erfc((n - mp.mpf(1) / 2) / B / mp.sqrt(2)) / 2,
 }
 
 
@@ -81,7 +81,7 @@ def test_a_lattice_law_agrees_with_its_closed_form(law, n) -> None:
     assert agrees(float(law.log_at_least(n)), at_least(n))
     mirror = Mirrored(law)
     assert agrees(float(mirror.log_below(1 - n)), at_least(n)), "-noise < 1 - n is noise >= n"
-    if n >= 0 or not isinstance(law, Geometric):
+    if n >= 0 or not isinstance(law, AuditedGeometric):
         tail = n if n >= 0 else -n
         assert agrees(float(law.log_density(n)), at_least(tail) - at_least(tail + 1))
 
@@ -104,16 +104,16 @@ def test_every_law_is_log_concave_because_the_certificate_rests_on_it(law) -> No
 
 
 def test_a_finer_lattice_is_the_same_law_in_smaller_units() -> None:
-    coarse, fine = Geometric(16), Geometric(2, step=Fraction(1, 8))
+    coarse, fine = AuditedGeometric(16), AuditedGeometric(2, step=Fraction(1, 8))
     assert fine.log_at_least(0, Fraction(3, 8)) == coarse.log_at_least(3)
     assert fine.log_density(np.array([0.125, 1.0])) == pytest.approx(coarse.log_density(np.array([1.0, 8.0])))
 
 
 def test_shifting_and_mirroring_are_what_they_say() -> None:
     assert Shifted(Laplace(2), by=5).log_at_least(7) == Laplace(2).log_at_least(2)
-    assert Shifted(Geometric(2), by=-3).log_density(-3) == Geometric(2).log_density(0)
+    assert Shifted(AuditedGeometric(2), by=-3).log_density(-3) == AuditedGeometric(2).log_density(0)
     assert Mirrored(Exponential(2)).log_below(-3) == Exponential(2).log_at_least(3)
-    assert Mirrored(Geometric(2)).log_at_least(-3) == Geometric(2).log_below(4)
+    assert Mirrored(AuditedGeometric(2)).log_at_least(-3) == AuditedGeometric(2).log_below(4)
     assert Mirrored(Shifted(Exponential(2), by=1)).landmarks == (-1.0,)
 
 
@@ -139,10 +139,10 @@ def test_just_above_is_the_next_lattice_point() -> None:
     [
         (lambda: Laplace(0), "scale"),
         (lambda: Gaussian(float("nan")), "scale"),
-        (lambda: Geometric(-1), "scale"),
-        (lambda: Geometric(2, step=Fraction(1, 3)), "step"),
-        (lambda: Shifted(Geometric(2), by=0.5), "by"),
-        (lambda: Geometric(2).log_at_least(0.5), "z"),
+        (lambda: AuditedGeometric(-1), "scale"),
+        (lambda: AuditedGeometric(2, step=Fraction(1, 3)), "step"),
+        (lambda: Shifted(AuditedGeometric(2), by=0.5), "by"),
+        (lambda: AuditedGeometric(2).log_at_least(0.5), "z"),
         (lambda: Mirrored(NoNoise()), "law"),
     ],
     ids=["zero", "nan", "negative", "no dyadic step", "off the lattice", "between lattice points", "nothing to move"],

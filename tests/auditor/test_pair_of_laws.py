@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from lapwing.auditor.pair_of_laws import AtLeast, AtMost, PairOfLaws, WorstEvent, in_words
+from lapwing.auditor.pair_of_laws import AtMost, AuditedAtLeast, PairOfLaws, WorstEvent, in_words
 from lapwing.vocabulary.errors import ParameterError
 
 WEIGHTS = st.lists(st.integers(0, 12), min_size=5, max_size=5).filter(any)
@@ -99,7 +99,7 @@ def test_what_is_no_law_is_refused() -> None:
 def test_an_event_is_told_in_few_words() -> None:
     numbers = (0.0, -1.0, AtMost(-2.0))
     assert str(WorstEvent(outcomes=numbers, here=1, there=1)) == "<= 0"
-    assert str(WorstEvent(outcomes=(AtLeast(4), 3), here=1, there=1)) == ">= 3"
-    assert str(WorstEvent(outcomes=(AtLeast(4), 3, 1), here=1, there=1)) == ">= 4 or 3 or 1 more"
+    assert str(WorstEvent(outcomes=(AuditedAtLeast(4), 3), here=1, there=1)) == ">= 3"
+    assert str(WorstEvent(outcomes=(AuditedAtLeast(4), 3, 1), here=1, there=1)) == ">= 4 or 3 or 1 more"
     assert str(WorstEvent(outcomes=("a", "b", "c"), here=1, there=1)) == "a or b or 1 more"
     assert in_words((("no", "no"), 0.5)) == "no x2, 0.5"

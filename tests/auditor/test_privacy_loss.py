@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from lapwing.auditor.noise_laws import Geometric, Laplace, NoNoise
+from lapwing.auditor.noise_laws import AuditedGeometric, Laplace, NoNoise
 from lapwing.auditor.privacy_loss import NeighbouringPair, privacy_loss, witness_of, worst_of
 from lapwing.auditor.sparse_vector_oracle import AfterCrash, Reveals, SparseVectorVariant
-from lapwing.auditor.transcripts import LOST, NO, YES, Yes
+from lapwing.auditor.transcripts import LOST, NO, YES, AuditedYes
 from lapwing.auditor.worst_pairs import worst_loss
 
 EXACTLY = 1e-9
@@ -25,16 +25,20 @@ def test_without_query_noise_what_is_likely_here_cannot_happen_there() -> None:
 
 
 def test_a_gap_off_the_lattice_tells_the_fraction_of_the_value() -> None:
-    variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1, reveals=Reveals.GAP)
+    variant = SparseVectorVariant(
+        threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1, reveals=Reveals.GAP
+    )
     pair = NeighbouringPair(here=[0.5], there=[1])
-    assert privacy_loss(variant, pair, (Yes(gap=0.5),)) == math.inf
+    assert privacy_loss(variant, pair, (AuditedYes(gap=0.5),)) == math.inf
     assert privacy_loss(variant, pair, (YES,)) < 1
 
 
 def monotone(c):
     """The default for counts on the integers, at epsilon 1."""
     ratio = c ** (2 / 3)
-    return SparseVectorVariant(threshold=Geometric(1 + ratio), query=Geometric(c * (1 + ratio) / ratio), yeses=c)
+    return SparseVectorVariant(
+        threshold=AuditedGeometric(1 + ratio), query=AuditedGeometric(c * (1 + ratio) / ratio), yeses=c
+    )
 
 
 @pytest.mark.parametrize(("c", "lost", "loss"), [(1, 2, 1.5), (1, 5, 3), (1, 20, 10.5), (5, 5, 1.0), (5, 20, 3.235)])

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from lapwing.auditor.moved_laws import Shifted
-from lapwing.auditor.noise_laws import Exponential, Geometric, Laplace
+from lapwing.auditor.noise_laws import AuditedGeometric, Exponential, Laplace
 from lapwing.auditor.selection import expected_yeses, released_gap_coverage
 from lapwing.auditor.sparse_vector_oracle import (
     ClearYes,
@@ -20,7 +20,7 @@ from lapwing.auditor.sparse_vector_oracle import (
     ThresholdNoise,
 )
 from lapwing.auditor.transcript_laws import transcript_probabilities
-from lapwing.auditor.transcripts import NO, Within, Yes, gap_bins
+from lapwing.auditor.transcripts import NO, AuditedWithin, AuditedYes, gap_bins
 from lapwing.vocabulary.errors import ParameterError
 
 
@@ -41,7 +41,7 @@ def plain_margin(variant):
     certain = 1000  # so far above the threshold that the yes is certain and selects nothing
 
     def missing(m):
-        return variant.probability([certain], (Yes(gap=Within(certain - m, certain + m)),)) - 0.95
+        return variant.probability([certain], (AuditedYes(gap=AuditedWithin(certain - m, certain + m)),)) - 0.95
 
     return brentq(missing, 0.1, 100)
 
@@ -50,7 +50,7 @@ def mean_error(variant, value, questions):
     """Return the mean of gap - value over released gaps, as an integral of their tail."""
 
     def tail(x):
-        return expected_yeses(variant, value=value, questions=questions, gap=Within(x, math.inf))
+        return expected_yeses(variant, value=value, questions=questions, gap=AuditedWithin(x, math.inf))
 
     area = quad(tail, 0, 300, points=[5, 20, 60], limit=200)[0]
     return area / expected_yeses(variant, value=value, questions=questions) - value
@@ -79,20 +79,22 @@ def test_the_plain_margin_does_not_cover_released_gaps(row) -> None:
     assert expected_yeses(variant, value=value, questions=questions) == pytest.approx(yeses, abs=0.03)
 
 
-@pytest.mark.parametrize("law", [Laplace, Geometric], ids=lambda law: law.__name__)
+@pytest.mark.parametrize("law", [Laplace, AuditedGeometric], ids=lambda law: law.__name__)
 def test_expected_yeses_agree_with_the_whole_law_of_transcripts(law) -> None:
     variant = SparseVectorVariant(threshold=law(2), query=law(3), yeses=2, reveals=Reveals.GAP)
     bins = gap_bins(0, 2, math.inf)
     transcripts = transcript_probabilities(variant, [-1] * 5, above=bins)
-    for gap, counted in ((None, set(bins)), (Within(0, 2), {bins[0]}), (Within(2, math.inf), {bins[1]})):
+    for gap, counted in ((None, set(bins)), (AuditedWithin(0, 2), {bins[0]}), (AuditedWithin(2, math.inf), {bins[1]})):
         expected = sum(p * sum(outcome in counted for outcome in said) for said, p in transcripts.items())
         assert expected_yeses(variant, value=-1, questions=5, gap=gap) == pytest.approx(expected, abs=1e-12)
     assert any(NO in said for said in transcripts)
 
 
 def test_on_a_lattice_both_ends_of_the_margin_count() -> None:
-    variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(3), yeses=1, reveals=Reveals.GAP)
-    law = {gap: variant.probability([4], (Yes(gap=gap),)) for gap in range(300)}
+    variant = SparseVectorVariant(
+        threshold=AuditedGeometric(2), query=AuditedGeometric(3), yeses=1, reveals=Reveals.GAP
+    )
+    law = {gap: variant.probability([4], (AuditedYes(gap=gap),)) for gap in range(300)}
     within = sum(p for gap, p in law.items() if 2 <= gap <= 6)
     found = released_gap_coverage(variant, value=4, questions=1, margin=2)
     assert found == pytest.approx(within / math.fsum(law.values()), abs=1e-12)

@@ -9,18 +9,18 @@ import mpmath as mp
 import pytest
 
 from lapwing.auditor.moved_laws import Shifted
-from lapwing.auditor.noise_laws import DiscreteLaplace, Exponential, Gaussian, Geometric, Laplace, NoNoise
+from lapwing.auditor.noise_laws import AuditedDiscreteLaplace, AuditedGeometric, Exponential, Gaussian, Laplace, NoNoise
 from lapwing.auditor.sparse_vector_oracle import (
     AfterCrash,
+    AuditedComparison,
     ClearYes,
-    Comparison,
     Halting,
     Reveals,
     SparseVectorVariant,
     ThresholdNoise,
 )
 from lapwing.auditor.transcript_laws import transcript_probabilities
-from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, YES, Level, Within, Yes, gap_bins
+from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, YES, AuditedWithin, AuditedYes, Level, gap_bins
 from lapwing.vocabulary.errors import ParameterError
 
 mp.mp.dps = 25
@@ -86,7 +86,7 @@ def test_noes_and_yeses_agree_with_the_integral_by_hand(threshold, query, asked)
 @both_laws
 def test_gaps_agree_with_the_integral_by_hand(threshold, query) -> None:
     nu, variant = ByHand(query), SparseVectorVariant(threshold=threshold, query=query, yeses=3, reveals=Reveals.GAP)
-    said = (NO, NO, Yes(gap=1.5), Yes(gap=Within(1, 4)), YES)
+    said = (NO, NO, AuditedYes(gap=1.5), AuditedYes(gap=AuditedWithin(1, 4)), YES)
     factors = [
         (lambda z: nu.below(z - 1), 2),
         (lambda z: nu.density(1.5 + z - 3), 1),
@@ -101,7 +101,12 @@ def test_gaps_agree_with_the_integral_by_hand(threshold, query) -> None:
 def test_compared_values_agree_with_the_integral_by_hand(threshold, query) -> None:
     nu = ByHand(query)
     variant = SparseVectorVariant(threshold=threshold, query=query, yeses=3, reveals=Reveals.COMPARED_VALUE)
-    said = (NO, Yes(compared=4.5), Yes(compared=Within(2, 6)), Yes(compared=Within(-math.inf, 5)))
+    said = (
+        NO,
+        AuditedYes(compared=4.5),
+        AuditedYes(compared=AuditedWithin(2, 6)),
+        AuditedYes(compared=AuditedWithin(-math.inf, 5)),
+    )
     factors = [
         (lambda z: nu.below(z - 1), 1),
         (lambda z: nu.density(4.5 - 3) if z <= 4.5 else mp.mpf(0), 1),
@@ -123,7 +128,13 @@ def test_two_comparisons_and_a_numeric_answer_agree_with_the_integral_by_hand(th
         numeric=Laplace(3),
         clear=ClearYes(clear, margin=5),
     )
-    said = (NO, Yes(gap=6, numeric=2, level=Level.CLEAR), Yes(gap=0.5), Yes(numeric=Within(0, 3)), CLEAR_YES)
+    said = (
+        NO,
+        AuditedYes(gap=6, numeric=2, level=Level.CLEAR),
+        AuditedYes(gap=0.5),
+        AuditedYes(numeric=AuditedWithin(0, 3)),
+        CLEAR_YES,
+    )
     fresh = ByHand(Laplace(3))
     factors = [
         (lambda z: xi.below(5 + z - 1) * nu.below(z - 1), 1),
@@ -135,19 +146,19 @@ def test_two_comparisons_and_a_numeric_answer_agree_with_the_integral_by_hand(th
     assert agrees(variant.log_probability([1, 4, 1, 2, 8], said), threshold, factors, [1, -4, -2, 0.5, 2, -3, 3])
 
 
-@pytest.mark.parametrize("comparison", Comparison)
-@pytest.mark.parametrize("law", [Geometric, DiscreteLaplace], ids=lambda law: law.__name__)
+@pytest.mark.parametrize("comparison", AuditedComparison)
+@pytest.mark.parametrize("law", [AuditedGeometric, AuditedDiscreteLaplace], ids=lambda law: law.__name__)
 def test_on_a_lattice_the_probability_is_a_plain_sum(law, comparison) -> None:
     """Every pair of threshold noise and query noise is looked at, one by one."""
     variant = SparseVectorVariant(threshold=law(1.5), query=law(2), yeses=1, comparison=comparison, reveals=Reveals.GAP)
-    points = range(0 if law is Geometric else -90, 90)
+    points = range(0 if law is AuditedGeometric else -90, 90)
 
     def weights(b):
         raw = [mp.e ** (-mp.mpf(abs(n)) / b) for n in points]
         return dict(zip(points, [w / mp.fsum(raw) for w in raw], strict=True))
 
     rho, nu = weights(mp.mpf(1.5)), weights(mp.mpf(2))
-    strict = comparison is Comparison.MORE_THAN
+    strict = comparison is AuditedComparison.MORE_THAN
     no = {z: mp.fsum(w for n, w in nu.items() if (1 + n < z or (strict and 1 + n == z))) for z in points}
     yes = {z: mp.fsum(w for n, w in nu.items() if (n - 1 > z or (not strict and n - 1 == z))) for z in points}
     half = {z: mp.fsum(w for n, w in nu.items() if n - 0.5 >= z) for z in points}
@@ -155,11 +166,11 @@ def test_on_a_lattice_the_probability_is_a_plain_sum(law, comparison) -> None:
     for said, values, told in (
         ((NO, NO, YES), [1, 1, -1], yes),
         ((NO, NO, YES), [1, 1, -0.5], half),
-        ((NO, NO, Yes(gap=3)), [1, 1, -1], gap),
+        ((NO, NO, AuditedYes(gap=3)), [1, 1, -1], gap),
     ):
         expected = mp.log(mp.fsum(rho[z] * no[z] ** 2 * told[z] for z in points))
         assert variant.log_probability(values, said) == pytest.approx(float(expected), abs=ACCURACY)
-    zero = variant.log_probability([-1], (Yes(gap=0),))
+    zero = variant.log_probability([-1], (AuditedYes(gap=0),))
     assert (zero == -math.inf) is strict, "with '>' a gap is at least one step"
 
 
@@ -174,7 +185,7 @@ def test_document_002_as_printed_loses_as_much_as_its_closed_form_says(noes, eps
         reveals=Reveals.COMPARED_VALUE,
         halting=Halting.ONE_YES_LATE,
     )
-    event = (NO,) * noes + (Yes(compared=Within(-math.inf, 0)),)
+    event = (NO,) * noes + (AuditedYes(compared=AuditedWithin(-math.inf, 0)),)
     here = printed.log_probability([0] * (noes + 1), event)
     there = printed.log_probability([1] * (noes + 1), event)
     closed = math.log(c / ((noes + c) * (noes + c + 1))) - (noes + 2) * math.log(2)
@@ -185,7 +196,7 @@ def test_document_002_as_printed_loses_as_much_as_its_closed_form_says(noes, eps
 def test_the_numbers_of_the_counterexample() -> None:
     printed = SparseVectorVariant(threshold=Laplace(2), query=Laplace(2), yeses=1, reveals=Reveals.COMPARED_VALUE)
     for noes, here, there in ((3, 1.5625e-3, 2.1146e-4), (10, 1.8496e-6, 7.5587e-9)):
-        event = (NO,) * noes + (Yes(compared=Within(-math.inf, 0)),)
+        event = (NO,) * noes + (AuditedYes(compared=AuditedWithin(-math.inf, 0)),)
         assert printed.probability([0] * (noes + 1), event) == pytest.approx(here, rel=5e-5)
         assert printed.probability([1] * (noes + 1), event) == pytest.approx(there, rel=5e-5)
 
@@ -202,9 +213,9 @@ def test_the_positive_control_keeps_its_claim_on_a_likely_event() -> None:
 
 def variants():
     line = {"threshold": Laplace(2), "query": Exponential(3), "yeses": 2}
-    lattice = {"threshold": Geometric(2), "query": DiscreteLaplace(3), "yeses": 2}
+    lattice = {"threshold": AuditedGeometric(2), "query": AuditedDiscreteLaplace(3), "yeses": 2}
     yield "bits", SparseVectorVariant(**line), None
-    yield "lattice", SparseVectorVariant(**lattice, comparison=Comparison.MORE_THAN), None
+    yield "lattice", SparseVectorVariant(**lattice, comparison=AuditedComparison.MORE_THAN), None
     yield "late", SparseVectorVariant(**line, halting=Halting.ONE_YES_LATE), None
     yield "endless", SparseVectorVariant(**lattice, halting=Halting.NEVER), None
     yield "redrawn", SparseVectorVariant(**line, threshold_noise=ThresholdNoise.REDRAWN_AFTER_YES), None
@@ -213,10 +224,14 @@ def variants():
     yield "two comparisons", SparseVectorVariant(**line, clear=ClearYes(Exponential(6), margin=4)), None
     yield "no threshold noise", SparseVectorVariant(**{**lattice, "threshold": NoNoise()}), None
     yield "no query noise", SparseVectorVariant(**{**line, "query": NoNoise()}), None
-    values = [Within(low, high) for low, high in itertools.pairwise((-math.inf, -1, 0.5, 3, math.inf))]
-    yield "values", SparseVectorVariant(**line, reveals=Reveals.COMPARED_VALUE), [Yes(compared=v) for v in values]
+    values = [AuditedWithin(low, high) for low, high in itertools.pairwise((-math.inf, -1, 0.5, 3, math.inf))]
+    yield (
+        "values",
+        SparseVectorVariant(**line, reveals=Reveals.COMPARED_VALUE),
+        [AuditedYes(compared=v) for v in values],
+    )
     fresh = {"reveals": Reveals.NUMERIC, "numeric": Gaussian(2)}
-    yield "numeric", SparseVectorVariant(**lattice, **fresh), [Yes(numeric=v) for v in values]
+    yield "numeric", SparseVectorVariant(**lattice, **fresh), [AuditedYes(numeric=v) for v in values]
 
 
 @pytest.mark.parametrize(("variant", "above"), [v[1:] for v in variants()], ids=[v[0] for v in variants()])
@@ -227,7 +242,7 @@ def test_everything_a_variant_can_say_has_probability_one_together(variant, abov
 
 
 def test_an_analyst_may_choose_the_next_question_by_the_answers() -> None:
-    variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=2)
+    variant = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=2)
 
     def analyst(answers):
         return 5 if answers and answers[-1] == YES else -len(answers)
@@ -257,25 +272,27 @@ def test_a_public_shift_of_the_noise_is_a_shift_of_the_values() -> None:
 
 def test_a_tie_counts_as_the_comparison_says() -> None:
     """Two-sided noise at scales 2 and 4 ties in .085 of all cases; for one-sided noise there is a closed form."""
-    two_sided = SparseVectorVariant(threshold=DiscreteLaplace(2), query=DiscreteLaplace(4), yeses=1)
-    one_sided = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1)
+    two_sided = SparseVectorVariant(threshold=AuditedDiscreteLaplace(2), query=AuditedDiscreteLaplace(4), yeses=1)
+    one_sided = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1)
     assert two_sided.probability_of_yes(0) == pytest.approx(0.542494, abs=5e-7)
     assert one_sided.probability_of_yes(0) == pytest.approx(math.expm1(-1 / 2) / math.expm1(-3 / 4), abs=1e-15)
     for variant in (two_sided, one_sided):
-        strict = replace(variant, comparison=Comparison.MORE_THAN)
+        strict = replace(variant, comparison=AuditedComparison.MORE_THAN)
         assert strict.probability_of_yes(1) == pytest.approx(variant.probability_of_yes(0), abs=1e-15)
-    assert replace(two_sided, comparison=Comparison.MORE_THAN).probability_of_yes(0) == pytest.approx(1 - 0.542494)
+    assert replace(two_sided, comparison=AuditedComparison.MORE_THAN).probability_of_yes(0) == pytest.approx(
+        1 - 0.542494
+    )
 
 
 def test_equality_does_not_matter_for_continuous_query_noise_on_a_lattice_threshold() -> None:
-    mixed = SparseVectorVariant(threshold=Geometric(2), query=Laplace(4), yeses=1)
-    strict = replace(mixed, comparison=Comparison.MORE_THAN)
+    mixed = SparseVectorVariant(threshold=AuditedGeometric(2), query=Laplace(4), yeses=1)
+    strict = replace(mixed, comparison=AuditedComparison.MORE_THAN)
     expected = sum(-math.expm1(-1 / 2) * math.exp(-n / 2 - n / 4) / 2 for n in range(200))
     assert mixed.probability_of_yes(0) == pytest.approx(expected, abs=1e-14)
     assert strict.probability_of_yes(0) == mixed.probability_of_yes(0)
-    naked = SparseVectorVariant(threshold=Geometric(2), query=NoNoise(), yeses=1)
+    naked = SparseVectorVariant(threshold=AuditedGeometric(2), query=NoNoise(), yeses=1)
     assert naked.probability_of_yes(0) == pytest.approx(-math.expm1(-1 / 2), abs=1e-15)
-    assert replace(naked, comparison=Comparison.MORE_THAN).probability_of_yes(0) == 0
+    assert replace(naked, comparison=AuditedComparison.MORE_THAN).probability_of_yes(0) == 0
 
 
 def test_the_probability_of_a_yes_counts_clear_ones_too() -> None:
@@ -301,7 +318,7 @@ TWO = {"threshold": Laplace(2), "query": Laplace(4)}
     ("variant", "said", "reason"),
     [
         (SparseVectorVariant(**TWO, yeses=1), (YES, NO), "goes on after the variant halted"),
-        (SparseVectorVariant(**TWO, yeses=1), (Yes(gap=1),), "tells Reveals.GAP"),
+        (SparseVectorVariant(**TWO, yeses=1), (AuditedYes(gap=1),), "tells Reveals.GAP"),
         (SparseVectorVariant(**TWO, yeses=1), (CLEAR_YES,), "one comparison only"),
         (SparseVectorVariant(**TWO, yeses=1), (NO, ABORT), "is an abort"),
         (SparseVectorVariant(**TWO, yeses=1, halting=Halting.ONE_YES_LATE), (YES, YES), "is an abort"),
@@ -331,9 +348,12 @@ def test_a_lost_yes_is_counted_unless_the_question_is_asked_again() -> None:
         ({"reveals": Reveals.NUMERIC}, "numeric"),
         ({"numeric": Laplace(1)}, "numeric"),
         ({"reveals": Reveals.GAP | Reveals.COMPARED_VALUE}, "reveals"),
-        ({"query": Geometric(2)}, "query"),
-        ({"threshold": Geometric(2), "query": Geometric(2, step=Fraction(1, 2))}, "query"),
-        ({"threshold": Geometric(2), "clear": ClearYes(Geometric(2, step=Fraction(1, 2)), margin=1)}, "query"),
+        ({"query": AuditedGeometric(2)}, "query"),
+        ({"threshold": AuditedGeometric(2), "query": AuditedGeometric(2, step=Fraction(1, 2))}, "query"),
+        (
+            {"threshold": AuditedGeometric(2), "clear": ClearYes(AuditedGeometric(2, step=Fraction(1, 2)), margin=1)},
+            "query",
+        ),
         ({"query": NoNoise(), "reveals": Reveals.GAP}, "query"),
         ({"clear": ClearYes(Laplace(1), margin=1), "halting": Halting.ONE_YES_LATE}, "halting"),
     ],
@@ -362,4 +382,4 @@ def test_too_few_questions_and_no_number_are_refused() -> None:
     with pytest.raises(ParameterError, match="not a number"):
         variant.log_probability([math.nan], (NO,))
     with pytest.raises(ParameterError, match="not above low"):
-        Within(2, 2)
+        AuditedWithin(2, 2)

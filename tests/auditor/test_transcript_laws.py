@@ -8,9 +8,9 @@ import pytest
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
-from lapwing.auditor.noise_laws import Exponential, Gaussian, Geometric, Laplace, NoNoise
+from lapwing.auditor.noise_laws import AuditedGeometric, Exponential, Gaussian, Laplace, NoNoise
 from lapwing.auditor.privacy_loss import NeighbouringPair, witness_of
-from lapwing.auditor.sparse_vector_oracle import Comparison, Halting, Reveals, SparseVectorVariant
+from lapwing.auditor.sparse_vector_oracle import AuditedComparison, Halting, Reveals, SparseVectorVariant
 from lapwing.auditor.transcript_laws import (
     every_beginning,
     every_transcript,
@@ -18,7 +18,7 @@ from lapwing.auditor.transcript_laws import (
     renyi_divergence,
     transcript_probabilities,
 )
-from lapwing.auditor.transcripts import ABORT, NO, YES, Yes, gap_bins
+from lapwing.auditor.transcripts import ABORT, NO, YES, AuditedYes, gap_bins
 from lapwing.vocabulary.errors import ParameterError
 
 
@@ -42,18 +42,18 @@ class RandomAnalyst:
 MOVES = {"either way": (-1, 0, 1), "up": (0, 1), "down": (-1, 0)}
 
 
-@pytest.mark.parametrize("comparison", Comparison)
+@pytest.mark.parametrize("comparison", AuditedComparison)
 @pytest.mark.parametrize("moves", MOVES)
 @pytest.mark.parametrize("reveals", [Reveals.BIT, Reveals.GAP], ids=str)
 def test_no_transcript_of_any_analyst_loses_more_than_the_yeses_it_holds(reveals, moves, comparison) -> None:
     """Every beginning of every interaction, on the integers: at most epsilon_1 + j epsilon_2 / c, which is attained."""
-    rng = np.random.default_rng([len(moves), comparison is Comparison.AT_LEAST])
+    rng = np.random.default_rng([len(moves), comparison is AuditedComparison.AT_LEAST])
     width, excess = (2 if moves == "either way" else 1), []
-    told = [Yes(gap=gap) for gap in (1, 3, 9)] if reveals is Reveals.GAP else None
+    told = [AuditedYes(gap=gap) for gap in (1, 3, 9)] if reveals is Reveals.GAP else None
     for c, length in ((1, 4), (2, 4), (3, 3)):
         variant = SparseVectorVariant(
-            threshold=Geometric(1 / 0.4),
-            query=Geometric(c * width / 0.6),
+            threshold=AuditedGeometric(1 / 0.4),
+            query=AuditedGeometric(c * width / 0.6),
             yeses=c,
             comparison=comparison,
             reveals=reveals,
@@ -71,7 +71,7 @@ def test_no_transcript_of_any_analyst_loses_more_than_the_yeses_it_holds(reveals
 def test_the_scale_for_counts_fails_an_analyst_whose_questions_move_both_ways() -> None:
     """With eps_1 = .4 and eps_2 = .6 it loses up to eps_1 + 2 eps_2 = 1.6."""
     rng = np.random.default_rng(1)
-    variant = SparseVectorVariant(threshold=Geometric(1 / 0.4), query=Geometric(1 / 0.6), yeses=1)
+    variant = SparseVectorVariant(threshold=AuditedGeometric(1 / 0.4), query=AuditedGeometric(1 / 0.6), yeses=1)
     pairs = [RandomAnalyst(rng, MOVES["either way"]).pair() for _ in range(30)]
     losses = [witness_of(variant, pair, said).loss for pair in pairs for said in every_beginning(variant, 4)]
     assert max(losses) == pytest.approx(1.6, abs=1e-9)
@@ -189,7 +189,7 @@ def test_a_single_gaussian_question_is_the_gaussian_mechanism_seen_through_one_b
 
 
 def test_a_pure_claim_bounds_the_divergence_of_every_order_and_leaves_no_delta() -> None:
-    variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1)
+    variant = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1)
     pair = NeighbouringPair(here=[0, 2, 0], there=[1, 3, -1])
     assert renyi_divergence(variant, pair, 1000) <= 1
     assert hockey_stick(variant, pair, 1.0) == 0.0
@@ -200,9 +200,9 @@ def test_what_cannot_happen_there_has_infinite_divergence() -> None:
     one_sided = SparseVectorVariant(threshold=Exponential(1), query=Exponential(1), yeses=1)
     shifted = NeighbouringPair(here=[0], there=[1])
     assert renyi_divergence(one_sided, shifted, 2) < math.inf
-    sure = SparseVectorVariant(threshold=Geometric(1), query=Geometric(1), yeses=1, reveals=Reveals.GAP)
+    sure = SparseVectorVariant(threshold=AuditedGeometric(1), query=AuditedGeometric(1), yeses=1, reveals=Reveals.GAP)
     pair = NeighbouringPair(here=[1], there=[1.5])
-    assert renyi_divergence(sure, pair, 2, above=[Yes(gap=0)]) == math.inf
+    assert renyi_divergence(sure, pair, 2, above=[AuditedYes(gap=0)]) == math.inf
 
 
 def test_the_law_of_independent_answers_is_a_product() -> None:

@@ -10,22 +10,22 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from lapwing.auditor.answers_and_keys import RandomizedAnswer, ThresholdedKeys
-from lapwing.auditor.choices import Choice, HistogramChoice, Rule, log_chances, quantile_scores
+from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice, log_chances, quantile_scores
 from lapwing.auditor.float_laplace import FloatLaplace
 from lapwing.auditor.noise_addition import AddedNoise, Norm, OnASample, Several
 from lapwing.auditor.noise_laws import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Geometric,
+    AuditedDiscreteGaussian,
+    AuditedDiscreteLaplace,
+    AuditedGeometric,
+    AuditedRoundedGaussian,
+    AuditedRoundedLaplace,
     Laplace,
-    RoundedGaussian,
-    RoundedLaplace,
 )
 from lapwing.auditor.privacy_loss import NeighbouringPair
 from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
-from lapwing.auditor.streams import CorrelationStream, Stream, transcript_in_words, transcript_laws
-from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, Within, Yes
-from lapwing.auditor.worst_pairs import Movement
+from lapwing.auditor.streams import AuditedStream, CorrelationStream, transcript_in_words, transcript_laws
+from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, AuditedWithin, AuditedYes
+from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
@@ -41,36 +41,36 @@ def gaussian_delta(sigma, epsilon):
 
 @pytest.mark.parametrize("sigma", [0.5, 2.0, 4.2247])
 def test_rounded_gaussian_noise_comes_close_to_the_profile_of_the_gaussian_from_below(sigma) -> None:
-    found = AddedNoise(law=RoundedGaussian(sigma, step=Fraction(1, 64)), reach=64).worst(BOTH)
+    found = AddedNoise(law=AuditedRoundedGaussian(sigma, step=Fraction(1, 64)), reach=64).worst(BOTH)
     assert 0 <= gaussian_delta(sigma, 1.0) - found.delta <= 0.01 * found.delta
 
 
 def test_rounded_gaussian_noise_attains_its_mu_at_every_half_line() -> None:
-    found = AddedNoise(law=RoundedGaussian(2, step=Fraction(1, 8)), reach=8).worst(GaussianDP(mu_squared="1/4"))
+    found = AddedNoise(law=AuditedRoundedGaussian(2, step=Fraction(1, 8)), reach=8).worst(GaussianDP(mu_squared="1/4"))
     assert found.number == pytest.approx(0.5, abs=1e-12)
 
 
 def test_discrete_gaussian_noise_attains_its_rho_but_not_the_mu_of_a_gaussian() -> None:
-    box = AddedNoise(law=DiscreteGaussian(2), reach=1)
+    box = AddedNoise(law=AuditedDiscreteGaussian(2), reach=1)
     assert box.worst(ConcentratedDP(rho="1/8")).number == pytest.approx(1 / 8, abs=1e-9)
     assert box.worst(GaussianDP(mu_squared="1/4")).refuted
 
 
 @pytest.mark.parametrize(("reach", "dimension"), [(1, 1), (3, 1), (3, 2), (3, 5)])
 def test_geometric_noise_loses_its_whole_sensitivity_however_it_is_spread(reach, dimension) -> None:
-    found = AddedNoise(law=DiscreteLaplace(2), reach=reach, dimension=dimension).worst(ONE)
+    found = AddedNoise(law=AuditedDiscreteLaplace(2), reach=reach, dimension=dimension).worst(ONE)
     assert found.number == pytest.approx(reach / 2, abs=1e-9)
 
 
 def test_laplace_noise_on_its_grid_loses_what_it_would_on_the_line() -> None:
-    found = AddedNoise(law=RoundedLaplace(0.5, step=Fraction(1, 4)), reach=2).worst(ONE)
+    found = AddedNoise(law=AuditedRoundedLaplace(0.5, step=Fraction(1, 4)), reach=2).worst(ONE)
     assert found.number == pytest.approx(1, abs=1e-12)
 
 
 def test_a_histogram_moves_as_far_as_its_squared_norm_allows() -> None:
-    box = AddedNoise(law=DiscreteGaussian(4), reach=5, norm=Norm.L2_SQUARED, dimension=2)
+    box = AddedNoise(law=AuditedDiscreteGaussian(4), reach=5, norm=Norm.L2_SQUARED, dimension=2)
     assert {there for _, there in box.starts()} == {(2, 1), (1, 1)}
-    assert [there for _, there in AddedNoise(law=Geometric(1), reach=1000).starts()] == [(1000,)]
+    assert [there for _, there in AddedNoise(law=AuditedGeometric(1), reach=1000).starts()] == [(1000,)]
 
 
 def test_noise_on_the_whole_line_is_refused() -> None:
@@ -80,7 +80,7 @@ def test_noise_on_the_whole_line_is_refused() -> None:
 
 @pytest.mark.parametrize("rate", [0.01, 0.5])
 def test_a_sample_is_worth_what_the_theorem_says_and_no_more(rate) -> None:
-    found = OnASample(part=AddedNoise(law=DiscreteLaplace(1), reach=1), rate=rate).worst(ONE)
+    found = OnASample(part=AddedNoise(law=AuditedDiscreteLaplace(1), reach=1), rate=rate).worst(ONE)
     assert found.number == pytest.approx(math.log1p(rate * math.expm1(1)), abs=1e-12)
 
 
@@ -106,13 +106,13 @@ def permute_and_flip_by_definition(scores, scale):
 
 @pytest.mark.parametrize("scores", [(0, 0, 0), (3, 1, -2, 0), (0, -40, -1)], ids=str)
 def test_permute_and_flip_is_what_its_definition_says(scores) -> None:
-    found = np.exp(log_chances(Rule.PERMUTE_AND_FLIP, scores, 1.5))
+    found = np.exp(log_chances(AuditedRule.PERMUTE_AND_FLIP, scores, 1.5))
     assert found == pytest.approx(permute_and_flip_by_definition(scores, 1.5), rel=1e-12)
 
 
 def test_the_gap_of_the_winner_agrees_with_the_integral() -> None:
     scores, scale, edges = (1, 0, -1), 2.0, (0.0, 1.0, 3.0)
-    box = Choice(rule=Rule.PERMUTE_AND_FLIP, scale=scale, sensitivity=1, gaps=edges)
+    box = Choice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=scale, sensitivity=1, gaps=edges)
     law = np.exp(box.laws((scores, scores)).here).reshape(3, 3)
 
     def wins_by(i, gap):
@@ -128,11 +128,13 @@ def test_the_gap_of_the_winner_agrees_with_the_integral() -> None:
         assert law[i] == pytest.approx(-np.diff([*at_least, 0]), abs=1e-9)
 
 
-@pytest.mark.parametrize("rule", Rule)
-@pytest.mark.parametrize(("movement", "scale"), [(Movement.EITHER_WAY, 2.0), (Movement.TOGETHER, 1.0)], ids=str)
+@pytest.mark.parametrize("rule", AuditedRule)
+@pytest.mark.parametrize(
+    ("movement", "scale"), [(AuditedMovement.EITHER_WAY, 2.0), (AuditedMovement.TOGETHER, 1.0)], ids=str
+)
 def test_a_choice_attains_its_epsilon_and_half_the_scale_is_refuted_where_scores_part(rule, movement, scale) -> None:
     assert Choice(rule=rule, scale=scale, sensitivity=1, movement=movement).worst(ONE).number == pytest.approx(1)
-    if movement is Movement.TOGETHER:
+    if movement is AuditedMovement.TOGETHER:
         assert Choice(rule=rule, scale=scale, sensitivity=1).worst(ONE).number == pytest.approx(2)
 
 
@@ -142,16 +144,16 @@ def test_quantile_scores_are_zero_where_the_quantile_lies() -> None:
 
 def test_replacing_a_row_costs_a_median_twice_what_a_new_row_does() -> None:
     cheap = HistogramChoice(
-        rule=Rule.EXPONENTIAL, scale=2.0, cells=4, at=(Fraction(1, 2),), adjacency=Adjacency.REPLACE
+        rule=AuditedRule.EXPONENTIAL, scale=2.0, cells=4, at=(Fraction(1, 2),), adjacency=Adjacency.REPLACE
     )
     assert cheap.worst(ONE).number > 1.4
 
 
 def test_the_delta_of_thresholded_keys_is_the_chance_of_a_lonely_key() -> None:
-    keys = ThresholdedKeys(law=DiscreteLaplace(3), threshold=30, reach=3)
+    keys = ThresholdedKeys(law=AuditedDiscreteLaplace(3), threshold=30, reach=3)
     alone = math.exp(-29 / 3) / (1 + math.exp(-1 / 3))
     assert keys.worst(BOTH).delta == pytest.approx(1 - (1 - alone) ** 3, rel=1e-9)
-    twins = ThresholdedKeys(law=DiscreteLaplace(2), threshold=20, reach=2, people=2)
+    twins = ThresholdedKeys(law=AuditedDiscreteLaplace(2), threshold=20, reach=2, people=2)
     apart = math.exp(-19 / 2) / (1 + math.exp(-1 / 2))  # two keys of one person each are worse than one key of two
     assert twins.worst(BOTH).delta == pytest.approx(1 - (1 - apart) ** 2, rel=1e-9)
 
@@ -176,22 +178,28 @@ def test_floats_refute_every_pure_claim_and_a_wider_look_finds_more_of_them() ->
 
 
 def test_a_gaussian_stream_is_searched_over_all_transcripts() -> None:
-    stream = SparseVectorVariant(threshold=RoundedGaussian(10), query=RoundedGaussian(20), yeses=1)
+    stream = SparseVectorVariant(threshold=AuditedRoundedGaussian(10), query=AuditedRoundedGaussian(20), yeses=1)
     laws = transcript_laws(stream, NeighbouringPair(here=(0,) * 4, there=(1, 1, 1, -1)))
     assert len(laws.outcomes) == 5
-    found = Stream(variant=stream, noes=4).worst(BOTH)
+    found = AuditedStream(variant=stream, noes=4).worst(BOTH)
     assert 0.1 < found.number < 1
     assert found.number >= laws.epsilon(1e-6)[0]
 
 
 def test_a_correlation_is_moved_by_the_person_who_can_move_it_most() -> None:
     half = Fraction(1, 2)
-    variant = SparseVectorVariant(threshold=Geometric(48), query=Geometric(64), yeses=1)
+    variant = SparseVectorVariant(threshold=AuditedGeometric(48), query=AuditedGeometric(64), yeses=1)
     found = CorrelationStream(variant=variant, at_least=half, resolution=2).worst(ONE)
     assert found.number == pytest.approx(24 / 48 + 32 / 64, abs=1e-6)
 
 
 def test_a_transcript_is_told_in_few_words() -> None:
-    transcript = (NO, NO, Yes(gap=2), Yes(compared=Within(-math.inf, 0)), Yes(gap=Within(1, math.inf)))
+    transcript = (
+        NO,
+        NO,
+        AuditedYes(gap=2),
+        AuditedYes(compared=AuditedWithin(-math.inf, 0)),
+        AuditedYes(gap=AuditedWithin(1, math.inf)),
+    )
     assert transcript_in_words(transcript) == "no x2, yes (gap 2), yes (value below 0), yes (gap >= 1)"
     assert transcript_in_words((CLEAR_YES, ABORT, LOST)) == "clear yes, abort, lost"

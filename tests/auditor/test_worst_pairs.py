@@ -11,20 +11,27 @@ from fractions import Fraction
 import pytest
 
 from lapwing.auditor.moved_laws import Mirrored, Shifted
-from lapwing.auditor.noise_laws import DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Geometric, Laplace
+from lapwing.auditor.noise_laws import (
+    AuditedDiscreteGaussian,
+    AuditedDiscreteLaplace,
+    AuditedGeometric,
+    Exponential,
+    Gaussian,
+    Laplace,
+)
 from lapwing.auditor.sparse_vector_oracle import (
+    AuditedComparison,
     ClearYes,
-    Comparison,
     Halting,
     Reveals,
     SparseVectorVariant,
     ThresholdNoise,
 )
-from lapwing.auditor.worst_pairs import Movement, worst_loss
+from lapwing.auditor.worst_pairs import AuditedMovement, worst_loss
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 
-TOGETHER, EITHER_WAY = Movement.TOGETHER, Movement.EITHER_WAY
+TOGETHER, EITHER_WAY = AuditedMovement.TOGETHER, AuditedMovement.EITHER_WAY
 EXACTLY = 1e-6
 
 
@@ -185,14 +192,18 @@ def test_the_loss_is_as_large_as_it_was_found_to_be_and_no_larger(variant, movem
         assert found == pytest.approx(loss, abs=5e-5)
 
 
-LATTICE_LAWS = [Geometric, DiscreteLaplace]
+LATTICE_LAWS = [AuditedGeometric, AuditedDiscreteLaplace]
 
 
-@pytest.mark.parametrize("movement", Movement)
-@pytest.mark.parametrize("comparison", Comparison)
+@pytest.mark.parametrize("movement", AuditedMovement)
+@pytest.mark.parametrize("comparison", AuditedComparison)
 @pytest.mark.parametrize(
     ("threshold", "query"),
-    [(Geometric, Geometric), (DiscreteLaplace, DiscreteLaplace), (Geometric, DiscreteLaplace)],
+    [
+        (AuditedGeometric, AuditedGeometric),
+        (AuditedDiscreteLaplace, AuditedDiscreteLaplace),
+        (AuditedGeometric, AuditedDiscreteLaplace),
+    ],
     ids=["one-sided", "two-sided", "mixed"],
 )
 @pytest.mark.parametrize("c", [1, 3])
@@ -209,7 +220,7 @@ def test_on_the_integers_the_claim_is_kept_and_attained_with_and_without_equalit
 @pytest.mark.parametrize("c", [1, 2])
 def test_what_a_yes_tells_costs_nothing_more_than_its_own_noise(law, reveals, c) -> None:
     """The gap is free; a numeric answer with fresh noise of scale c / epsilon_3 costs epsilon_3."""
-    fresh = Laplace if law in (Exponential, Laplace) else DiscreteLaplace
+    fresh = Laplace if law in (Exponential, Laplace) else AuditedDiscreteLaplace
     threshold_share, query_share = Fraction(3, 10), Fraction(5, 10)
     numeric = fresh(5 * c) if Reveals.NUMERIC in reveals else None
     variant = SparseVectorVariant(
@@ -240,7 +251,7 @@ def adaptive(law, reveals=Reveals.BIT):
     )
 
 
-@pytest.mark.parametrize("law", [Laplace, Exponential, Geometric], ids=lambda law: law.__name__)
+@pytest.mark.parametrize("law", [Laplace, Exponential, AuditedGeometric], ids=lambda law: law.__name__)
 @pytest.mark.parametrize(("clear", "plain", "claim"), [(1, 0, 0.55), (0, 1, 0.7), (1, 1, 0.85), (2, 0, 0.7)])
 def test_a_clear_yes_costs_half_of_a_plain_one(law, clear, plain, claim) -> None:
     found = worst_loss(adaptive(law), noes=30, yeses=plain, clear_yeses=clear).loss
@@ -248,16 +259,18 @@ def test_a_clear_yes_costs_half_of_a_plain_one(law, clear, plain, claim) -> None
 
 
 def test_the_gaps_of_clear_and_plain_yeses_are_free() -> None:
-    found = worst_loss(adaptive(Geometric, Reveals.GAP), noes=30, yeses=1, clear_yeses=1).loss
+    found = worst_loss(adaptive(AuditedGeometric, Reveals.GAP), noes=30, yeses=1, clear_yeses=1).loss
     assert found == pytest.approx(0.85, abs=EXACTLY)
 
 
 def test_real_values_with_sensitivity_one_half_do_not_fit_on_the_integers() -> None:
     """With noise scaled for 1/2 they lose twice the claim; on a lattice that divides 1/2 they lose the claim."""
-    wrong = SparseVectorVariant(threshold=DiscreteLaplace(1), query=DiscreteLaplace(2), yeses=1)
+    wrong = SparseVectorVariant(threshold=AuditedDiscreteLaplace(1), query=AuditedDiscreteLaplace(2), yeses=1)
     assert worst_loss(wrong, sensitivity=Fraction(1, 2), noes=30).loss == pytest.approx(2, abs=EXACTLY)
     half = {"step": Fraction(1, 8)}
-    right = SparseVectorVariant(threshold=DiscreteLaplace(1, **half), query=DiscreteLaplace(2, **half), yeses=1)
+    right = SparseVectorVariant(
+        threshold=AuditedDiscreteLaplace(1, **half), query=AuditedDiscreteLaplace(2, **half), yeses=1
+    )
     assert worst_loss(right, sensitivity=Fraction(1, 2), noes=30).loss == pytest.approx(1, abs=EXACTLY)
 
 
@@ -271,17 +284,20 @@ def test_on_a_fine_grid_the_claim_is_kept_and_attained(law, reveals) -> None:
 
 def test_centring_the_noise_changes_nothing() -> None:
     centred = SparseVectorVariant(
-        threshold=Shifted(Geometric(2), by=-2), query=Shifted(Geometric(4), by=-4), yeses=1, reveals=Reveals.GAP
+        threshold=Shifted(AuditedGeometric(2), by=-2),
+        query=Shifted(AuditedGeometric(4), by=-4),
+        yeses=1,
+        reveals=Reveals.GAP,
     )
     assert worst_loss(centred, noes=30).loss == pytest.approx(1, abs=EXACTLY)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_the_default_keeps_its_claim_under_both_adjacencies(adjacency) -> None:
-    movement = Movement.of_counts(adjacency)
+    movement = AuditedMovement.of_counts(adjacency)
     width = 1 if adjacency is Adjacency.ADD_REMOVE else 2
     for c in (1, 5):
-        variant = SparseVectorVariant(**best(Geometric, c, width), reveals=Reveals.GAP)
+        variant = SparseVectorVariant(**best(AuditedGeometric, c, width), reveals=Reveals.GAP)
         assert worst_loss(variant, movement=movement, noes=30).loss == pytest.approx(1, abs=EXACTLY)
 
 
@@ -290,19 +306,19 @@ def test_larger_sensitivity_loses_more() -> None:
     assert worst_loss(variant, sensitivity=3, noes=3).loss == pytest.approx(3, abs=EXACTLY)
 
 
-@pytest.mark.parametrize("law", [Gaussian, DiscreteGaussian], ids=lambda law: law.__name__)
+@pytest.mark.parametrize("law", [Gaussian, AuditedDiscreteGaussian], ids=lambda law: law.__name__)
 def test_gaussian_noise_makes_no_pure_claim(law) -> None:
     variant = SparseVectorVariant(threshold=law(2), query=law(4), yeses=1)
     assert worst_loss(variant, noes=10).loss > 50
 
 
 def test_a_yes_without_a_no_costs_only_the_yes() -> None:
-    variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1)
+    variant = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1)
     assert worst_loss(variant, noes=0).loss == pytest.approx(1 / 4, abs=EXACTLY)
 
 
 def test_a_transcript_of_nothing_and_one_that_cannot_be_are_refused() -> None:
-    variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1)
+    variant = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1)
     with pytest.raises(ParameterError, match="no transcript"):
         worst_loss(variant, noes=0, yeses=0)
     with pytest.raises(ParameterError, match="goes on after the variant halted"):

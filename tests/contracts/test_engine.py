@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from engines.clinic import HOSTILE, clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
-from lapwing.queries import asking as ask
-from lapwing.queries.aggregate import Aggregate, ClippedTotals
+from lapwing.queries import builders as ask
+from lapwing.queries.aggregate import Aggregate, ClippedSumPerPerson
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Column, Text
 from lapwing.queries.planning import plan
@@ -177,7 +177,7 @@ def test_extreme_integers_are_clipped_and_compared(bench) -> None:
 def test_sums_are_wider_than_64_bits(bench) -> None:
     bench.load({**EMPTY, "codes": [code(i, code=2**62) for i in range(2049)]})
     most = 2**52
-    bounding = ClippedTotals(term=OnGrid(column="code", bits=0, low=0, high=most), low=0, high=most, max_cells=1)
+    bounding = ClippedSumPerPerson(term=OnGrid(column="code", bits=0, low=0, high=most), low=0, high=most, max_cells=1)
     aggregate = Aggregate(table="codes", where=ALWAYS, keys=(), bounding=bounding, salt=0)
     assert bench.number(aggregate).open_for_release() == 2049 * most
 
@@ -309,7 +309,7 @@ def test_the_smallest_numbers_land_on_a_coarse_grid(bench) -> None:
     tiny = [5e-324, -5e-324, 0.5, -0.5, 1.0, -1.0, 999.5]
     bench.load({**EMPTY, "patients": [patient(i, bmi=bmi) for i, bmi in enumerate(tiny)]})
     halves = OnGrid(column="bmi", bits=-1, low=-500, high=500)
-    bounding = ClippedTotals(term=halves, low=-500, high=500, max_cells=1)
+    bounding = ClippedSumPerPerson(term=halves, low=-500, high=500, max_cells=1)
     aggregate = Aggregate(table="patients", where=ALWAYS, keys=(), bounding=bounding, salt=0)
     assert bench.number(aggregate).open_for_release() == 1 + 0 + 500
 

@@ -9,11 +9,11 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from lapwing.accounting.filters.charge import OneShot
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.chain import Receipt
 from lapwing.ledger.export import check_export, export_json, export_parquet
 from lapwing.ledger.questions import Charged
-from lapwing.ledger.stream_records import Decision, Intent, Outcome, Status
+from lapwing.ledger.stream_records import Decision, Intent, StreamOutcome, StreamStatus
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import (
@@ -131,9 +131,9 @@ class TestAccounts:
         with place.clinic(budget=ConcentratedDP(rho=Fraction(1, 2))) as ledger:
             gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(4))
             for i in range(4):
-                ledger.questions.charge(request(f"k{i}", charge=OneShot(event=gaussian)))
+                ledger.questions.charge(request(f"k{i}", charge=SingleRelease(event=gaussian)))
             with pytest.raises(BudgetExceededError, match="rho"):
-                ledger.questions.charge(request("k4", charge=OneShot(event=gaussian)))
+                ledger.questions.charge(request("k4", charge=SingleRelease(event=gaussian)))
             verify(ledger)
 
     @pytest.mark.catalogue("L17")
@@ -190,7 +190,7 @@ class TestPartitions:
         with place.clinic(cells=["east", "north", "south"]) as ledger:
             scope = frozenset({"north", "south"})
             ledger.streams.open(opening(cells=scope))
-            _question(ledger, 1, Outcome.YES)
+            _question(ledger, 1, StreamOutcome.YES)
             assert {cell: spent(ledger, cell=cell) for cell in ("east", "north", "south")} == {
                 "east": 0,
                 "north": Fraction(1, 5),
@@ -272,10 +272,10 @@ class TestIdempotency:
                 ledger.questions.answer(seq, "7")
 
 
-def _question(ledger, number: int, outcome: Outcome, *, stream: str = "s", **ending) -> Decision:
+def _question(ledger, number: int, outcome: StreamOutcome, *, stream: str = "s", **ending) -> Decision:
     intent = ledger.streams.intend(stream, number=number, key=f"{stream} {number}", question=f"q{number}", sealed=SEED)
     assert isinstance(intent, Intent)
-    answer = None if outcome is Outcome.LOST else outcome.value
+    answer = None if outcome is StreamOutcome.LOST else outcome.value
     return ledger.streams.decide(stream, number=number, outcome=outcome, answer=answer, **ending)
 
 
@@ -317,9 +317,9 @@ class TestStreams:
         ledger.streams.open(opening())
         assert (spent(ledger), reserved(ledger)) == (Fraction(1, 10), Fraction(3, 10))
         for number in range(1, 4):
-            assert _question(ledger, number, Outcome.NO).answer == "no"
+            assert _question(ledger, number, StreamOutcome.NO).answer == "no"
         assert (spent(ledger), reserved(ledger)) == (Fraction(1, 10), Fraction(3, 10))
-        _question(ledger, 4, Outcome.YES)
+        _question(ledger, 4, StreamOutcome.YES)
         assert (spent(ledger), reserved(ledger)) == (Fraction(1, 5), Fraction(1, 5))
 
     def test_a_yes_can_always_be_paid(self, ledger) -> None:
@@ -328,7 +328,7 @@ class TestStreams:
         with pytest.raises(BudgetExceededError):
             ledger.questions.charge(request("k2", epsilon="1/100"))
         for number in range(1, 4):
-            _question(ledger, number, Outcome.YES)
+            _question(ledger, number, StreamOutcome.YES)
         assert spent(ledger) == 1
 
     def test_a_stream_that_does_not_fit_is_not_opened_and_leaves_no_secret(self, ledger) -> None:
@@ -340,8 +340,8 @@ class TestStreams:
 
     def test_the_last_yes_halts_it_and_destroys_its_secrets(self, ledger) -> None:
         ledger.streams.open(opening(yeses=2))
-        _question(ledger, 1, Outcome.YES)
-        assert _question(ledger, 2, Outcome.YES).status is Status.HALTED
+        _question(ledger, 1, StreamOutcome.YES)
+        assert _question(ledger, 2, StreamOutcome.YES).status is StreamStatus.HALTED
         with pytest.raises(StreamHaltedError):
             ledger.streams.intend("s", number=3, key="x", question="q3", sealed=SEED)
         assert _secrets(ledger) == []
@@ -349,11 +349,11 @@ class TestStreams:
 
     def test_closing_gives_back_what_no_yes_has_used_and_never_the_opening(self, ledger) -> None:
         ledger.streams.open(opening())
-        _question(ledger, 1, Outcome.YES)
-        assert ledger.streams.close("s").status is Status.CLOSED
+        _question(ledger, 1, StreamOutcome.YES)
+        assert ledger.streams.close("s").status is StreamStatus.CLOSED
         assert (spent(ledger), reserved(ledger)) == (Fraction(1, 5), 0)
         assert _secrets(ledger) == []
-        assert ledger.streams.close("s").status is Status.CLOSED
+        assert ledger.streams.close("s").status is StreamStatus.CLOSED
         with pytest.raises(StreamClosedError):
             ledger.streams.intend("s", number=2, key="x", question="q2", sealed=SEED)
 
@@ -373,32 +373,32 @@ class TestStreams:
         with pytest.raises(ParameterError, match="ask as 1"):
             ledger.streams.intend("s", number=2, key="a", question="q", sealed=SEED)
         with pytest.raises(ParameterError, match="was never asked"):
-            ledger.streams.decide("s", number=1, outcome=Outcome.NO, answer="no")
+            ledger.streams.decide("s", number=1, outcome=StreamOutcome.NO, answer="no")
 
     def test_an_answer_goes_with_an_outcome_that_was_not_lost(self, ledger) -> None:
         ledger.streams.open(opening())
         ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
-        for outcome, answer in ((Outcome.LOST, "yes"), (Outcome.YES, None), (Outcome.NO, None)):
+        for outcome, answer in ((StreamOutcome.LOST, "yes"), (StreamOutcome.YES, None), (StreamOutcome.NO, None)):
             with pytest.raises(ParameterError, match="does not go with"):
                 ledger.streams.decide("s", number=1, outcome=outcome, answer=answer)
 
     def test_a_lost_answer_costs_as_much_as_a_yes(self, ledger) -> None:
         ledger.streams.open(opening(yeses=2))
-        _question(ledger, 1, Outcome.LOST)
+        _question(ledger, 1, StreamOutcome.LOST)
         assert spent(ledger) == Fraction(1, 5)
-        assert _question(ledger, 2, Outcome.LOST).status is Status.HALTED
+        assert _question(ledger, 2, StreamOutcome.LOST).status is StreamStatus.HALTED
         assert spent(ledger) == Fraction(3, 10)
 
     def test_the_first_outcome_of_a_question_stands(self, ledger) -> None:
         ledger.streams.open(opening())
-        first = _question(ledger, 1, Outcome.NO)
-        assert ledger.streams.decide("s", number=1, outcome=Outcome.YES, answer="yes") == first
-        assert ledger.streams.decide("s", number=1, outcome=Outcome.LOST) == first
+        first = _question(ledger, 1, StreamOutcome.NO)
+        assert ledger.streams.decide("s", number=1, outcome=StreamOutcome.YES, answer="yes") == first
+        assert ledger.streams.decide("s", number=1, outcome=StreamOutcome.LOST) == first
         assert spent(ledger) == Fraction(1, 10)
 
     def test_the_same_key_or_question_brings_back_the_outcome_even_after_the_end(self, ledger) -> None:
         ledger.streams.open(opening(yeses=1))
-        first = _question(ledger, 1, Outcome.YES)
+        first = _question(ledger, 1, StreamOutcome.YES)
         for key, question in (("s 1", "q1"), ("another", "q1"), ("another", "q1")):
             assert ledger.streams.intend("s", number=9, key=key, question=question, sealed=SEED) == first
         with pytest.raises(RequestConflictError):
@@ -406,7 +406,7 @@ class TestStreams:
 
     def test_a_lost_question_is_not_answered_from_the_store(self, ledger) -> None:
         ledger.streams.open(opening())
-        lost = _question(ledger, 1, Outcome.LOST)
+        lost = _question(ledger, 1, StreamOutcome.LOST)
         assert ledger.streams.intend("s", number=2, key="s 1", question="q1", sealed=SEED) == lost
         assert isinstance(ledger.streams.intend("s", number=2, key="new", question="q1", sealed=SEED), Intent)
 
@@ -420,16 +420,16 @@ class TestStreams:
 
     def test_it_goes_on_in_another_process_with_all_it_needs(self, place, ledger) -> None:
         ledger.streams.open(opening())
-        _question(ledger, 1, Outcome.YES, sealed=b"\x18" * len(SECRET))
+        _question(ledger, 1, StreamOutcome.YES, sealed=b"\x18" * len(SECRET))
         ledger.streams.intend("s", number=2, key="k2", question="q2", sealed=SEED)
         with place.open() as again:
             stream = again.streams.stream("s")
-            assert (stream.status, stream.asked, stream.used, stream.seals) == (Status.OPEN, 2, 1, 2)
+            assert (stream.status, stream.asked, stream.used, stream.seals) == (StreamStatus.OPEN, 2, 1, 2)
             assert stream.sealed == b"\x18" * len(SECRET)
             assert (stream.terms, stream.tables) == ('{"at_least":200}', frozenset({"patients"}))
             assert again.streams.unsettled() == [stream.in_flight]
             assert (stream.in_flight.number, stream.in_flight.question, stream.in_flight.sealed) == (2, "q2", SEED)
-            again.streams.decide("s", number=2, outcome=Outcome.NO, answer="no")
+            again.streams.decide("s", number=2, outcome=StreamOutcome.NO, answer="no")
             assert again.streams.unsettled() == []
 
     def test_opening_again_under_the_same_key_returns_the_stream_with_its_first_secret(self, ledger) -> None:
@@ -446,39 +446,39 @@ class TestStreams:
         ledger.streams.open(opening())
         ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
         with pytest.raises(ParameterError, match="fixed width") as refused:
-            ledger.streams.decide("s", number=1, outcome=Outcome.NO, answer="no", sealed=b"short")
+            ledger.streams.decide("s", number=1, outcome=StreamOutcome.NO, answer="no", sealed=b"short")
         assert "short" not in str(refused.value)
 
     def test_a_yes_of_several_units_and_a_halt_before_the_dearest_yes_would_not_fit(self, ledger) -> None:
         ledger.streams.open(opening(yeses=3, dearest=2))
-        assert _question(ledger, 1, Outcome.YES, units=2).status is Status.HALTED
+        assert _question(ledger, 1, StreamOutcome.YES, units=2).status is StreamStatus.HALTED
         assert (spent(ledger), reserved(ledger)) == (Fraction(3, 10), 0)
         ledger.streams.open(opening("t", yeses=3, dearest=2))
         with pytest.raises(ParameterError, match="more than the dearest yes"):
-            _question(ledger, 1, Outcome.YES, stream="t", units=3)
+            _question(ledger, 1, StreamOutcome.YES, stream="t", units=3)
 
     def test_all_streams_of_a_population_are_listed(self, ledger) -> None:
         ledger.streams.open(opening("s", yeses=1))
-        _question(ledger, 1, Outcome.YES)
+        _question(ledger, 1, StreamOutcome.YES)
         ledger.streams.open(opening("t", yeses=1))
         listed = [(stream.name, stream.status) for stream in ledger.streams.streams("clinic")]
-        assert listed == [("s", Status.HALTED), ("t", Status.OPEN)]
+        assert listed == [("s", StreamStatus.HALTED), ("t", StreamStatus.OPEN)]
 
     def test_forfeiting_spends_the_whole_reserve_and_loses_the_question_in_flight(self, ledger) -> None:
         ledger.streams.open(opening())
         ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
-        assert ledger.streams.forfeit("s").status is Status.CLOSED
+        assert ledger.streams.forfeit("s").status is StreamStatus.CLOSED
         assert (spent(ledger), reserved(ledger)) == (Fraction(2, 5), 0)
         decided = ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
-        assert decided.outcome is Outcome.LOST
+        assert decided.outcome is StreamOutcome.LOST
         assert _secrets(ledger) == []
 
     def test_a_stream_paid_whole_gives_nothing_back_and_takes_no_more_questions_than_it_was_priced_for(
         self, ledger
     ) -> None:
-        ledger.streams.open(opening(charge=OneShot(event=pure("1/2")), questions=2))
-        _question(ledger, 1, Outcome.YES)
-        assert _question(ledger, 2, Outcome.NO).status is Status.HALTED
+        ledger.streams.open(opening(charge=SingleRelease(event=pure("1/2")), questions=2))
+        _question(ledger, 1, StreamOutcome.YES)
+        assert _question(ledger, 2, StreamOutcome.NO).status is StreamStatus.HALTED
         assert spent(ledger) == Fraction(1, 2)
         with pytest.raises(Exception, match="was opened for 2 questions"):
             ledger.streams.intend("s", number=3, key="x", question="q3", sealed=SEED)
@@ -487,7 +487,7 @@ class TestStreams:
         with place.clinic(budget=ConcentratedDP(rho=Fraction(1))) as ledger:
             ledger.streams.open(opening())
             paid = ledger.account("clinic").filters["everyone"].spent
-            _question(ledger, 1, Outcome.YES)
+            _question(ledger, 1, StreamOutcome.YES)
             ledger.streams.close("s")
             assert ledger.account("clinic").filters["everyone"].spent == paid > 0
             verify(ledger)
@@ -495,7 +495,7 @@ class TestStreams:
     def test_an_analysts_allowance_pays_for_their_streams(self, ledger) -> None:
         ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
         ledger.streams.open(opening())
-        _question(ledger, 1, Outcome.YES)
+        _question(ledger, 1, StreamOutcome.YES)
         own = ledger.allowance("clinic", "ana").filters["everyone"]
         assert (own.realised, own.reserved) == (Fraction(1, 5), Fraction(1, 5))
         with pytest.raises(BudgetExceededError, match="analyst 'ana'"):
@@ -568,7 +568,7 @@ class TestReceipts:
                 ledger.chronicle._clock = lambda clock=clock: clock.replace(year=2020, month=1, day=1, hour=0)
                 ledger.streams.open(opening(sealed=secret))
                 ledger.streams.intend("s", number=1, key="a", question="q", sealed=secret)
-                ledger.streams.decide("s", number=1, outcome=Outcome.YES, answer="yes")
+                ledger.streams.decide("s", number=1, outcome=StreamOutcome.YES, answer="yes")
                 with ledger.chronicle.reading() as book:
                     heads.append([entry.body for entry in book.entries()][3:])
         assert [_timeless(body) for body in heads[0]] == [_timeless(body) for body in heads[1]]
@@ -577,7 +577,7 @@ class TestReceipts:
     def test_an_answer_does_not_say_how_long_it_took(self, ledger) -> None:
         ask(ledger, "k1")
         ledger.streams.open(opening())
-        _question(ledger, 1, Outcome.NO)
+        _question(ledger, 1, StreamOutcome.NO)
         with ledger.chronicle.reading() as book:
             timed = {entry.record["kind"]: "at" in entry.record for entry in book.entries()}
         assert timed == {
@@ -595,7 +595,7 @@ class TestExport:
     def busy(self, ledger):
         ask(ledger, "k1", answer='{"value": "naïve 17"}')
         ledger.streams.open(opening())
-        _question(ledger, 1, Outcome.YES)
+        _question(ledger, 1, StreamOutcome.YES)
         ledger.streams.intend("s", number=2, key="k2", question="q2", sealed=SEED)
         return ledger
 
@@ -640,7 +640,7 @@ class TestSpeed:
             ask(ledger, "k1")
             ask(ledger, "k2", question="count k1")
             ledger.streams.open(opening())
-            _question(ledger, 1, Outcome.YES)
+            _question(ledger, 1, StreamOutcome.YES)
             ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9)))
             ask(ledger, "k3")
             lookups = [

@@ -8,8 +8,8 @@ from typing import Any
 
 from crashes.workload import FORK, child
 from lapwing.ledger.questions import Charged
-from lapwing.ledger.stream_records import Outcome
-from lapwing.queries import asking
+from lapwing.ledger.stream_records import StreamOutcome
+from lapwing.queries import builders as asking
 from lapwing.vocabulary.errors import BudgetExceededError, LapwingError, StreamError, UnansweredError
 from ledger.clinic import SEED, Place, ask, request
 from session.clinic import FixedNumber, door
@@ -77,12 +77,12 @@ def ask_the_stream(pipe, place: Place, start, number: int) -> None:
                 ledger.streams.intend(
                     "s", number=asked, key=f"{number} {turn}", question=f"{number} {turn}", sealed=SEED
                 )
-                decided = ledger.streams.decide("s", number=asked, outcome=Outcome.YES, answer="yes")
+                decided = ledger.streams.decide("s", number=asked, outcome=StreamOutcome.YES, answer="yes")
             except LapwingError as error:
                 if "all the" in str(error):
                     break
                 continue
-            told += decided.outcome is Outcome.YES
+            told += decided.outcome is StreamOutcome.YES
     pipe.send(told)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from crashes.forgetful_disk import CarelessConnection, ForgetfulDisk
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.stream_records import Outcome
+from lapwing.ledger.stream_records import StreamOutcome
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerRolledBackError, LedgerUnwritableError
 from ledger.clinic import SEED, Place, ask, opening
@@ -34,7 +34,7 @@ def work_until_the_lights_go_out(ledger: Ledger) -> list:
             receipts.append(ask(ledger, f"k{turn}").receipt)
             name = f"s{turn}"
             ledger.streams.open(opening(name, yeses=1))
-            for number, outcome in ((1, Outcome.NO), (2, Outcome.YES)):
+            for number, outcome in ((1, StreamOutcome.NO), (2, StreamOutcome.YES)):
                 ledger.streams.intend(name, number=number, key=f"{name} {number}", question=f"q{number}", sealed=SEED)
                 receipts.append(
                     ledger.streams.decide(name, number=number, outcome=outcome, answer=outcome.value).receipt

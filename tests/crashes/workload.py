@@ -17,7 +17,7 @@ from lapwing.ledger import schema
 from lapwing.ledger.faults import VARIABLE
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged
-from lapwing.ledger.stream_records import Decision, Intent, Outcome
+from lapwing.ledger.stream_records import Decision, Intent, StreamOutcome
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import SEED, Place, opening, request, spent
@@ -62,9 +62,9 @@ def told(pipe: Connection) -> Iterator[Release]:
             return
 
 
-def seeded_decision(sealed: bytes, question: str) -> Outcome:
+def seeded_decision(sealed: bytes, question: str) -> StreamOutcome:
     """A stand-in for a mechanism: the decision is a function of the seed and the question, and of nothing else."""
-    return Outcome.YES if (sum(sealed) + sum(question.encode())) % 3 == 0 else Outcome.NO
+    return StreamOutcome.YES if (sum(sealed) + sum(question.encode())) % 3 == 0 else StreamOutcome.NO
 
 
 def do_everything(pipe: Connection, place: Place, fault: str, turn: str) -> None:
@@ -102,7 +102,7 @@ def one_of_a_stream(pipe: Connection, ledger: Ledger, stream: str, number: int) 
     intent = ledger.streams.intend(stream, number=number, key=key, question=f"q{number}", sealed=SEED)
     decided = decide(ledger, intent)
     # the first answer of a stream costs its opening, every yes its price
-    cost = PRICE * (number == 1) + PRICE * (decided.outcome is Outcome.YES)
+    cost = PRICE * (number == 1) + PRICE * (decided.outcome is StreamOutcome.YES)
     pipe.send(Release(key, decided.answer, cost))
 
 

@@ -6,15 +6,21 @@ Each is the oracle with one method replaced; the docstring says the mistake.
 import dataclasses
 
 from engines.rows_in_memory import RowsInMemory
-from lapwing.queries.aggregate import ClippedTotals, DistinctCells, Furthest, Once, PickedRows
-from lapwing.queries.predicate import Every, Has, Some
+from lapwing.queries.aggregate import (
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    CountPerPerson,
+    DistinctKeys,
+    LastStepPerPerson,
+)
+from lapwing.queries.predicate import AllOf, AnyOf, HasRows
 
 
 class CountsRowsForPeople(RowsInMemory):
     """A person counts as often as they have rows."""
 
     def parts(self, aggregate, table, person, rows):
-        if not isinstance(aggregate.bounding, Once):
+        if not isinstance(aggregate.bounding, CountPerPerson):
             return super().parts(aggregate, table, person, rows)
         found = {}
         for row in rows:
@@ -33,9 +39,9 @@ class JoinsAfterBounding(RowsInMemory):
 
     def matches(self, predicate, table, row):
         match predicate:
-            case Every(parts) | Some(parts):
+            case AllOf(parts) | AnyOf(parts):
                 return max((self.matches(part, table, row) for part in parts), default=1)
-            case Has(table=name):
+            case HasRows(table=name):
                 other = self.population.table(name)
                 person = row[self.population.person_key(table)]
                 return max(1, sum(r[self.population.person_key(other)] == person for r in self.tables[name]))
@@ -47,7 +53,7 @@ class ClipsACopy(RowsInMemory):
 
     def parts(self, aggregate, table, person, rows):
         parts = super().parts(aggregate, table, person, rows)
-        if not isinstance(aggregate.bounding, ClippedTotals):
+        if not isinstance(aggregate.bounding, ClippedSumPerPerson):
             return parts
         term = aggregate.bounding.term
         return {cell: [sum(self.value(term, table, row) or 0 for row in rows)] for cell in parts}
@@ -58,7 +64,7 @@ class ForgetsTheCellLimit(RowsInMemory):
 
     def parts(self, aggregate, table, person, rows):
         bounding = aggregate.bounding
-        if isinstance(bounding, Once | ClippedTotals | DistinctCells):
+        if isinstance(bounding, CountPerPerson | ClippedSumPerPerson | DistinctKeys):
             aggregate = with_bounding(aggregate, max_cells=10**6)
         return super().parts(aggregate, table, person, rows)
 
@@ -74,7 +80,7 @@ class TakesTheFirstRows(RowsInMemory):
     """Rows are picked by their place in the whole table: one person's rows push out another's."""
 
     def cells(self, aggregate):
-        if not isinstance(aggregate.bounding, Once | ClippedTotals | PickedRows):
+        if not isinstance(aggregate.bounding, CountPerPerson | ClippedSumPerPerson | BoundedRowsPerPerson):
             return super().cells(aggregate)
         table = aggregate.table
         newest = sorted(self.tables[table], key=repr)[:3]
@@ -99,7 +105,11 @@ class KeepsTheLargestCells(RowsInMemory):
     """Of a person's cells those count that most other people are in, so that one person moves others between cells."""
 
     def parts(self, aggregate, table, person, rows):
-        if not isinstance(aggregate.bounding, Once) or aggregate.bounding.max_cells is None or not aggregate.keys:
+        if (
+            not isinstance(aggregate.bounding, CountPerPerson)
+            or aggregate.bounding.max_cells is None
+            or not aggregate.keys
+        ):
             return super().parts(aggregate, table, person, rows)
         parts = super().parts(with_bounding(aggregate, max_cells=None), table, person, rows)
         everyone = [tuple(self.label(key, table, row) for key in aggregate.keys) for row in self.tables[table.name]]
@@ -111,7 +121,7 @@ class CountsEveryStep(RowsInMemory):
     """A person is in the cell of every step that one of their rows stops at."""
 
     def parts(self, aggregate, table, person, rows):
-        if not isinstance(aggregate.bounding, Furthest):
+        if not isinstance(aggregate.bounding, LastStepPerPerson):
             return super().parts(aggregate, table, person, rows)
         return {(self.passed(aggregate.bounding, table, row),): [1] for row in rows}
 
@@ -120,7 +130,7 @@ class LooksAtOtherPeople(RowsInMemory):
     """ "Has" looks at the rows of everybody: one person's visit makes others eligible."""
 
     def true(self, predicate, rows):
-        if isinstance(predicate, Has):
+        if isinstance(predicate, HasRows):
             other = self.population.table(predicate.table)
             found = sum(self.true(predicate.where, [*rows, (other, row)]) for row in self.tables[other.name])
             return found >= predicate.at_least

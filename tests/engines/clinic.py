@@ -6,7 +6,7 @@ from datetime import date
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -72,7 +72,7 @@ CODES = (Column(name="code", type=Integer(), nullable=True), Column(name="day", 
 
 def clinic(key=KeyType.INTEGER, adjacency=Adjacency.ADD_REMOVE, groups_of=1, salt=0):
     """The catalogue; person keys are integers or text."""
-    many = {"rows": Rows.MANY_A_PERSON, "key_type": key}
+    many = {"rows": RowsPerPerson.MANY_A_PERSON, "key_type": key}
     return Population(
         name="clinic",
         unit=PrivacyUnit(person_key="pid", adjacency=adjacency, protects_groups_of=groups_of),

@@ -10,11 +10,10 @@ from fractions import Fraction
 from random import Random
 
 from engines.clinic import FAR_DAYS
-from lapwing.queries import asking as ask
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries import builders as ask
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
-from lapwing.queries.questions import By
-from lapwing.queries.written import (
+from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
@@ -30,6 +29,7 @@ from lapwing.queries.written import (
     Truth,
     Year,
 )
+from lapwing.queries.questions import By
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 LONG = "long" * 10_000
@@ -72,7 +72,7 @@ KEYS = {
 
 def edges(key=KeyType.INTEGER):
     """The catalogue."""
-    many = {"rows": Rows.MANY_A_PERSON, "key_type": key, "max_rows": 2}
+    many = {"rows": RowsPerPerson.MANY_A_PERSON, "key_type": key, "max_rows": 2}
     return Population(
         name="edges",
         unit=PrivacyUnit(person_key="id IS NOT NULL"),

@@ -11,34 +11,34 @@ from datetime import date
 from lapwing.engines.engine import check_keyed, check_number, check_vector
 from lapwing.queries.aggregate import (
     BinnedKey,
-    ClippedTotals,
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    CountPerPerson,
     DeclaredKey,
-    DistinctCells,
-    Furthest,
+    DistinctKeys,
     GridKey,
-    Once,
-    OpenKey,
-    PickedRows,
+    LastStepPerPerson,
+    PrivateKey,
 )
 from lapwing.queries.column import Date, Real
-from lapwing.queries.picking import rank, text_number
+from lapwing.queries.intervals import day_number, double_rank
 from lapwing.queries.predicate import (
-    Every,
+    AllOf,
+    AnyOf,
     Gap,
-    Has,
-    InSpans,
+    HasRows,
+    InIntervals,
     InTexts,
     IsMissing,
     IsPresent,
-    Lacks,
+    LacksRows,
     NotInTexts,
-    Some,
-    StartsOtherwise,
+    StartsNotWith,
     StartsWith,
     Unit,
 )
-from lapwing.queries.spans import day_number, double_rank
-from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Rounded, Times, bounds
+from lapwing.queries.row_sampling import rank, text_number
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Times, bounds
 from lapwing.vocabulary.sensitive import Sensitive
 
 
@@ -97,16 +97,16 @@ class RowsInMemory:
         for person, rows in people.items():
             for cell, numbers in self.parts(aggregate, table, person, rows).items():
                 totals[cell] = [a + b for a, b in zip(totals[cell], numbers, strict=True)]
-        if isinstance(aggregate.bounding, DistinctCells):
+        if isinstance(aggregate.bounding, DistinctKeys):
             return {(): (len(totals),)}
         return {cell: tuple(numbers) for cell, numbers in totals.items()}
 
     def parts(self, aggregate, table, person, rows):
         """What one person adds to each cell."""
         bounding = aggregate.bounding
-        if isinstance(bounding, Furthest):
+        if isinstance(bounding, LastStepPerPerson):
             return {(max(self.passed(bounding, table, row) for row in rows),): [1]}
-        terms = {ClippedTotals: lambda: (bounding.term,), PickedRows: lambda: bounding.terms}.get(
+        terms = {ClippedSumPerPerson: lambda: (bounding.term,), BoundedRowsPerPerson: lambda: bounding.terms}.get(
             type(bounding), tuple
         )()
         known = []
@@ -115,7 +115,7 @@ class RowsInMemory:
             values = tuple(self.value(term, table, row) for term in terms)
             if "nowhere" not in cell and None not in values:
                 known.append((cell, values, None if table.row_key is None else row[table.row_key]))
-        if isinstance(bounding, PickedRows):
+        if isinstance(bounding, BoundedRowsPerPerson):
             known = self.picked(aggregate, person, known, by_key=table.row_key is not None)
         cells = defaultdict(list)
         for cell, values, _ in known:
@@ -128,11 +128,11 @@ class RowsInMemory:
             )
             cells = {cell: cells[cell] for cell in order[:limit]}
         match bounding:
-            case Once() | DistinctCells():
+            case CountPerPerson() | DistinctKeys():
                 return {key: [1] for key in cells}
-            case ClippedTotals(low=low, high=high):
+            case ClippedSumPerPerson(low=low, high=high):
                 return {cell: [min(max(sum(v for (v,) in rows), low), high)] for cell, rows in cells.items()}
-            case PickedRows():
+            case BoundedRowsPerPerson():
                 return {cell: [sum(column) for column in zip(*rows, strict=True)] for cell, rows in cells.items()}
 
     def picked(self, aggregate, person, known, *, by_key):
@@ -169,13 +169,13 @@ class RowsInMemory:
                 if value is None:
                     return None if key.missing else "nowhere"
                 return value if value in values else "nowhere"
-            case OpenKey(column=column):
+            case PrivateKey(column=column):
                 value = read(table, column, row, ranked=False)
                 return "nowhere" if value is None and not key.missing else value
 
     def value(self, term, table, row):
         match term:
-            case Constant(value):
+            case ConstantTerm(value):
                 return value
             case OnGrid(column=column, bits=bits, low=low, high=high):
                 value = read(table, column, row, ranked=False)
@@ -199,15 +199,18 @@ class RowsInMemory:
         """Whether a predicate is true of the innermost of `rows`, (table, row) pairs of one person."""
         table, row = rows[-1]
         match predicate:
-            case Every(parts):
+            case AllOf(parts):
                 return all(self.true(part, rows) for part in parts)
-            case Some(parts):
+            case AnyOf(parts):
                 return any(self.true(part, rows) for part in parts)
-            case Has(table=name, where=where, at_least=at_least) | Lacks(table=name, where=where, at_least=at_least):
+            case (
+                HasRows(table=name, where=where, at_least=at_least)
+                | LacksRows(table=name, where=where, at_least=at_least)
+            ):
                 person, other = row[self.population.person_key(table)], self.population.table(name)
                 same = [r for r in self.tables[name] if r[self.population.person_key(other)] == person]
                 enough = sum(self.true(where, [*rows, (other, r)]) for r in same) >= at_least
-                return enough if isinstance(predicate, Has) else not enough
+                return enough if isinstance(predicate, HasRows) else not enough
             case Gap(until=until, since=since, unit=unit, spans=spans):
                 ends = [read(rows[-1 - ref.up][0], ref.column, rows[-1 - ref.up][1]) for ref in (until, since)]
                 return None not in ends and any(a <= elapsed(*ends, unit) <= b for a, b in spans)
@@ -219,7 +222,7 @@ class RowsInMemory:
                 return False
             case IsPresent():
                 return True
-            case InSpans(spans=spans):
+            case InIntervals(spans=spans):
                 return any(a <= value <= b for a, b in spans)
             case InTexts(texts=texts):
                 return value in texts
@@ -227,7 +230,7 @@ class RowsInMemory:
                 return value not in texts
             case StartsWith(prefix=prefix):
                 return value.startswith(prefix)
-            case StartsOtherwise(prefix=prefix):
+            case StartsNotWith(prefix=prefix):
                 return not value.startswith(prefix)
 
 

@@ -11,7 +11,7 @@ from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES, DuckDBBench
 from lapwing.engines.cohort_sql import MOST_COUNTS, MOST_FACTS
 from lapwing.engines.writer import Writer
-from lapwing.queries import asking as ask
+from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import EngineError, ParameterError

@@ -7,7 +7,7 @@ import pytest
 
 from lapwing.engines.csv_files import CSVFile
 from lapwing.engines.duckdb import DuckDB
-from lapwing.queries import asking as ask
+from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan

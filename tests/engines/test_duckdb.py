@@ -14,8 +14,8 @@ import pytest
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.queries import asking as ask
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries import builders as ask
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError
@@ -226,7 +226,7 @@ def test_a_closed_engine_fails_like_any_other() -> None:
 
 def test_a_question_can_be_cancelled_from_another_thread() -> None:
     reasons, columns = [], (Column(name="x", type=Integer(low=0, high=2**40)),)
-    population = patients(columns=columns, rows=Rows.MANY_A_PERSON)
+    population = patients(columns=columns, rows=RowsPerPerson.MANY_A_PERSON)
     rows = 300_000
     table = pa.table({"pid": list(range(rows)), "x": list(range(rows))})
     with DuckDB(population, {"patients": table}, threads=1, on_failure=reasons.append) as engine:
@@ -250,7 +250,7 @@ def test_a_question_can_be_cancelled_from_another_thread() -> None:
 
 def test_threads_do_not_change_the_numbers() -> None:
     columns = (Column(name="kind", type=Integer(low=0, high=9)), Column(name="cost", type=Real(low=-100, high=1000)))
-    population = patients(columns=columns, rows=Rows.MANY_A_PERSON, max_rows=2)
+    population = patients(columns=columns, rows=RowsPerPerson.MANY_A_PERSON, max_rows=2)
     rows = range(250_000)
     people, kinds, costs = (
         [i * 7919 % 40_000 for i in rows],
@@ -288,7 +288,9 @@ def in_a_duckdb_file(place, *statements):
 @pytest.mark.parametrize("rows", [10, 1000])
 def test_people_whom_a_collation_takes_for_one_are_two(rows, tmp_path) -> None:
     population = patients(
-        columns=(Column(name="a", type=Integer(low=-3, high=5)),), key_type=KeyType.TEXT, rows=Rows.MANY_A_PERSON
+        columns=(Column(name="a", type=Integer(low=-3, high=5)),),
+        key_type=KeyType.TEXT,
+        rows=RowsPerPerson.MANY_A_PERSON,
     )
     planned = plan(ask.total("patients", "a", max_rows=10), population)
     alone = [

@@ -15,8 +15,8 @@ from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.queries import asking as ask
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries import builders as ask
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import RegistrationError
@@ -192,5 +192,5 @@ def test_a_table_is_crowded_if_somebody_has_several_rows_and_it_is_declared_to_h
         pq.write_table(pa.table({"pid": pa.array(keys, pa.int64())}), tmp_path / "patients.parquet")
         with DuckDB(clinic(), {"patients": tmp_path / "patients.parquet"}) as engine:
             assert engine.crowded() == crowded
-        with DuckDB(clinic(rows=Rows.MANY_A_PERSON), {"patients": tmp_path / "patients.parquet"}) as engine:
+        with DuckDB(clinic(rows=RowsPerPerson.MANY_A_PERSON), {"patients": tmp_path / "patients.parquet"}) as engine:
             assert engine.crowded() == []

@@ -9,8 +9,8 @@ import pytest
 from engines.workbenches import as_reader
 from lapwing.engines.postgres import PostgreSQL
 from lapwing.engines.postgres_registry import PostgresTable, Stored, register
-from lapwing.queries import asking as ask
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries import builders as ask
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError
@@ -155,7 +155,7 @@ def test_settings_of_the_role_and_shadows_of_our_functions_change_nothing(engine
         Column(name="city", type=Text(), nullable=True),
         Column(name="bmi", type=Real(low=0, high=100, step="1/64"), nullable=True),
     )
-    population = patients(*columns, rows=Rows.MANY_A_PERSON)
+    population = patients(*columns, rows=RowsPerPerson.MANY_A_PERSON)
     engine = engine_on(
         population,
         "create table patients (pid bigint, seen timestamptz, city text, bmi double precision)",

@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from lapwing.engines.rehearsal import rehearsal_engine
-from lapwing.queries.asking import count
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.builders import count
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -32,7 +32,7 @@ EVERYTHING = Population(
         ),
         Table(
             name="visits",
-            rows=Rows.MANY_A_PERSON,
+            rows=RowsPerPerson.MANY_A_PERSON,
             key_type=KeyType.TEXT,
             columns=(Column(name="kind", type=Category(values=("ER", "other"))),),
         ),

@@ -18,8 +18,8 @@ from pyspark.logger import PySparkLogger
 from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.spark import Spark, SparkTable
-from lapwing.queries import asking as ask
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries import builders as ask
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import EngineError, RegistrationError
@@ -173,7 +173,7 @@ def rows_of_many(rows=20_000):
 VISITS = patients(
     Column(name="kind", type=Integer(low=0, high=9)),
     Column(name="cost", type=Real(low=-100, high=1000)),
-    rows=Rows.MANY_A_PERSON,
+    rows=RowsPerPerson.MANY_A_PERSON,
     max_rows=2,
 )
 ASKED = [
@@ -246,7 +246,7 @@ def test_a_question_can_be_cancelled_from_another_thread(spark) -> None:
     few, many = (
         spark.range(n).selectExpr("id as pid").crossJoin(spark.range(n).selectExpr("id as x")) for n in (1, 10**6)
     )
-    population = patients(Column(name="x", type=Integer()), rows=Rows.MANY_A_PERSON)
+    population = patients(Column(name="x", type=Integer()), rows=RowsPerPerson.MANY_A_PERSON)
     reasons = []
     with Spark(population, {"patients": few}, spark, on_failure=reasons.append) as engine:
         many.createOrReplaceGlobalTempView(engine._views["patients"])
@@ -321,7 +321,7 @@ def no_text(*values):
 
 
 def test_bytes_that_are_no_text_are_missing(spark, tmp_path) -> None:
-    population = patients(Column(name="city", type=Text()), rows=Rows.MANY_A_PERSON, key_type=KeyType.TEXT)
+    population = patients(Column(name="city", type=Text()), rows=RowsPerPerson.MANY_A_PERSON, key_type=KeyType.TEXT)
     by_city = plan(ask.count("patients", by="city", max_groups=2), population)
     told = []
     for mine in ([], [("me", b"\xff"), ("me", b"\xfe"), (b"\xff", b"ok"), (b"\xfe", b"ok")]):

@@ -12,10 +12,10 @@ import pytest
 from engines.edges import Asker, edges, rows
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
-from lapwing.queries import asking as ask
+from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType
+from lapwing.queries.expressions import Missing, Name, Not
 from lapwing.queries.planning import plan
-from lapwing.queries.written import Missing, Name, Not
 from lapwing.vocabulary.errors import BadQuestionError, EngineError
 
 TRIES = {"duckdb": 400, "postgres": 300, "spark": 12}

@@ -19,7 +19,7 @@ from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.postgres import PostgreSQL
 from lapwing.engines.postgres_registry import PostgresTable
 from lapwing.engines.spark import Spark
-from lapwing.queries.catalogue import KeyType, Rows
+from lapwing.queries.catalogue import KeyType, RowsPerPerson
 
 
 class DuckDBBench(DuckDB):
@@ -160,7 +160,7 @@ def one_row_a_person(population, tables):
 
     def is_unique(table):
         people = [row[population.person_key(table)] for row in tables[table.name]]
-        return table.rows is Rows.ONE_A_PERSON and None not in people and len(set(people)) == len(people)
+        return table.rows is RowsPerPerson.ONE_A_PERSON and None not in people and len(set(people)) == len(people)
 
     return {table.name for table in population.tables if is_unique(table)}
 

@@ -10,9 +10,9 @@ from itertools import accumulate
 
 from engines.neighbours import excess
 from lapwing.answers.choosing import release_of
-from lapwing.answers.wishes import AtEpsilon
-from lapwing.mechanisms.ranked_choice import _ranks
-from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.answers.target import AtEpsilon
+from lapwing.mechanisms.histogram_selection import _ranks
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.plan import Family, Quantiles
 from lapwing.vocabulary.guarantee import PureDP
 
@@ -79,7 +79,7 @@ def _scores(plan, number, counts):
 def exceeded_by_stream(unit, before, after):
     """Return what the numbers of many cohorts, asked in one stream, exceed of its movement, or nothing."""
     moves = [b - a for a, b in zip(before, after, strict=True)] or [0]
-    rise, span = Movement.of_counts(unit.adjacency, people=unit.protects_groups_of).in_steps(Fraction(1))
+    rise, span = ValueSensitivity.of_counts(unit.adjacency, people=unit.protects_groups_of).in_steps(Fraction(1))
     up, down = max(*moves, 0), max(*(-move for move in moves), 0)
     found = {"the rise of a stream": max(up, down) > rise, "the span of a stream": up + down > span}
     return [name for name, is_so in found.items() if is_so]

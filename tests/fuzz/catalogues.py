@@ -3,7 +3,7 @@
 from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -67,7 +67,9 @@ def catalogue(rng):
     """Draw a population: who is protected, and what its tables may hold."""
     key = rng.choice(list(KeyType))
     names = _names(rng, PLAIN_TABLES, HOSTILE_TABLES, rng.randint(1, 3))
-    tables = tuple(_table(rng, name, key, Rows.ONE_A_PERSON if i == 0 else None) for i, name in enumerate(names))
+    tables = tuple(
+        _table(rng, name, key, RowsPerPerson.ONE_A_PERSON if i == 0 else None) for i, name in enumerate(names)
+    )
     return Population(
         name="clinic",
         unit=PrivacyUnit(
@@ -83,7 +85,7 @@ def catalogue(rng):
 
 def _table(rng, name, key, rows):
     columns = tuple(Column(name=n, type=_type(rng), nullable=rng.random() < 0.6) for n in _column_names(rng))
-    rows = rows or rng.choice(list(Rows))
+    rows = rows or rng.choice(list(RowsPerPerson))
     apart = [c.name for c in columns if isinstance(c.type, Integer | Text)]
     return Table(
         name=name,
@@ -91,8 +93,8 @@ def _table(rng, name, key, rows):
         rows=rows,
         person_key=rng.choice([None, None, "patient", 'the "key"']),
         key_type=key,
-        row_key=rng.choice(apart) if apart and rows is Rows.MANY_A_PERSON and rng.random() < 0.3 else None,
-        max_rows=rng.choice([None, 1, 2]) if rows is Rows.MANY_A_PERSON else None,
+        row_key=rng.choice(apart) if apart and rows is RowsPerPerson.MANY_A_PERSON and rng.random() < 0.3 else None,
+        max_rows=rng.choice([None, 1, 2]) if rows is RowsPerPerson.MANY_A_PERSON else None,
     )
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from fuzz.tables import nasty, usual
 from fuzz.terms import EDGES
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.queries.written import (
+from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Released
-from lapwing.ledger.stream_records import Outcome
+from lapwing.ledger.stream_records import StreamOutcome
 from lapwing.vocabulary.errors import LapwingError, LedgerError
 from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import SEED, Place, ask, opening, request
@@ -54,7 +54,7 @@ class Kept:
         answers = {}
         for number in range(questions):
             answers[f"k{number}"] = ask(ledger, f"k{number}", f"noisy {number}", epsilon="1/20").answer
-            outcome = Outcome.YES if number == 0 else Outcome.NO
+            outcome = StreamOutcome.YES if number == 0 else StreamOutcome.NO
             ledger.streams.intend("s", number=number + 1, key=f"s{number}", question=f"q{number}", sealed=SEED)
             ledger.streams.decide("s", number=number + 1, outcome=outcome, answer=outcome.value)
         own = ledger.allowance("clinic", "ana")

@@ -29,7 +29,7 @@ from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.postgres import PostgreSQL
 from lapwing.engines.postgres_registry import PostgresTable
 from lapwing.engines.spark import Spark
-from lapwing.queries.catalogue import Rows
+from lapwing.queries.catalogue import RowsPerPerson
 from lapwing.queries.column import Date, Real
 
 ROW_GROUP = 4
@@ -137,7 +137,7 @@ def _duckdb_view(path, arrow, population, table):
     """Make a view that shows a person's second row only after the engine was opened, as one with now() may do."""
     seen, late = set(), []
     for key in arrow.column(population.person_key(table)).to_pylist():
-        late.append(table.rows is Rows.ONE_A_PERSON and key in seen)
+        late.append(table.rows is RowsPerPerson.ONE_A_PERSON and key in seen)
         seen.add(key)
     _run(
         path,

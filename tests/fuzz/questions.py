@@ -5,10 +5,10 @@ from fractions import Fraction
 from fuzz.conditions import condition
 from fuzz.tables import nasty, usual
 from fuzz.terms import value
-from lapwing.queries import asking as ask
-from lapwing.queries.catalogue import Rows
+from lapwing.queries import builders as ask
+from lapwing.queries.catalogue import RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.queries.written import Name, Year
+from lapwing.queries.expressions import Name, Year
 
 
 def question(rng, population):
@@ -85,7 +85,7 @@ def _grouped(rng, table, *limits):
 
 def _limits(rng, table):
     """Draw how many rows and groups of a person count; a table of one row a person needs no limit."""
-    if table.rows is Rows.ONE_A_PERSON and rng.random() < 0.8:
+    if table.rows is RowsPerPerson.ONE_A_PERSON and rng.random() < 0.8:
         return {}
     return {"max_rows": rng.choice([1, 2, 3, 2**20]), "max_groups": rng.choice([1, 2, 3, 2**20])}
 

@@ -6,17 +6,7 @@ It also makes a finding readable. Not every question of Python has a spelling: t
 from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.plan import Moment
-from lapwing.queries.questions import (
-    Average,
-    CountDistinct,
-    CountPeople,
-    CountRows,
-    Ranks,
-    Sum,
-    TopCategories,
-)
-from lapwing.queries.written import (
+from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
@@ -33,6 +23,16 @@ from lapwing.queries.written import (
     Prefixed,
     Truth,
     Year,
+)
+from lapwing.queries.plan import Moment
+from lapwing.queries.questions import (
+    Average,
+    CountDistinct,
+    CountPeople,
+    CountRows,
+    Ranks,
+    Sum,
+    TopCategories,
 )
 
 _MOMENTS = {

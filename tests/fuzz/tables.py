@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from engines.clinic import HOSTILE, NASTY_DAYS, NASTY_INTEGERS, NASTY_REALS, PEOPLE
-from lapwing.queries.catalogue import KeyType, Rows
+from lapwing.queries.catalogue import KeyType, RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
 
@@ -71,7 +71,7 @@ def _others(rng, population, pools):
         keys = [key for key in keys if key is not None]
     tables = {}
     for table in population.tables:
-        most = 1 if table.rows is Rows.ONE_A_PERSON and rng.random() < 0.8 else 3
+        most = 1 if table.rows is RowsPerPerson.ONE_A_PERSON and rng.random() < 0.8 else 3
         tables[table.name] = [
             {population.person_key(table): key, **{name: rng.choice(pool) for name, pool in pools[table.name].items()}}
             for key in keys

@@ -14,8 +14,8 @@ from fuzz.neighbours import seeds_from
 from fuzz.places import PLACES, Place
 from lapwing.engines import duckdb, duckdb_registry, emitter, files, predicates
 from lapwing.queries import measure, planning
+from lapwing.queries.intervals import Domain
 from lapwing.queries.predicate import Unit
-from lapwing.queries.spans import Line
 
 CASES = 60
 """How many cases from its seed on it may take until a mistake is found."""
@@ -33,7 +33,7 @@ def ranges_are_not_checked(patch):
 
 def times_are_clipped_to_anything(patch):
     """The bounds of an age or of days between two leave 64 bits."""
-    patch.setattr(measure, "GAPS", dict.fromkeys(Unit, Line(-(10**40), 10**40)))
+    patch.setattr(measure, "GAPS", dict.fromkeys(Unit, Domain(-(10**40), 10**40)))
     ranges_are_not_checked(patch)
 
 

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from lapwing.accounting.filters.charge import OneShot, Reservation
+from lapwing.accounting.filters.charge import Reservation, SingleRelease
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Charged, Released, Request
@@ -77,7 +77,7 @@ REQUEST = Request(
     key="k",
     question="count patients",
     tables=frozenset({"patients"}),
-    charge=OneShot(event=PureRelease(epsilon=Fraction(1, 10))),
+    charge=SingleRelease(event=PureRelease(epsilon=Fraction(1, 10))),
 )
 
 
@@ -87,7 +87,7 @@ def pure(epsilon: object) -> Event:
 
 def request(key: str = "k", *, question: str | None = None, epsilon: object = "1/10", **changed) -> Request:
     """A question of its own for each key, unless one is given."""
-    charge = OneShot(event=pure(epsilon), cells=changed.pop("cells", None))
+    charge = SingleRelease(event=pure(epsilon), cells=changed.pop("cells", None))
     return replace(REQUEST, key=key, question=question or f"count {key}", **{"charge": charge, **changed})
 
 

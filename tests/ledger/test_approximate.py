@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.accounting.filters.charge import OneShot, WholeBudget
+from lapwing.accounting.filters.charge import SingleRelease, WholeBudget
 from lapwing.ledger import replay as replaying
-from lapwing.ledger.stream_records import Outcome
+from lapwing.ledger.stream_records import StreamOutcome
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
 from lapwing.vocabulary.event import GaussianNoise, PureRelease, Repeated
@@ -25,7 +25,7 @@ def place(quick_path) -> Place:
 
 
 def charge(ledger, key: str, event) -> None:
-    ledger.questions.charge(request(key, charge=OneShot(event=event)))
+    ledger.questions.charge(request(key, charge=SingleRelease(event=event)))
 
 
 def test_what_is_left_is_the_same_after_reopening_to_the_last_bit(place) -> None:
@@ -44,7 +44,7 @@ def test_what_is_left_is_the_same_after_reopening_to_the_last_bit(place) -> None
 
 def test_more_is_admitted_than_a_sum_would_and_then_no_more(place) -> None:
     with place.clinic(budget=BUDGET) as ledger:
-        fits = ledger.account("clinic").how_many(OneShot(event=SMALL))
+        fits = ledger.account("clinic").how_many(SingleRelease(event=SMALL))
         assert fits > BUDGET.epsilon / SMALL.epsilon
         for number in range(fits):
             charge(ledger, f"{number}", SMALL)
@@ -58,7 +58,7 @@ def test_a_stream_is_paid_whole_by_one_arm_and_by_its_yeses_in_the_other(place) 
         ledger.streams.open(opening(opening="1/100", price="1/100"))
         ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
         before = ledger.account("clinic").filters["everyone"]
-        ledger.streams.decide("s", number=1, outcome=Outcome.YES, answer="yes")
+        ledger.streams.decide("s", number=1, outcome=StreamOutcome.YES, answer="yes")
         ledger.streams.close("s")
         after = ledger.account("clinic").filters["everyone"]
         assert after.residue == before.residue

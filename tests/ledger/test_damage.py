@@ -17,7 +17,7 @@ from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.head import HeadFile
 from lapwing.ledger.questions import recall_digest
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.stream_records import Outcome
+from lapwing.ledger.stream_records import StreamOutcome
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
@@ -38,7 +38,7 @@ def file(quick_path):
         for i in range(3):
             ask(ledger, f"k{i}")
         ledger.streams.open(opening(yeses=2))
-        for number, outcome in ((1, Outcome.NO), (2, Outcome.YES)):
+        for number, outcome in ((1, StreamOutcome.NO), (2, StreamOutcome.YES)):
             ledger.streams.intend("s", number=number, key=f"s{number}", question=f"q{number}", sealed=SEED)
             ledger.streams.decide("s", number=number, outcome=outcome, answer=outcome.value)
         ask(ledger, "again", question="count k0")

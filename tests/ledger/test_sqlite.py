@@ -16,7 +16,7 @@ import pytest
 from lapwing.ledger import chronicle, head, schema
 from lapwing.ledger.book import Book
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.stream_records import Outcome, Status
+from lapwing.ledger.stream_records import StreamOutcome, StreamStatus
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
@@ -257,7 +257,7 @@ class TestTrouble:
         Place.in_file(path).clinic().close()
         with Place.in_file(path, driver=lambda file: Wrapped(file, full)).open() as ledger:
             ledger.streams.open(opening())
-            assert ledger.streams.close("s").status is Status.CLOSED
+            assert ledger.streams.close("s").status is StreamStatus.CLOSED
 
     def test_a_ledger_cannot_be_made_in_a_folder_that_is_not_there(self, path) -> None:
         with pytest.raises(LedgerUnwritableError, match="No such file or directory"):
@@ -337,7 +337,7 @@ class TestSecrets:
             ledger.streams.open(opening(sealed=state))
             ledger.streams.intend("s", number=1, key="a", question="q", sealed=seed)
             assert any(state in file.read_bytes() for file in path.parent.iterdir())
-            ledger.streams.decide("s", number=1, outcome=Outcome.NO, answer="no", sealed=SECRET)
+            ledger.streams.decide("s", number=1, outcome=StreamOutcome.NO, answer="no", sealed=SECRET)
             ledger.streams.close("s")
             files = {file.name: file.read_bytes() for file in path.parent.iterdir()}
         assert {"ledger.db", "ledger.db-wal"} <= files.keys()

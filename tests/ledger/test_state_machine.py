@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from lapwing.ledger import faults
 from lapwing.ledger.questions import Released
-from lapwing.ledger.stream_records import Decision, Intent, Outcome, Status
+from lapwing.ledger.stream_records import Decision, Intent, StreamOutcome, StreamStatus
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
@@ -63,7 +63,7 @@ class Flow:
     analyst: str
     asked: int = 0
     yeses: int = 0
-    status: Status = Status.OPEN
+    status: StreamStatus = StreamStatus.OPEN
     in_flight: tuple[str, tuple[str, int]] | None = None
     told: dict[tuple[str, int], str] = field(default_factory=dict)
     keys: dict[str, str | None] = field(default_factory=dict)
@@ -258,8 +258,8 @@ class Machine(RuleBasedStateMachine):
             assert found is None or found.answer == told
             if counts:
                 flow.keys[key] = told
-        elif flow.status is not Status.OPEN:
-            with pytest.raises(StreamHaltedError if flow.status is Status.HALTED else StreamClosedError):
+        elif flow.status is not StreamStatus.OPEN:
+            with pytest.raises(StreamHaltedError if flow.status is StreamStatus.HALTED else StreamClosedError):
                 act()
         elif self.suspended:
             with pytest.raises(SuspendedError):
@@ -278,11 +278,11 @@ class Machine(RuleBasedStateMachine):
         return [name for name, flow in sorted(self.flows.items()) if flow.in_flight]
 
     @precondition(lambda self: self.in_flight())
-    @rule(data=st.data(), outcome=st.sampled_from(Outcome), point=points)
+    @rule(data=st.data(), outcome=st.sampled_from(StreamOutcome), point=points)
     def decide(self, data, outcome, point) -> None:
         name = data.draw(st.sampled_from(self.in_flight()))
         flow = self.flows[name]
-        answer = None if outcome is Outcome.LOST else f"{outcome.value} {flow.asked}"
+        answer = None if outcome is StreamOutcome.LOST else f"{outcome.value} {flow.asked}"
 
         def act():
             return self.ledger.streams.decide(name, number=flow.asked, outcome=outcome, answer=answer, sealed=SECRET)
@@ -295,19 +295,21 @@ class Machine(RuleBasedStateMachine):
         if answer:
             flow.told[asked] = answer
         flow.in_flight = None
-        if outcome is not Outcome.NO:
+        if outcome is not StreamOutcome.NO:
             flow.yeses += 1
             self.pay(flow.analyst, PRICE, -PRICE)
         if flow.yeses == YESES:
-            flow.status = Status.HALTED
+            flow.status = StreamStatus.HALTED
         if found:
             assert (found.outcome, found.answer, found.status) == (outcome, answer, flow.status)
             self.receipts.append(found.receipt)
 
-    @precondition(lambda self: any(flow.status is Status.OPEN for flow in self.flows.values()))
+    @precondition(lambda self: any(flow.status is StreamStatus.OPEN for flow in self.flows.values()))
     @rule(data=st.data(), forfeit=st.booleans(), point=points)
     def end(self, data, forfeit, point) -> None:
-        name = data.draw(st.sampled_from([n for n, flow in sorted(self.flows.items()) if flow.status is Status.OPEN]))
+        name = data.draw(
+            st.sampled_from([n for n, flow in sorted(self.flows.items()) if flow.status is StreamStatus.OPEN])
+        )
         flow = self.flows[name]
         unused = (YESES - flow.yeses) * PRICE
         if forfeit:
@@ -322,7 +324,7 @@ class Machine(RuleBasedStateMachine):
             self.pay(flow.analyst, unused if forfeit else Fraction(0), -unused)
             if flow.in_flight:
                 flow.keys[flow.in_flight[0]] = None
-            flow.status, flow.in_flight = Status.CLOSED, None
+            flow.status, flow.in_flight = StreamStatus.CLOSED, None
 
     @rule()
     def restart(self) -> None:

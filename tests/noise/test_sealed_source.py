@@ -4,9 +4,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesTells
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise import sealed_source
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 from lapwing.noise.sealed_source import SAMPLERS, SEED_BYTES, SealedSource, fresh_seed, open_seed, seal_seed
@@ -86,8 +86,8 @@ def draws_of_laws(seed=bytes(range(32))):
 
 def draws_of_streams(seed=bytes(range(32))):
     """What it becomes in a stream: the gap of a yes that draws all the noise there is, asked alone and with others."""
-    shared = {"epsilon": 1, "threshold": 0, "yeses": 3, "moves": Movement.of_counts(Adjacency.ADD_REMOVE)}
-    for mechanism in (SparseVector(**shared, tells=YesTells.NUMBER), AdaptiveSparse(**shared, clear_by=12)):
+    shared = {"epsilon": 1, "threshold": 0, "yeses": 3, "moves": ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)}
+    for mechanism in (SparseVector(**shared, tells=YesReveals.NUMBER), AdaptiveSparseVector(**shared, clear_by=12)):
         source = SealedSource(seed)
         stream = mechanism.open(source=source)
         alone, (below, above) = stream.ask(10**6, source=source), stream.ask_many([-(10**6), 10**6], source=source)

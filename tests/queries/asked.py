@@ -5,10 +5,9 @@ from datetime import date
 from hypothesis import strategies as st
 
 from engines.clinic import HOSTILE, NASTY_INTEGERS, clinic
-from lapwing.queries import asking as ask
+from lapwing.queries import builders as ask
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.queries.planning import plan
-from lapwing.queries.written import (
+from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
@@ -23,6 +22,7 @@ from lapwing.queries.written import (
     Truth,
     Year,
 )
+from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import BadQuestionError
 
 COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])

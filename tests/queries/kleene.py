@@ -6,7 +6,7 @@ from datetime import date
 from fractions import Fraction
 
 from engines.clinic import FAR_DAYS
-from lapwing.queries.written import (
+from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,

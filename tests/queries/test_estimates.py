@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engines.clinic import clinic
 from engines.rows_in_memory import RowsInMemory
-from lapwing.queries import asking as ask
+from lapwing.queries import builders as ask
 from lapwing.queries.estimates import estimates
 from lapwing.queries.moment_bounds import moment_bounds
 from lapwing.queries.plan import Moments

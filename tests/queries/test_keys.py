@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.queries.asking import bins, count
+from lapwing.queries.builders import bins, count
 from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Column, Date, Integer, Real
+from lapwing.queries.intervals import day_number, double_rank
 from lapwing.queries.planning import plan
-from lapwing.queries.spans import day_number, double_rank
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 CLINIC = Population(

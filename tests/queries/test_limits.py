@@ -8,12 +8,12 @@ import time
 import pytest
 
 from engines.clinic import clinic
-from lapwing.queries import asking as ask
+from lapwing.queries import builders as ask
 from lapwing.queries import limits
+from lapwing.queries.expressions import Literal, Not, col
 from lapwing.queries.planning import plan, plan_together
 from lapwing.queries.sql import read_sql
 from lapwing.queries.sql_conditions import read_condition, read_value
-from lapwing.queries.written import Literal, Not, col
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError
 
 CLINIC = clinic()

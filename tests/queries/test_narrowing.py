@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.clinic import clinic, rows_of_anyone
-from lapwing.queries import asking as ask
-from lapwing.queries.aggregate import DeclaredKey, OpenKey
+from lapwing.queries import builders as ask
+from lapwing.queries.aggregate import DeclaredKey, PrivateKey
+from lapwing.queries.intervals import INTEGERS
 from lapwing.queries.narrowing import narrowed
 from lapwing.queries.plan import Family
 from lapwing.queries.planning import plan
-from lapwing.queries.predicate import InSpans
-from lapwing.queries.spans import INTEGERS
+from lapwing.queries.predicate import InIntervals
 from lapwing.queries.sql import read_sql
 from lapwing.vocabulary.errors import BadQuestionError
 from queries.asked import conditions
@@ -103,11 +103,11 @@ def test_no_group_is_left_out_that_holds_a_row_for_which_the_condition_is_true(c
 
 
 def test_open_keys_stay_open_and_lose_what_is_missing() -> None:
-    key = OpenKey(column="code", missing=True)
-    wide = InSpans(column="code", line=INTEGERS, spans=((0, 10**9),))
-    assert narrowed(key, wide) == OpenKey(column="code", missing=False)
-    assert narrowed(key, InSpans(column="other", line=INTEGERS, spans=((0, 1),))) == key
-    few = InSpans(column="code", line=INTEGERS, spans=((0, 1), (5, 5)))
+    key = PrivateKey(column="code", missing=True)
+    wide = InIntervals(column="code", line=INTEGERS, spans=((0, 10**9),))
+    assert narrowed(key, wide) == PrivateKey(column="code", missing=False)
+    assert narrowed(key, InIntervals(column="other", line=INTEGERS, spans=((0, 1),))) == key
+    few = InIntervals(column="code", line=INTEGERS, spans=((0, 1), (5, 5)))
     assert narrowed(key, few) == DeclaredKey(column="code", values=(0, 1, 5), missing=False)
 
 

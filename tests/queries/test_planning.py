@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 
 from engines.clinic import clinic
-from lapwing.queries import asking as ask
-from lapwing.queries.aggregate import ClippedTotals, Once, PickedRows
-from lapwing.queries.catalogue import Population, Rows, Table
+from lapwing.queries import builders as ask
+from lapwing.queries.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson, CountPerPerson
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Column, Date, Integer, Real
 from lapwing.queries.explain import explain
+from lapwing.queries.expressions import age
 from lapwing.queries.plan import Family
 from lapwing.queries.planning import plan
-from lapwing.queries.written import age
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
@@ -104,9 +104,9 @@ def test_quantile_scores_move_by_the_larger_share_of_a_persons_rows() -> None:
 
 
 def test_rows_of_one_person_are_picked_for_means_and_clipped_for_totals() -> None:
-    assert isinstance(plan(ask.mean("visits", "nights"), CLINIC).aggregate.bounding, PickedRows)
-    assert isinstance(plan(ask.total("visits", "nights"), CLINIC).aggregate.bounding, ClippedTotals)
-    assert plan(ask.top("patients", "sex", 2), CLINIC).aggregate.bounding == Once(max_cells=None)
+    assert isinstance(plan(ask.mean("visits", "nights"), CLINIC).aggregate.bounding, BoundedRowsPerPerson)
+    assert isinstance(plan(ask.total("visits", "nights"), CLINIC).aggregate.bounding, ClippedSumPerPerson)
+    assert plan(ask.top("patients", "sex", 2), CLINIC).aggregate.bounding == CountPerPerson(max_cells=None)
 
 
 def test_the_canonical_form_is_told_apart_by_all_that_matters() -> None:
@@ -135,7 +135,7 @@ def test_the_canonical_form_never_changes() -> None:
     asked = ask.count("patients", "sex = 'M' and age between 20 and 30")
     assert plan(asked, CLINIC).canonical == (
         '["clinic",["PrivacyUnit","pid","add-remove",1],["People"],["Aggregate","patients",["Every",[["InSpans","age",'
-        '["Line",-9223372036854775808,9223372036854775807],[[20,30]]],["InTexts","sex",["M"]]]],[],["Once",1],0]]'
+        '["Line",-9223372036854775808,9223372036854775807],[[20,30]]],["InTexts","sex",["M"]]]],[],["CountPerPerson",1],0]]'
     )
 
 
@@ -245,7 +245,7 @@ def test_values_that_fit_keep_their_grid() -> None:
 
 
 def test_plans_do_not_depend_on_the_rows_a_table_may_have() -> None:
-    many = dataclasses.replace(CLINIC.table("patients"), rows=Rows.MANY_A_PERSON)
+    many = dataclasses.replace(CLINIC.table("patients"), rows=RowsPerPerson.MANY_A_PERSON)
     population = dataclasses.replace(CLINIC, tables=(many, *CLINIC.tables[1:]))
     assert plan(ask.count("patients"), population).aggregate == plan(ask.count("patients"), CLINIC).aggregate
 

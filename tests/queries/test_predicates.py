@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from engines.clinic import rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
-from lapwing.queries import asking as ask
+from lapwing.queries import builders as ask
 from lapwing.queries.binding import bind
 from lapwing.queries.canonical import spelling
+from lapwing.queries.expressions import And, Not, Or
+from lapwing.queries.intervals import INTEGERS
 from lapwing.queries.planning import plan
-from lapwing.queries.predicate import ALWAYS, NEVER, Every, InSpans, IsMissing, IsPresent, Some, every, some
+from lapwing.queries.predicate import ALWAYS, NEVER, AllOf, AnyOf, InIntervals, IsMissing, IsPresent, every, some
 from lapwing.queries.scope import Scope
-from lapwing.queries.spans import INTEGERS
 from lapwing.queries.sql_conditions import read_condition
-from lapwing.queries.written import And, Not, Or
 from queries.asked import PATIENTS, POPULATION, VISITS, conditions
 from queries.kleene import Kleene
 
@@ -68,9 +68,9 @@ def test_the_canonical_form_knows_the_laws_of_logic(a, b) -> None:
 def test_canonical_forms_stay_as_they_are(condition) -> None:
     predicate = bound(condition)
     match predicate:
-        case Every(parts):
+        case AllOf(parts):
             assert every(parts) == predicate
-        case Some(parts):
+        case AnyOf(parts):
             assert some(parts) == predicate
         case _:
             assert every([predicate]) == some([predicate]) == predicate
@@ -171,9 +171,9 @@ def test_folding_to_never_does_not_swallow_missing_values() -> None:
 
 
 def test_atoms_about_one_column_are_merged() -> None:
-    low, high = (InSpans(column="x", line=INTEGERS, spans=((a, b),)) for a, b in ((0, 5), (3, 9)))
-    assert every([low, high]) == InSpans(column="x", line=INTEGERS, spans=((3, 5),))
-    assert some([low, high]) == InSpans(column="x", line=INTEGERS, spans=((0, 9),))
+    low, high = (InIntervals(column="x", line=INTEGERS, spans=((a, b),)) for a, b in ((0, 5), (3, 9)))
+    assert every([low, high]) == InIntervals(column="x", line=INTEGERS, spans=((3, 5),))
+    assert some([low, high]) == InIntervals(column="x", line=INTEGERS, spans=((0, 9),))
     assert every([low, IsMissing(column="x")]) == NEVER
     assert some([IsPresent(column="x"), IsMissing(column="x")]) == ALWAYS
 

@@ -6,18 +6,18 @@ import pytest
 
 from lapwing.queries.aggregate import (
     Aggregate,
-    ClippedTotals,
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    CountPerPerson,
     DeclaredKey,
-    DistinctCells,
-    Furthest,
-    Once,
-    OpenKey,
-    PickedRows,
+    DistinctKeys,
+    LastStepPerPerson,
+    PrivateKey,
 )
 from lapwing.queries.bernstein import basis, products
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.sensitivity import sensitivity
-from lapwing.queries.term import Constant, OnGrid
+from lapwing.queries.term import ConstantTerm, OnGrid
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
@@ -49,14 +49,16 @@ def in_cells(cells, most, values):
 @pytest.mark.parametrize("unit", [ADDED, REPLACED], ids=["added", "replaced"])
 @pytest.mark.parametrize(("cells", "most"), [(1, 1), (2, 1), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3), (3, 5)])
 def test_people_in_cells(unit, cells, most) -> None:
-    assert stated(Once(max_cells=most), cells, unit) == farthest(in_cells(cells, most, [1]), replaced=unit is REPLACED)
+    assert stated(CountPerPerson(max_cells=most), cells, unit) == farthest(
+        in_cells(cells, most, [1]), replaced=unit is REPLACED
+    )
 
 
 @pytest.mark.parametrize("unit", [ADDED, REPLACED], ids=["added", "replaced"])
 @pytest.mark.parametrize(("low", "high"), [(0, 3), (-3, 0), (-1, 3), (-3, 3), (-2, 1), (0, 0)])
 @pytest.mark.parametrize(("cells", "most"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (4, 3)])
 def test_clipped_totals(unit, cells, most, low, high) -> None:
-    bounding = ClippedTotals(term=Constant(1), low=low, high=high, max_cells=most)
+    bounding = ClippedSumPerPerson(term=ConstantTerm(1), low=low, high=high, max_cells=most)
     values = sorted({low, 0, high})
     assert stated(bounding, cells, unit) == farthest(in_cells(cells, most, values), replaced=unit is REPLACED)
 
@@ -80,7 +82,7 @@ def value(term, x):
     match term:
         case OnGrid():
             return x
-        case Constant(number):
+        case ConstantTerm(number):
             return number
         case _:
             a, b = value(term.left, x), value(term.right, x)
@@ -93,13 +95,18 @@ X = OnGrid(column="x", bits=0, low=0, high=2)
 @pytest.mark.parametrize("unit", [ADDED, REPLACED], ids=["added", "replaced"])
 @pytest.mark.parametrize(
     ("terms", "most_of_row"),
-    [((Constant(1),), 1), (tuple(basis(X, 1)), 2), (tuple(basis(X, 2)), 4), (products([basis(X, 1), basis(X, 1)]), 4)],
+    [
+        ((ConstantTerm(1),), 1),
+        (tuple(basis(X, 1)), 2),
+        (tuple(basis(X, 2)), 4),
+        (products([basis(X, 1), basis(X, 1)]), 4),
+    ],
     ids=["rows", "mean", "variance", "covariance"],
 )
 @pytest.mark.parametrize("limits", [(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 2, 2), (2, 2, None), (1, 3, None)], ids=str)
 def test_picked_rows(unit, terms, most_of_row, limits) -> None:
     rows, cells, most = limits
-    bounding = PickedRows(terms=terms, most=most_of_row, max_rows=rows, max_cells=most)
+    bounding = BoundedRowsPerPerson(terms=terms, most=most_of_row, max_rows=rows, max_cells=most)
     l1, l2_squared, linf = stated(bounding, cells, unit)
     reached = farthest(rows_added(terms, rows, cells, most), replaced=unit is REPLACED)
     assert (l1, l2_squared) == reached[:2]
@@ -109,14 +116,16 @@ def test_picked_rows(unit, terms, most_of_row, limits) -> None:
 @pytest.mark.parametrize("unit", [ADDED, REPLACED], ids=["added", "replaced"])
 def test_steps_and_distinct_values(unit) -> None:
     replaced = unit is REPLACED
-    steps = Aggregate(table="t", where=ALWAYS, keys=(), bounding=Furthest(steps=(ALWAYS, ALWAYS)), salt=0)
+    steps = Aggregate(table="t", where=ALWAYS, keys=(), bounding=LastStepPerPerson(steps=(ALWAYS, ALWAYS)), salt=0)
     found = sensitivity(steps, unit)
     one_of_three = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
     assert (found.l1, found.l2_squared, found.linf) == farthest(one_of_three, replaced=replaced)
-    assert stated(DistinctCells(max_cells=2), 5, unit) == (2, 4, 2)
+    assert stated(DistinctKeys(max_cells=2), 5, unit) == (2, 4, 2)
 
 
 def test_cells_that_only_the_data_knows_need_a_limit() -> None:
-    keys = (OpenKey(column="k", missing=False),)
+    keys = (PrivateKey(column="k", missing=False),)
     with pytest.raises(ValueError, match="need a limit"):
-        sensitivity(Aggregate(table="t", where=ALWAYS, keys=keys, bounding=Once(max_cells=None), salt=0), ADDED)
+        sensitivity(
+            Aggregate(table="t", where=ALWAYS, keys=keys, bounding=CountPerPerson(max_cells=None), salt=0), ADDED
+        )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from engines.clinic import clinic
-from lapwing.queries import asking as ask
+from lapwing.queries import builders as ask
 from lapwing.queries import sql
 from lapwing.queries.planning import plan
 from lapwing.queries.sql import read_sql

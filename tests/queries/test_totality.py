@@ -13,16 +13,35 @@ from engines.clinic import clinic, row_of
 from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK
 from lapwing.engines.emitter import emit
-from lapwing.queries import asking as ask
-from lapwing.queries.aggregate import Aggregate, BinnedKey, ClippedTotals, GridKey, Once, PickedRows
-from lapwing.queries.catalogue import Population, Rows, Table
+from lapwing.queries import builders as ask
+from lapwing.queries.aggregate import (
+    Aggregate,
+    BinnedKey,
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    CountPerPerson,
+    GridKey,
+)
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Column, Date, Integer, Real
+from lapwing.queries.expressions import Arithmetic
+from lapwing.queries.intervals import DAYS, INTEGERS, TRUTHS, Domain
 from lapwing.queries.planning import plan
-from lapwing.queries.predicate import GAPS, Every, Gap, Has, InSpans, InTexts, Lacks, Ref, Some, Unit, every
-from lapwing.queries.spans import DAYS, INTEGERS, TRUTHS, Line
-from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Rounded, Times, bounds
+from lapwing.queries.predicate import (
+    GAPS,
+    AllOf,
+    AnyOf,
+    Gap,
+    HasRows,
+    InIntervals,
+    InTexts,
+    LacksRows,
+    Ref,
+    Unit,
+    every,
+)
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Times, bounds
 from lapwing.queries.totality import DEEPEST, MOST_CONSTANTS, check_total, constants, numbers, of_term
-from lapwing.queries.written import Arithmetic
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 from queries.asked import QUESTIONS
@@ -94,30 +113,30 @@ def test_a_number_of_any_length_is_refused_in_few_digits() -> None:
 
 AGE = OnGrid(column="age", bits=0, low=0, high=120)
 WRONG = {
-    "a key's range": replace(COUNT, keys=(GridKey(term=Plus(AGE, Constant(2**62 - 120)), width=2**63),)),
+    "a key's range": replace(COUNT, keys=(GridKey(term=Plus(AGE, ConstantTerm(2**62 - 120)), width=2**63),)),
     "a width": replace(COUNT, keys=(GridKey(term=AGE, width=0),)),
-    "a coarser grid": replace(COUNT, bounding=ClippedTotals(term=Rounded(AGE, 64), low=0, high=1, max_cells=1)),
+    "a coarser grid": replace(COUNT, bounding=ClippedSumPerPerson(term=Rounded(AGE, 64), low=0, high=1, max_cells=1)),
     "a bin": replace(COUNT, keys=(BinnedKey(column="age", line=INTEGERS, bins=((0, 2**63),), missing=False),)),
-    "a bound": replace(COUNT, bounding=ClippedTotals(term=AGE, low=0, high=2**63, max_cells=1)),
-    "a constant": replace(COUNT, bounding=ClippedTotals(term=Constant(2**63), low=0, high=1, max_cells=1)),
+    "a bound": replace(COUNT, bounding=ClippedSumPerPerson(term=AGE, low=0, high=2**63, max_cells=1)),
+    "a constant": replace(COUNT, bounding=ClippedSumPerPerson(term=ConstantTerm(2**63), low=0, high=1, max_cells=1)),
     "a part below zero": replace(
-        COUNT, bounding=PickedRows(terms=(replace(AGE, low=-1),), most=120, max_rows=1, max_cells=1)
+        COUNT, bounding=BoundedRowsPerPerson(terms=(replace(AGE, low=-1),), most=120, max_rows=1, max_cells=1)
     ),
-    "a column": replace(COUNT, bounding=ClippedTotals(term=replace(AGE, high=2**53), low=0, high=1, max_cells=1)),
+    "a column": replace(COUNT, bounding=ClippedSumPerPerson(term=replace(AGE, high=2**53), low=0, high=1, max_cells=1)),
     "a day": replace(
         COUNT,
-        bounding=ClippedTotals(
+        bounding=ClippedSumPerPerson(
             term=Elapsed(until=DAYS.highest + 1, since="born", unit=Unit.DAYS, low=0, high=1),
             low=0,
             high=1,
             max_cells=1,
         ),
     ),
-    "a grid": replace(COUNT, bounding=ClippedTotals(term=replace(AGE, bits=3), low=0, high=1, max_cells=1)),
-    "a span": replace(COUNT, where=InSpans(column="age", line=INTEGERS, spans=((0, 2**63),))),
+    "a grid": replace(COUNT, bounding=ClippedSumPerPerson(term=replace(AGE, bits=3), low=0, high=1, max_cells=1)),
+    "a span": replace(COUNT, where=InIntervals(column="age", line=INTEGERS, spans=((0, 2**63),))),
     "an empty list": replace(COUNT, where=InTexts(column="age", texts=())),
-    "a line": replace(COUNT, where=InSpans(column="age", line=TRUTHS, spans=((0, 0),))),
-    "another line": replace(COUNT, where=InSpans(column="age", line=Line(0, 1), spans=((0, 0),))),
+    "a line": replace(COUNT, where=InIntervals(column="age", line=TRUTHS, spans=((0, 0),))),
+    "another line": replace(COUNT, where=InIntervals(column="age", line=Domain(0, 1), spans=((0, 0),))),
     "a text about a number": replace(COUNT, where=InTexts(column="age", texts=("x",))),
     "a text that is none": replace(COUNT, where=InTexts(column="city", texts=("\x00",))),
     "a gap": replace(
@@ -129,7 +148,7 @@ WRONG = {
     "a reference that leads out": replace(
         COUNT, where=Gap(until=Ref(column="born", up=1), since=Ref(column="born"), unit=Unit.DAYS, spans=((0, 1),))
     ),
-    "a number of times": replace(COUNT, where=Has(table="visits", where=Every(()), at_least=2**62)),
+    "a number of times": replace(COUNT, where=HasRows(table="visits", where=AllOf(()), at_least=2**62)),
     "the salt": replace(COUNT, salt=2**40),
 }
 
@@ -147,11 +166,11 @@ def test_what_no_planner_should_make_is_not_written_either(wrong) -> None:
 
 
 def test_conditions_and_expressions_may_be_nested_so_deep_and_no_deeper() -> None:
-    adult = InSpans(column="age", line=INTEGERS, spans=((18, 99),))
-    young = InSpans(column="age", line=INTEGERS, spans=((0, 30),))
+    adult = InIntervals(column="age", line=INTEGERS, spans=((18, 99),))
+    young = InIntervals(column="age", line=INTEGERS, spans=((0, 30),))
     nested = {0: adult}
     for depth in range(1, DEEPEST + 2):
-        nested[depth] = (Every if depth % 2 else Some)((nested[depth - 1], young))
+        nested[depth] = (AllOf if depth % 2 else AnyOf)((nested[depth - 1], young))
     check_total(replace(COUNT, where=nested[DEEPEST]), CLINIC)
     with pytest.raises(BadQuestionError, match=f"nested deeper than {DEEPEST} levels"):
         check_total(replace(COUNT, where=nested[DEEPEST + 1]), CLINIC)
@@ -186,7 +205,7 @@ VISITS = CLINIC.table("visits")
 def terms():
     """Terms about a visit of any shape that can be built."""
     leaves = st.one_of(
-        st.integers(-(2**40), 2**40).map(Constant),
+        st.integers(-(2**40), 2**40).map(ConstantTerm),
         st.builds(
             lambda a, b: OnGrid(column="nights", bits=0, low=min(a, b), high=max(a, b)),
             *[st.integers(-(2**20), 2**20)] * 2,
@@ -239,7 +258,7 @@ def test_every_part_of_a_term_stays_within_its_stated_range_whatever_the_row_hol
 
 
 def test_a_count_of_people_needs_no_more_than_64_bits() -> None:
-    assert isinstance(COUNT.bounding, Once)
+    assert isinstance(COUNT.bounding, CountPerPerson)
     assert max(number.high for number in numbers(COUNT)) < 2**63
 
 
@@ -248,20 +267,20 @@ EVENTS = Population(
     unit=PrivacyUnit(person_key="pid"),
     tables=(
         Table(name="patients", columns=(Column(name="born", type=Date()),)),
-        Table(name="visits", columns=(Column(name="day", type=Date()),), rows=Rows.MANY_A_PERSON),
-        Table(name="codes", columns=(Column(name="day", type=Date()),), rows=Rows.MANY_A_PERSON),
+        Table(name="visits", columns=(Column(name="day", type=Date()),), rows=RowsPerPerson.MANY_A_PERSON),
+        Table(name="codes", columns=(Column(name="day", type=Date()),), rows=RowsPerPerson.MANY_A_PERSON),
     ),
 )
 
 
 def looking_out(*seen):
     """Return a has within a has within a has, the i-th of which compares its row with those of `seen[i]` rows out."""
-    predicate = Every(())
+    predicate = AllOf(())
     for ups in reversed(seen):
         gaps = (
             Gap(until=Ref(column="day"), since=Ref(column="day", up=up), unit=Unit.DAYS, spans=((0, 30),)) for up in ups
         )
-        predicate = Has(table="visits", where=every([*gaps, predicate]))
+        predicate = HasRows(table="visits", where=every([*gaps, predicate]))
     return predicate
 
 
@@ -274,8 +293,12 @@ def test_days_of_three_rows_of_a_person_are_not_compared_for_they_are_too_many_t
     within, times
 ) -> None:
     within = replace(within, at_least=times)
-    for predicate in (within, Lacks(table="codes", where=within), Some((within, Has(table="codes", where=Every(()))))):
-        aggregate = Aggregate(table="visits", where=predicate, keys=(), bounding=Once(max_cells=1), salt=0)
+    for predicate in (
+        within,
+        LacksRows(table="codes", where=within),
+        AnyOf((within, HasRows(table="codes", where=AllOf(())))),
+    ):
+        aggregate = Aggregate(table="visits", where=predicate, keys=(), bounding=CountPerPerson(max_cells=1), salt=0)
         with pytest.raises(BadQuestionError, match="three rows of a person"):
             check_total(aggregate, EVENTS)
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from lapwing.accounting.filters.two_arms import DeltaShares
+from lapwing.accounting.filters.approximate import DeltaShares
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
-from lapwing.queries.catalogue import Population, Rows, Table
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Integer, Real, Text
 from lapwing.session import Session
 from lapwing.vocabulary.adjacency import Adjacency
@@ -37,7 +37,7 @@ def population(adjacency: Adjacency = Adjacency.ADD_REMOVE, protects_groups_of: 
             ),
             Table(
                 name="visits",
-                rows=Rows.MANY_A_PERSON,
+                rows=RowsPerPerson.MANY_A_PERSON,
                 max_rows=2,
                 columns=(
                     Column(name="kind", type=Category(values=("ER", "other"))),

@@ -10,9 +10,9 @@ import pytest
 
 from lapwing.ledger import questions
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.stream_records import Status
+from lapwing.ledger.stream_records import StreamStatus
 from lapwing.ledger.verify import verify
-from lapwing.queries.asking import count, total
+from lapwing.queries.builders import count, total
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -162,7 +162,7 @@ class AsksStreams:
         self.stream, self._ages = None, numbers()
 
     def ready(self) -> Callable[[], Any]:
-        if self.stream is None or self.stream.record.status is not Status.OPEN:
+        if self.stream is None or self.stream.record.status is not StreamStatus.OPEN:
             self.stream = self.clinic.stream(at_least=2 * MANY, yeses=100, epsilon=1)
         stream, age = self.stream, next(self._ages)
         return lambda: stream.ask(f"age = {age % 100} and bmi > {10 + age // 100}")

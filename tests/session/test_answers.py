@@ -15,10 +15,10 @@ import pytest
 from scipy.stats import binom
 
 from lapwing.answers.choosing import release_of
-from lapwing.answers.releases import Cell
-from lapwing.answers.wishes import wish
+from lapwing.answers.releases import BoundedValue
+from lapwing.answers.target import parse_target
 from lapwing.ledger.export import export_json
-from lapwing.queries.asking import (
+from lapwing.queries.builders import (
     bins,
     correlation,
     count,
@@ -94,7 +94,7 @@ def test_bounds_hold_for_all_numbers_at_once_as_often_as_they_say(question, budg
     """Three times in four, measured; less often where they are drawn in. Those of moments have slack."""
     asked = plan(question, population())
     of_moments = isinstance(asked.meaning, Moments)
-    release = release_of(asked, wish(epsilon=2 if of_moments else "0.2"), budget)
+    release = release_of(asked, parse_target(epsilon=2 if of_moments else "0.2"), budget)
     exact = exact_numbers(asked)
     truth = estimates(asked, exact)
     told = [release.cells(release.release(Sensitive(tuple(exact))), CONFIDENCE) for _ in range(ROUNDS)]
@@ -108,7 +108,7 @@ def test_bounds_hold_for_all_numbers_at_once_as_often_as_they_say(question, budg
     assert not held(Fraction(1, 12) if of_moments else Fraction(2, 5))
 
 
-def inside(cell: Cell, exact: Fraction | float, part: Fraction) -> bool:
+def inside(cell: BoundedValue, exact: Fraction | float, part: Fraction) -> bool:
     low, high = cell.value - part * (cell.value - cell.low), cell.value + part * (cell.high - cell.value)
     return bool(low <= exact <= high)
 
@@ -116,7 +116,7 @@ def inside(cell: Cell, exact: Fraction | float, part: Fraction) -> bool:
 def test_a_quantile_is_as_many_rows_away_as_it_says() -> None:
     """Counted in a histogram whose rows are known: from where the fraction lies to the nearer edge of the cell."""
     asked = plan(quantiles("patients", "age", ["0.25", "0.5", "0.9"], cells=100), population())
-    release = release_of(asked, wish(epsilon=1), PURE)
+    release = release_of(asked, parse_target(epsilon=1), PURE)
     exact = [3] * len(asked.aggregate.cells)
     below = np.cumsum([0, *exact])
     edges = list(pairwise(below))
@@ -137,7 +137,7 @@ def test_a_quantile_is_as_many_rows_away_as_it_says() -> None:
 def test_a_top_category_is_as_many_people_short_as_it_says() -> None:
     wards = Table(name="visits", columns=(Column(name="ward", type=Category(values=tuple("abcdefghijkl"))),))
     asked = plan(top("visits", "ward", 2), replace(population(), tables=(wards,)))
-    release = release_of(asked, wish(epsilon="0.1"), PURE)
+    release = release_of(asked, parse_target(epsilon="0.1"), PURE)
     exact = list(range(12))
 
     def short(chosen: list[int]) -> int:
@@ -342,19 +342,23 @@ def test_what_is_asked_together_has_the_same_groups(clinic) -> None:
 
 def test_a_number_of_values_is_within_what_there_can_be() -> None:
     """Two kinds are declared: never three, never fewer than none, nor bounds that say so."""
-    release = release_of(plan(count_distinct("visits", "kind", max_groups=2), population()), wish(epsilon="0.2"), PURE)
+    release = release_of(
+        plan(count_distinct("visits", "kind", max_groups=2), population()), parse_target(epsilon="0.2"), PURE
+    )
     for noisy, told in {3: (2, 0, 2), -7: (0, 0, 2), 1: (1, 0, 2)}.items():
         (cell,) = release.cells([noisy], "0.95")
         assert (cell.value, cell.low, cell.high) == told
     (cell,) = release.cells([1000], "0.95")
     assert cell.low == 2
-    unknown = release_of(plan(count_distinct("patients", "city"), population()), wish(epsilon="0.2"), PURE)
+    unknown = release_of(plan(count_distinct("patients", "city"), population()), parse_target(epsilon="0.2"), PURE)
     (cell,) = unknown.cells([-1000], "0.95")
     assert (cell.value, cell.low, cell.high) == (0, 0, 0)
 
 
 def test_quantiles_come_in_their_order_whichever_way_they_were_chosen() -> None:
-    release = release_of(plan(quantiles("patients", "age", ["0.1", "0.5", "0.9"]), population()), wish(epsilon=1), PURE)
+    release = release_of(
+        plan(quantiles("patients", "age", ["0.1", "0.5", "0.9"]), population()), parse_target(epsilon=1), PURE
+    )
     assert [cell.value for cell in release.cells([58, 10, 40], "0.95")] == [10, 40, 58]
 
 

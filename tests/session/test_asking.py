@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing.ledger.verify import verify
-from lapwing.queries.asking import bins, count, count_distinct, mean, median, quantiles, top, total, variance
+from lapwing.queries.builders import bins, count, count_distinct, mean, median, quantiles, top, total, variance
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lapwing.queries.asking import (
+from lapwing.queries.builders import (
     bins,
     correlation,
     count,

@@ -7,14 +7,14 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.accounting.filters.charge import OneShot
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.record import to_record
-from lapwing.answers.wishes import wish
+from lapwing.answers.target import parse_target
 from lapwing.ledger import streams
 from lapwing.ledger.questions import recall_digest
 from lapwing.ledger.verify import verify
-from lapwing.queries import asking
+from lapwing.queries import builders as asking
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError, ParameterError, StreamError, SuspendedError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
@@ -70,10 +70,10 @@ def test_whatever_is_offered_is_charged_at_a_price_that_accounts_carry(ledger, o
         {str(number): asking.count("patients", f"age = {number}") for number in range(3)},
     ):
         try:
-            event = clinic._asked(question, wish(**offer)).event
+            event = clinic._asked(question, parse_target(**offer)).event
         except LapwingError:  # not every offer buys every question under every budget
             continue
-        account.require_carried(OneShot(event=event))
+        account.require_carried(SingleRelease(event=event))
         charged += 1
     assert charged or isinstance(account.budget, PureDP)
 
@@ -83,7 +83,9 @@ def test_two_thousand_random_prices_leave_a_short_account() -> None:
     chance, account = random.Random(2), open_account(PureDP(epsilon=Fraction(1000)))
     for _ in range(2000):
         price = Fraction(chance.randrange(1, 10**9), chance.randrange(10**9, 10**10))
-        charge = OneShot(event=PureRelease(epsilon=wish(epsilon=price).shared(chance.randrange(1, 99)).epsilon))
+        charge = SingleRelease(
+            event=PureRelease(epsilon=parse_target(epsilon=price).shared(chance.randrange(1, 99)).epsilon)
+        )
         account.require_carried(charge)
         account = account.admit(charge)
     assert longest(account) < 60
@@ -101,17 +103,17 @@ def test_a_stream_pays_parts_with_few_digits_that_add_up_to_its_price(ledger) ->
 
 def test_a_price_with_many_digits_is_rounded_up_and_it_is_said() -> None:
     with pytest.warns(UserWarning, match=r"epsilon is rounded up to 0\.123456789013"):
-        assert wish(epsilon="0.12345678901234567").epsilon == Fraction("0.123456789013")
+        assert parse_target(epsilon="0.12345678901234567").epsilon == Fraction("0.123456789013")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert wish(epsilon="1/3").epsilon == Fraction(1, 3)
-        assert wish(rho="0.123456789012").rho == Fraction("0.123456789012")
+        assert parse_target(epsilon="1/3").epsilon == Fraction(1, 3)
+        assert parse_target(rho="0.123456789012").rho == Fraction("0.123456789012")
 
 
 def test_shares_of_a_price_are_no_more_than_the_price() -> None:
     for parts in range(1, 200):
         for price in ("1", "0.1", "1/3", "0.123456789012"):
-            share = wish(epsilon=price).shared(parts).epsilon
+            share = parse_target(epsilon=price).shared(parts).epsilon
             assert 0 <= Fraction(price) - parts * share < Fraction(parts, 10**12)
 
 

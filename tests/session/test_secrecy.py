@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lapwing.ledger.export import export_json
-from lapwing.queries.asking import count, total
+from lapwing.queries.builders import count, total
 from lapwing.vocabulary.errors import EngineError
 from lapwing.vocabulary.guarantee import PureDP
 from session.clinic import Broken, FixedNumber, door, new_ledger

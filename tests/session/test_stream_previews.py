@@ -6,9 +6,9 @@ import pytest
 from scipy.stats import binom
 
 from lapwing.answers.stream_terms import StreamTerms
-from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
-from lapwing.queries.asking import count
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
+from lapwing.queries.builders import count
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
@@ -245,6 +245,6 @@ def test_groups_and_replacement_make_it_dearer() -> None:
 
 
 def test_the_terms_are_decided_by_the_sparse_vector_they_name() -> None:
-    counts = Movement.of_counts(Adjacency.ADD_REMOVE)
+    counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     decides = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
     assert StreamTerms.of(population(), **TERMS).mechanism == decides

@@ -8,13 +8,13 @@ import pytest
 
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import Verdict
-from lapwing.ledger.stream_records import Status
+from lapwing.ledger.stream_records import StreamStatus
 from lapwing.ledger.verify import verify
-from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise import sealed_source
-from lapwing.queries.aggregate import Once
-from lapwing.queries.asking import at_least
+from lapwing.queries.aggregate import CountPerPerson
+from lapwing.queries.builders import at_least
 from lapwing.queries.planning import plan
 from lapwing.session import Session
 from lapwing.vocabulary.adjacency import Adjacency
@@ -39,7 +39,7 @@ MECHANISM = SparseVector(
     epsilon=1,
     yeses=3,
     threshold=200,
-    moves=Movement.of_counts(Adjacency.ADD_REMOVE),
+    moves=ValueSensitivity.of_counts(Adjacency.ADD_REMOVE),
     threshold_share=1 - 3 * YES,
 )
 FAR_ABOVE, FAR_BELOW = FixedNumber(10_000), FixedNumber(-10_000)
@@ -180,7 +180,7 @@ def test_a_value_that_cannot_be_decided_on_closes_the_stream_at_its_full_price(l
     assert str(failed.value) == str(EngineError())
     assert failed.value.__context__ is None
     assert len(told) == 1
-    assert stream.record.status is Status.CLOSED
+    assert stream.record.status is StreamStatus.CLOSED
     assert spent(ledger) == 1
     verify(ledger)
 
@@ -218,7 +218,7 @@ def test_a_process_that_comes_second_tells_what_the_first_one_committed(ledger) 
     assert slow._answer(slow._decided(intent)).receipt == first.receipt
     for age in (2, 3):
         clinic._stream("mine").ask(f"age = {age}")
-    assert slow.record.status is Status.HALTED
+    assert slow.record.status is StreamStatus.HALTED
     assert slow._answer(slow._decided(intent)).receipt == first.receipt
 
 
@@ -244,7 +244,7 @@ def test_a_lost_answer_is_a_yes_to_the_sealed_state_as_well(ledger) -> None:
 def test_closing_settles_the_question_in_flight_first(ledger) -> None:
     in_flight(ledger)._stream("mine").close()
     record = ledger.streams.stream("mine")
-    assert (record.status, record.in_flight, record.used) == (Status.CLOSED, None, 1)
+    assert (record.status, record.in_flight, record.used) == (StreamStatus.CLOSED, None, 1)
     assert spent(ledger) < 1, "what no yes has used is given back"
     verify(ledger)
 
@@ -270,7 +270,7 @@ def test_what_is_in_flight_is_lost_when_the_data_moved_on(ledger) -> None:
     with pytest.raises(EngineError):
         clinic.resume("mine")
     record = ledger.streams.stream("mine")
-    assert (record.used, record.in_flight, record.status) == (1, None, Status.OPEN)
+    assert (record.used, record.in_flight, record.status) == (1, None, StreamStatus.OPEN)
 
 
 def test_without_its_key_a_stream_is_closed_at_its_full_price(ledger) -> None:
@@ -278,7 +278,7 @@ def test_without_its_key_a_stream_is_closed_at_its_full_price(ledger) -> None:
     stranger = Session(population(), ledger, FAR_ABOVE, analyst="ana", key=bytes(32))
     with pytest.raises(SealBrokenError):
         stranger.resume("mine")
-    assert ledger.streams.stream("mine").status is Status.CLOSED
+    assert ledger.streams.stream("mine").status is StreamStatus.CLOSED
     assert spent(ledger) == 1
     verify(ledger)
 
@@ -294,7 +294,7 @@ def test_a_seed_of_another_question_is_not_taken(ledger) -> None:
     ]
     with pytest.raises(SealBrokenError):
         stream.ask("age = 1")
-    assert stream.record.status is Status.CLOSED
+    assert stream.record.status is StreamStatus.CLOSED
 
 
 def test_a_question_in_flight_is_not_decided_by_the_samplers_of_another_version(ledger, monkeypatch) -> None:
@@ -304,7 +304,7 @@ def test_a_question_in_flight_is_not_decided_by_the_samplers_of_another_version(
     with pytest.raises(SealBrokenError):
         door(ledger, FAR_ABOVE).resume("mine")
     record = ledger.streams.stream("mine")
-    assert (record.status, record.in_flight) == (Status.CLOSED, None)
+    assert (record.status, record.in_flight) == (StreamStatus.CLOSED, None)
     assert spent(ledger) == 1, "it is lost, and the stream is closed at its full price"
     with pytest.raises(UnansweredError):
         door(ledger, FAR_ABOVE)._stream("mine").ask("age = 1", key="k")
@@ -323,7 +323,7 @@ def test_under_a_budget_of_rho_all_is_paid_at_the_opening(quick_path) -> None:
 def test_a_stream_counts_people_whatever_table_it_asks(ledger) -> None:
     """V4: a person with many rows is one person, and nothing else can be asked."""
     stream = door(ledger, Tables()).stream(at_least=20, yeses=1, epsilon=5, table="visits")
-    assert isinstance(plan(at_least(20, "visits", "kind = 'ER'"), population()).aggregate.bounding, Once)
+    assert isinstance(plan(at_least(20, "visits", "kind = 'ER'"), population()).aggregate.bounding, CountPerPerson)
     assert not stream.ask("ward = 20 and kind = 'other'")
     for where in ("count(*) > 3", "sum(ward) > 100", "ward"):
         with pytest.raises(BadQuestionError):
@@ -396,7 +396,7 @@ def test_nothing_of_a_stream_lingers_when_its_last_yes_has_ended_it(quick_path) 
         places = [path for path in quick_path.rglob("*") if path.is_file()]
         assert any(sealed in path.read_bytes() for path in places)
         assert stream.ask("age = 1")
-        assert stream.record.status is Status.HALTED
+        assert stream.record.status is StreamStatus.HALTED
         assert not any(sealed in path.read_bytes() for path in quick_path.rglob("*") if path.is_file())
 
 

@@ -15,7 +15,7 @@ from crashes.racers import RACERS, ask_and_hang, ask_at_once, race
 from crashes.workload import child
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.verify import verify
-from lapwing.queries.asking import count
+from lapwing.queries.builders import count
 from lapwing.session import Session
 from lapwing.vocabulary.errors import BudgetExceededError, EngineError, LedgerUnwritableError
 from lapwing.vocabulary.guarantee import PureDP

@@ -1,7 +1,7 @@
 import pytest
 
-from lapwing.workspace.workspace import read_key, renew_key
 from lapwing.vocabulary.errors import SettingsError
+from lapwing.workspace.workspace import read_key, renew_key
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o620, 0o610, 0o604, 0o602, 0o601, 0o660, 0o644], ids=oct)

@@ -8,7 +8,6 @@ import duckdb
 import pytest
 
 import lapwing as lw
-from lapwing.workspace.workspace import renew_key
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
@@ -17,6 +16,7 @@ from lapwing.vocabulary.errors import (
     RegistrationError,
     SettingsError,
 )
+from lapwing.workspace.workspace import renew_key
 
 HOSPITALS = """
 [populations.patients]

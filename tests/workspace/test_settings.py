@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.workspace.settings import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource, read_settings
-from lapwing.queries.catalogue import KeyType, Rows
+from lapwing.queries.catalogue import KeyType, RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import SettingsError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
+from lapwing.workspace.settings import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource, read_settings
 
 GOOD = """\
 # the clinic
@@ -58,7 +58,7 @@ def test_all_that_can_be_declared_is_read(tmp_path) -> None:
     patients, visits = clinic.population.tables
     assert [type(column.type) for column in patients.columns] == [Category, Integer, Real, Date, Boolean, Text]
     assert patients.column("age").nullable
-    assert (visits.rows, visits.key_type, visits.max_rows) == (Rows.MANY_A_PERSON, KeyType.TEXT, 3)
+    assert (visits.rows, visits.key_type, visits.max_rows) == (RowsPerPerson.MANY_A_PERSON, KeyType.TEXT, 3)
     assert clinic.sources == {
         "patients": FileSource(path=tmp_path / "patients.parquet"),
         "visits": DuckDBSource(path=tmp_path / "clinic.duckdb", table="visits"),

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from workspace.test_workspace import SETTINGS, write_patients
 
 import lapwing as lw
-from app.test_workspace import SETTINGS, write_patients
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.emitter import Statement
 from lapwing.vocabulary.errors import BadQuestionError, EngineError, SettingsError

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lapwing as lw
-from lapwing.workspace.workspace import open_workspace, read_key, renew_key
 from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, SettingsError, UnansweredError
 from lapwing.vocabulary.guarantee import PureDP
+from lapwing.workspace.workspace import open_workspace, read_key, renew_key
 
 SETTINGS = """
 [populations.clinic]

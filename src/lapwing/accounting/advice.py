@@ -24,7 +24,7 @@ class Concern(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
+class BudgetAdvice:
     """A concern, in a sentence with its numbers, and what to do."""
 
     concern: Concern
@@ -35,7 +35,7 @@ class Advice:
         return f"{self.text}; {self.remedy}"
 
 
-def advise(guarantee: Guarantee, people: int | None = None) -> tuple[Advice, ...]:
+def advise(guarantee: Guarantee, people: int | None = None) -> tuple[BudgetAdvice, ...]:
     """Return what a custodian of `people` people should know about a guarantee; of any number of them, if not said.
 
     Examples
@@ -61,10 +61,10 @@ def advise(guarantee: Guarantee, people: int | None = None) -> tuple[Advice, ...
     return tuple(advice)
 
 
-def _delta_reaches_people(delta: Fraction, people: int) -> Advice:
+def _delta_reaches_people(delta: Fraction, people: int) -> BudgetAdvice:
     shamed = name_and_shame(people=people, delta=delta) if delta < 1 else None
     published = people if shamed is None else float(shamed.expected)
-    return Advice(
+    return BudgetAdvice(
         concern=Concern.DELTA_REACHES_PEOPLE,
         text=f"delta = {float(delta):.3g} for {people:,} people allows a mechanism that publishes {published:,.3g} of "
         "them in the clear",
@@ -72,8 +72,8 @@ def _delta_reaches_people(delta: Fraction, people: int) -> Advice:
     )
 
 
-def _nothing_useful(guarantee: Guarantee, people: int) -> Advice:
-    return Advice(
+def _nothing_useful(guarantee: Guarantee, people: int) -> BudgetAdvice:
+    return BudgetAdvice(
         concern=Concern.EPSILON_BELOW_USE,
         text=f"with {_in_words(guarantee)} even exchanging all {people:,} people changes no probability by more than a "
         f"factor of {math.exp(_largest_change(guarantee, people)):.2f}: the answers would be noise",
@@ -81,8 +81,8 @@ def _nothing_useful(guarantee: Guarantee, people: int) -> Advice:
     )
 
 
-def _little_promised(epsilon: Fraction) -> Advice:
-    return Advice(
+def _little_promised(epsilon: Fraction) -> BudgetAdvice:
+    return BudgetAdvice(
         concern=Concern.EPSILON_PROMISES_LITTLE,
         text=f"epsilon = {float(epsilon):.3g} lets an attacker's odds grow by a factor of {factor(epsilon)}",
         remedy="a promise that people can rely on has an epsilon of a few units at most",

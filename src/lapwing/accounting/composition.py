@@ -25,7 +25,7 @@ from lapwing.vocabulary.exact import positive, probability, whole
 _SMALLEST_DELTA = 1e-99
 
 
-class Rule(Enum):
+class CompositionRule(Enum):
     """The rules by which costs add up."""
 
     BASIC = "adding up epsilon and delta"
@@ -37,26 +37,26 @@ class Rule(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class ComposedCost:
     """What one rule says: all releases together are (epsilon, delta)-differentially private."""
 
-    rule: Rule
+    rule: CompositionRule
     epsilon: float
     delta: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class RuleComparison:
     """What every rule that applies says, the best first."""
 
-    costs: tuple[Cost, ...]
+    costs: tuple[ComposedCost, ...]
 
     @property
-    def best(self) -> Cost:
+    def best(self) -> ComposedCost:
         """The least cost."""
         return self.costs[0]
 
-    def by(self, rule: Rule) -> Cost | None:
+    def by(self, rule: CompositionRule) -> ComposedCost | None:
         """Return what `rule` says, or None where it does not apply."""
         return next((cost for cost in self.costs if cost.rule is rule), None)
 
@@ -65,7 +65,7 @@ class Comparison:
         return "\n".join(f"{c.rule.value:<{width}}  epsilon {c.epsilon:.6g}  delta {c.delta:.3g}" for c in self.costs)
 
 
-def compose(events: Iterable[Event], *, delta: object | None = None, epsilon: object | None = None) -> Comparison:
+def compose(events: Iterable[Event], *, delta: object | None = None, epsilon: object | None = None) -> RuleComparison:
     """Return what `events` cost together on the same people, at one delta or at one epsilon.
 
     Parameters
@@ -94,13 +94,13 @@ def compose(events: Iterable[Event], *, delta: object | None = None, epsilon: ob
     releases = _Releases.of(events)
     if delta is not None:
         at = float_below(probability("delta", delta))
-        costs = [Cost(rule=rule, epsilon=releases.epsilon(rule, at), delta=at) for rule in Rule]
+        costs = [ComposedCost(rule=rule, epsilon=releases.epsilon(rule, at), delta=at) for rule in CompositionRule]
         applying = [cost for cost in costs if math.isfinite(cost.epsilon)]
     else:
         level = float_below(positive("epsilon", epsilon))
-        costs = [Cost(rule=rule, epsilon=level, delta=releases.delta(rule, level)) for rule in Rule]
+        costs = [ComposedCost(rule=rule, epsilon=level, delta=releases.delta(rule, level)) for rule in CompositionRule]
         applying = [cost for cost in costs if cost.delta < 1]
-    return Comparison(costs=tuple(sorted(applying or costs, key=lambda cost: (cost.epsilon, cost.delta))))
+    return RuleComparison(costs=tuple(sorted(applying or costs, key=lambda cost: (cost.epsilon, cost.delta))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,37 +119,39 @@ class _Releases:
         together = price(Composed(parts=tuple(Repeated(part=event, times=times) for event, times in uses.items())))
         return cls(uses, {event: price(event) for event in uses}, together)
 
-    def epsilon(self, rule: Rule, delta: float) -> float:
+    def epsilon(self, rule: CompositionRule, delta: float) -> float:
         """Return the epsilon at `delta` by `rule`; infinity where the rule does not apply."""
         match rule:
-            case Rule.BASIC:
+            case CompositionRule.BASIC:
                 return self._basic(delta)
-            case Rule.ADVANCED:
+            case CompositionRule.ADVANCED:
                 return self._advanced(delta)
-            case Rule.OPTIMAL:
+            case CompositionRule.OPTIMAL:
                 return self._optimal(delta)
-            case Rule.CONCENTRATED:
+            case CompositionRule.CONCENTRATED:
                 return math.inf if self.together.rho is None else epsilon_from_rho(self.together.rho, delta)
-            case Rule.RENYI:
+            case CompositionRule.RENYI:
                 return epsilon_from_renyi(curve(self.together.renyi), delta)
-            case Rule.DISTRIBUTION:
+            case CompositionRule.DISTRIBUTION:
                 return self.together.epsilon(delta)
 
-    def delta(self, rule: Rule, epsilon: float) -> float:
+    def delta(self, rule: CompositionRule, epsilon: float) -> float:
         """Return the delta at `epsilon` by `rule`, found by halving; 1 where the rule does not apply."""
         match rule:
-            case Rule.DISTRIBUTION:
+            case CompositionRule.DISTRIBUTION:
                 return self.together.delta(epsilon)
-            case Rule.RENYI:
+            case CompositionRule.RENYI:
                 return delta_from_renyi(curve(self.together.renyi), epsilon)
-            case Rule.CONCENTRATED:
+            case CompositionRule.CONCENTRATED:
                 return 1.0 if self.together.rho is None else delta_from_rho(self.together.rho, epsilon)
             case _:
                 return self._solved(rule, epsilon)
 
-    def _solved(self, rule: Rule, epsilon: float) -> float:
+    def _solved(self, rule: CompositionRule, epsilon: float) -> float:
         if self.epsilon(rule, _SMALLEST_DELTA) <= epsilon:
-            return 0.0 if rule is Rule.BASIC and None not in map(self._stated, self.uses) else _SMALLEST_DELTA
+            return (
+                0.0 if rule is CompositionRule.BASIC and None not in map(self._stated, self.uses) else _SMALLEST_DELTA
+            )
         low, high = math.log(_SMALLEST_DELTA), 0.0
         while high - low > 1e-9:  # noqa: PLR2004 - nine digits of delta
             middle = (low + high) / 2

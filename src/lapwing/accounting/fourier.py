@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.losses.law import Lattice
+from lapwing.accounting.losses.law import LossLattice
 from lapwing.accounting.rounding import ROUND_OFF, UNIT
-from lapwing.accounting.tilting import SLOPES, Factor, Target, Tilts
+from lapwing.accounting.tilting import SLOPES, Factor, Tilts, TiltTarget
 from lapwing.accounting.window import Window
 
 TOLERANCE = 4e-6
@@ -46,7 +46,7 @@ _DELTAS_OF_PAIR = (1e-2, 1e-4, 1e-7, 1e-10, 1e-14)
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class LossGrid:
     """A tilt, a step and a window."""
 
     slope: float
@@ -69,7 +69,7 @@ def epsilon_on_grid(factors: Sequence[Factor], tilts: Tilts, delta: float) -> fl
     return min(found, _epsilon(factors, tilts, tilts.for_epsilon(found, target.log_delta), delta))
 
 
-def _epsilon(factors: Sequence[Factor], tilts: Tilts, target: Target, delta: float) -> float:
+def _epsilon(factors: Sequence[Factor], tilts: Tilts, target: TiltTarget, delta: float) -> float:
     while True:
         grid = plan(factors, tilts, target)
         found = convolve(factors, grid).epsilon(delta)
@@ -108,14 +108,16 @@ def pair_on_grid(factors: Sequence[Factor], tilts: Tilts, reverse: Tilts) -> Dom
     step = max(_step(factors, 1.0, high - low, high - low), finest)
     slopes = [float(SLOPES[0]), *(tilts.for_delta(delta).slope for delta in _DELTAS_OF_PAIR)]
     steeper = float(SLOPES[np.argmin(tilts.cumulants - SLOPES * high)])
-    windows = [convolve(factors, Grid(slope, steeper, low - 2 * step, high + 2 * step, step, tail)) for slope in slopes]
+    windows = [
+        convolve(factors, LossGrid(slope, steeper, low - 2 * step, high + 2 * step, step, tail)) for slope in slopes
+    ]
     masses = np.min([window.masses for window in windows], axis=0)
     return DominatingPair.of_total_one(
         windows[0].losses + windows[0].margin, masses, max(window.infinite_mass for window in windows)
     )
 
 
-def plan(factors: Sequence[Factor], tilts: Tilts, target: Target) -> Grid:
+def plan(factors: Sequence[Factor], tilts: Tilts, target: TiltTarget) -> LossGrid:
     """Return a grid that is good for `target`."""
     log_lost = max(target.log_delta, -640.0) + _LOG_LOST
     uses = sum(times for _, times in factors)
@@ -129,7 +131,7 @@ def plan(factors: Sequence[Factor], tilts: Tilts, target: Target) -> Grid:
     scale = max(target.epsilon, (high - low) / 16)
     step = max(_step(factors, target.slope, scale, high - low), _finest(low, high, spans))
     steeper = float(SLOPES[np.argmin(tilts.cumulants - SLOPES * high)])
-    return Grid(target.slope, steeper, low - 2 * step, high + 2 * step, step, tail)
+    return LossGrid(target.slope, steeper, low - 2 * step, high + 2 * step, step, tail)
 
 
 def _finest(low: float, high: float, spans: Sequence[tuple[float, float]]) -> float:
@@ -153,7 +155,7 @@ def _step(factors: Sequence[Factor], slope: float, scale: float, width: float) -
     return max(tolerable(uses), spacing / math.ceil(spacing / tolerable(uses - times)))
 
 
-def convolve(factors: Sequence[Factor], grid: Grid) -> Window:
+def convolve(factors: Sequence[Factor], grid: LossGrid) -> Window:
     """Return the composed law in the window of `grid`, from above."""
     placed = [(law.on_grid(grid.step, grid.tail), times) for law, times in factors]
     uses, reach = sum(times for _, times in placed), sum(times * lattice.reach for lattice, times in placed)
@@ -181,7 +183,7 @@ def convolve(factors: Sequence[Factor], grid: Grid) -> Window:
     )
 
 
-def _above(placed: Sequence[tuple[Lattice, int]], top: float, slope: float, enough: float) -> float:
+def _above(placed: Sequence[tuple[LossLattice, int]], top: float, slope: float, enough: float) -> float:
     """Return a bound of the mass above the window (Chernoff), trying gentler slopes until it is enough."""
     if sum(times * lattice.highest for lattice, times in placed) <= top:
         return 0.0

@@ -17,7 +17,7 @@ from scipy.special import gammaln, log_ndtr, logsumexp
 
 from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.event import GaussianSparseVector
+from lapwing.vocabulary.event import GaussianSparseVectorRelease
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ _HIGHEST_PRICE = 1024.0  # of a yes, in logarithms: beyond `_LARGEST_EXPONENT` a
 _SEARCHES = 100
 
 
-def renyi_bound(event: GaussianSparseVector, alpha: float) -> float:
+def renyi_bound(event: GaussianSparseVectorRelease, alpha: float) -> float:
     """Return an upper bound on the Renyi divergence of order `alpha` of a Gaussian sparse vector, in both directions.
 
     It holds for adaptively chosen questions and thresholds, for every transcript that stops by itself or earlier, for

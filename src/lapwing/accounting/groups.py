@@ -23,12 +23,12 @@ from lapwing.vocabulary.event import (
     Event,
     ExponentialSelection,
     GaussianNoise,
-    GaussianSparseVector,
+    GaussianSparseVectorRelease,
     InParallel,
     LaplaceNoise,
     PoissonSampled,
     PureRelease,
-    RandomizedResponse,
+    RandomizedResponseRelease,
     Repeated,
     SampledWithoutReplacement,
 )
@@ -95,13 +95,13 @@ def _for_group(event: Event, k: int) -> Event:  # noqa: C901, PLR0911, PLR0912 -
             return replace(event, l2_sensitivity_squared=k * k * squared)
         case DiscreteGaussianNoise(l2_sensitivity_squared=whole_squared):
             return replace(event, l2_sensitivity_squared=k * k * whole_squared)
-        case PureRelease(epsilon=epsilon) | RandomizedResponse(epsilon=epsilon):
+        case PureRelease(epsilon=epsilon) | RandomizedResponseRelease(epsilon=epsilon):
             return PureRelease(epsilon=k * epsilon)
         case ApproximateRelease(epsilon=epsilon, delta=delta):
             return ApproximateRelease(epsilon=k * epsilon, delta=_group_delta(epsilon, delta, k))
         case ExponentialSelection(epsilon=epsilon):
             return ExponentialSelection(epsilon=k * epsilon)
-        case GaussianSparseVector(sensitivity=sensitivity):
+        case GaussianSparseVectorRelease(sensitivity=sensitivity):
             return replace(event, sensitivity=k * sensitivity)
         case Composed(parts=parts):
             return Composed(parts=tuple(_for_group(part, k) for part in parts))

@@ -32,12 +32,12 @@ from lapwing.vocabulary.event import (
     Event,
     ExponentialSelection,
     GaussianNoise,
-    GaussianSparseVector,
+    GaussianSparseVectorRelease,
     InParallel,
     LaplaceNoise,
     PoissonSampled,
     PureRelease,
-    RandomizedResponse,
+    RandomizedResponseRelease,
     Repeated,
     SampledWithoutReplacement,
     checked_event,
@@ -105,9 +105,9 @@ def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the pr
             return _once(atoms.approximate(positive("epsilon", epsilon), probability("delta", delta)))
         case ExponentialSelection(epsilon=epsilon):
             return _once(BoundedRangeLaw(positive("epsilon", epsilon)))
-        case RandomizedResponse(epsilon=epsilon, categories=categories):
+        case RandomizedResponseRelease(epsilon=epsilon, categories=categories):
             return _once(atoms.k_ary(positive("epsilon", epsilon), whole("categories", categories, least=2)))
-        case GaussianSparseVector():
+        case GaussianSparseVectorRelease():
             return _once(renyi_curve(partial(renyi_bound, event)))
         case Composed(parts=parts):
             return product((_price(part), 1) for part in _some(parts))

@@ -16,8 +16,8 @@ from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.sampled import SampledLaw
 from lapwing.accounting.profile import epsilon_at
-from lapwing.accounting.spectrum import Line, compose, terms_of
-from lapwing.accounting.tilting import Factor, Target, Tilts
+from lapwing.accounting.spectrum import SpectralLine, compose, terms_of
+from lapwing.accounting.tilting import Factor, Tilts, TiltTarget
 from lapwing.accounting.window import Window
 
 TOLERANCE = 1e-6
@@ -148,7 +148,7 @@ def _homogeneous(factors: Sequence[Factor]) -> Window | None:
     return optimal_window(epsilon, times, delta_each)
 
 
-def _line(factors: Sequence[Factor], target: Target, scale: float | None = None) -> Line | None:
+def _line(factors: Sequence[Factor], target: TiltTarget, scale: float | None = None) -> SpectralLine | None:
     """Return a line for `target`; None where a grid serves better.
 
     That is so if the characteristic function of a law is a long sum, unless so many uses are made that a grid would be
@@ -161,5 +161,5 @@ def _line(factors: Sequence[Factor], target: Target, scale: float | None = None)
         return None
     gaussian = sum(float(law.mu_squared) * times for law, times in factors if law.mu_squared is not None)
     tolerance = TOLERANCE if terms <= _FEW_TERMS else _COARSE_TOLERANCE
-    line = Line.through(target, gaussian=gaussian, tolerance=tolerance, scale=scale)
+    line = SpectralLine.through(target, gaussian=gaussian, tolerance=tolerance, scale=scale)
     return line if terms * line.count <= _MOST_TERMS else None

@@ -18,7 +18,7 @@ from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.priced_loss import COUNTABLE
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above, float_below
-from lapwing.accounting.spectrum import Line, Spectrum, Transformed
+from lapwing.accounting.spectrum import SpectralLine, Spectrum, Transformed
 from lapwing.accounting.tilting import SLOPES, Tilts
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import probability, whole
@@ -114,14 +114,14 @@ class _Book:
             return 0.0
         target = self.tilts.for_delta(delta)
         if self.spectrum is None or abs(target.index - self.planned) >= _STALE:
-            line = Line.through(target, gaussian=self.gaussian, tolerance=TOLERANCE)
+            line = SpectralLine.through(target, gaussian=self.gaussian, tolerance=TOLERANCE)
             self.planned, self.spectrum = target.index, Spectrum(line)
             self.transforms.clear()
             for law, times in self.met.items():
                 self.spectrum.include(self._transformed(law, line), times)
         return self.spectrum.epsilon(delta, target.epsilon)
 
-    def _transformed(self, law: LossLaw, line: Line) -> Transformed:
+    def _transformed(self, law: LossLaw, line: SpectralLine) -> Transformed:
         if law not in self.transforms:
             self.transforms[law] = Transformed.of(law, line)
             if len(self.transforms) > _REMEMBERED:

@@ -25,7 +25,7 @@ from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.rounding import UNIT
-from lapwing.accounting.tilting import Factor, Target
+from lapwing.accounting.tilting import Factor, TiltTarget
 
 _LOG_SHARE = -14.0
 """log of the share of delta that the frequencies left out may cost."""
@@ -37,7 +37,7 @@ _SMALLEST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class SpectralLine:
     """Evenly spaced points of a vertical line in the complex plane, and the Gaussian that makes them enough.
 
     Parameters
@@ -54,7 +54,9 @@ class Line:
     smoothing: float
 
     @classmethod
-    def through(cls, target: Target, *, gaussian: float, tolerance: float, scale: float | None = None) -> "Line":
+    def through(
+        cls, target: TiltTarget, *, gaussian: float, tolerance: float, scale: float | None = None
+    ) -> "SpectralLine":
         """Return a line that is good for `target` when Gaussian releases of mu^2 = `gaussian` are there already.
 
         A Gaussian of mu^2 costs about (slope + 1) mu^2 / 2 of epsilon: `tolerance` is the share of `scale` it may cost.
@@ -97,7 +99,7 @@ class Line:
 class Spectrum:
     """The transform of a composed law along a line: `include` composes more in, the rest asks for the profile."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: SpectralLine) -> None:
         self.line = line
         self.infinite_log = 0.0
         self.gaussian = line.smoothing
@@ -179,7 +181,7 @@ class Transformed:
     """How many roundings, in units of 16, a value has gone through."""
 
     @classmethod
-    def of(cls, law: LossLaw, line: Line) -> "Transformed":
+    def of(cls, law: LossLaw, line: SpectralLine) -> "Transformed":
         """Return the transform of `law`, tilted so that it is 1 at frequency zero."""
         cumulants = law.cumulant(line.points)
         cumulant = float(cumulants[0].real)
@@ -196,7 +198,7 @@ class Transformed:
         )
 
 
-def compose(factors: Sequence[Factor], line: Line) -> Spectrum:
+def compose(factors: Sequence[Factor], line: SpectralLine) -> Spectrum:
     """Return the spectrum of all of `factors`."""
     spectrum = Spectrum(line)
     for law, times in factors:
@@ -217,6 +219,6 @@ def _gaussian_cumulant(order: float, mu_squared: float) -> float:
     return order * (order + 1) * mu_squared / 2
 
 
-def _gaussian_transform(line: Line, mu_squared: float) -> NDArray[Any]:
+def _gaussian_transform(line: SpectralLine, mu_squared: float) -> NDArray[Any]:
     f = line.frequencies
     return np.asarray(np.exp(mu_squared / 2 * (1j * f * (2 * line.slope + 1) - f**2)))

@@ -30,7 +30,7 @@ _LOG_SHARE = -14.0
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TiltTarget:
     """About where a profile is wanted, and how to look at it.
 
     Parameters
@@ -63,19 +63,19 @@ class Tilts:
         """Add `times` uses of a law with these cumulants."""
         self.cumulants += times * cumulants
 
-    def for_delta(self, delta: float) -> Target:
+    def for_delta(self, delta: float) -> TiltTarget:
         """Return the target at `delta`; its epsilon is the bound of Canonne, Kamath and Steinke 2020."""
         bounds = (self.cumulants + GAINS - math.log(delta)) / SLOPES
         best = int(np.argmin(bounds))
         return self._target(best, max(float(bounds[best]), 0.0), math.log(delta))
 
-    def for_epsilon(self, epsilon: float, log_delta: float | None = None) -> Target:
+    def for_epsilon(self, epsilon: float, log_delta: float | None = None) -> TiltTarget:
         """Return the target at `epsilon`; its delta is the same bound, read the other way, unless it is known."""
         bounds = self.cumulants + GAINS - SLOPES * epsilon
         best = int(np.argmin(bounds))
         return self._target(best, epsilon, min(0.0, float(bounds[best])) if log_delta is None else log_delta)
 
-    def _target(self, best: int, epsilon: float, log_delta: float) -> Target:
+    def _target(self, best: int, epsilon: float, log_delta: float) -> TiltTarget:
         """Return the target with the slope near the best one that has the shortest period.
 
         A copy one period below weighs at most e^(-slope period). One above weighs e^(slope period) times the profile
@@ -90,13 +90,13 @@ class Tilts:
             above = np.where(slopes < SLOPES, bounds / (SLOPES - slopes), math.inf).min(axis=1)
         periods = np.maximum(-wanted / slopes[:, 0], above)
         chosen = int(np.argmin(periods))
-        return Target(last + 1 - len(slopes) + chosen, epsilon, log_delta, float(periods[chosen]))
+        return TiltTarget(last + 1 - len(slopes) + chosen, epsilon, log_delta, float(periods[chosen]))
 
     def highest(self, log_mass: float) -> float:
         """Return a loss above which at most e^log_mass lies (Chernoff)."""
         return float(np.min((self.cumulants - log_mass) / SLOPES))
 
-    def lowest(self, target: Target, log_mass: float) -> float:
+    def lowest(self, target: TiltTarget, log_mass: float) -> float:
         """Return a loss below which at most e^log_mass of the tilted law lies (Chernoff again)."""
         reached = self.cumulants[target.index]
         gentler = slice(0, target.index)

@@ -13,11 +13,11 @@ from typing import Any
 
 from lapwing.accounting.rounding import float_above
 from lapwing.answers.accuracy import accuracy
-from lapwing.answers.asked import CONFIDENCE, Asked, Price
 from lapwing.answers.changes import Change
 from lapwing.answers.labels import Shown, in_order, key_names, shown
-from lapwing.answers.releases import Cell, Number, Numbers
-from lapwing.answers.wishes import sure
+from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
+from lapwing.answers.releases import BoundedValue, Number, Numbers
+from lapwing.answers.target import sure
 from lapwing.ledger.chain import Receipt
 from lapwing.queries.aggregate import Label
 from lapwing.queries.plan import Family, Quantiles
@@ -34,7 +34,7 @@ class Row:
     """One row of an answer: what it is about, and a value with its bounds for each column."""
 
     key: tuple[Shown, ...]
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, BoundedValue]
 
     def __getitem__(self, column: str) -> Number | str:
         return self.cells[column].value
@@ -61,7 +61,7 @@ class Answer:
     changes : what was computed from it since
     """
 
-    asked: Asked
+    asked: PricedQuestion
     numbers: Mapping[str, Numbers]
     receipt: Receipt | None
     versions: Mapping[str, int]
@@ -107,7 +107,7 @@ class Answer:
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
         """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
         plan = next(self.asked.several()).plan
-        table: dict[tuple[Label, ...], dict[str, Cell]] = {}
+        table: dict[tuple[Label, ...], dict[str, BoundedValue]] = {}
         for name, release in self.asked.releases.items():
             for cell in release.cells(self.numbers[name], sure(confidence)):
                 table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
@@ -255,7 +255,7 @@ class Answer:
         return rows + groups
 
 
-def _cell_record(cell: Cell) -> dict[str, Any]:
+def _cell_record(cell: BoundedValue) -> dict[str, Any]:
     parts = {"value": cell.value, "low": cell.low, "high": cell.high}
     return {
         **{name: exactly(part) for name, part in parts.items()},
@@ -263,7 +263,7 @@ def _cell_record(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _told(cell: Cell) -> str:
+def _told(cell: BoundedValue) -> str:
     """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
     if cell.low is None or cell.high is None or isinstance(cell.value, str):
         return _spoken(cell.value)
@@ -273,7 +273,7 @@ def _told(cell: Cell) -> str:
     return f"{_spoken(cell.value)} ({_spoken(cell.low)} to {_spoken(cell.high)})"
 
 
-def _reach(cell: Cell) -> Number | None:
+def _reach(cell: BoundedValue) -> Number | None:
     """Return how far a value is from the farther of its bounds."""
     if cell.low is None or cell.high is None or isinstance(cell.value, str):
         return None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lapwing.answers.releases import Cell
+from lapwing.answers.releases import BoundedValue
 from lapwing.vocabulary.errors import BadQuestionError
 
 
@@ -15,12 +15,12 @@ class Change:
     function: Callable[[Any], Any]
     rising: bool
 
-    def of(self, cell: Cell) -> Cell:
+    def of(self, cell: BoundedValue) -> BoundedValue:
         """Return the cell after the change."""
         value = self.function(cell.value)
         if not self.rising or cell.low is None or cell.high is None:
-            return Cell(key=cell.key, value=value, low=None, high=None)
+            return BoundedValue(key=cell.key, value=value, low=None, high=None)
         low, high = self.function(cell.low), self.function(cell.high)
         if not low <= value <= high:
             raise BadQuestionError(f"this function falls between {cell.low} and {cell.high}; use map, without bounds")
-        return Cell(key=cell.key, value=value, low=low, high=high)
+        return BoundedValue(key=cell.key, value=value, low=low, high=high)

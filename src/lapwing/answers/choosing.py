@@ -12,15 +12,15 @@ from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above, float_below
 from lapwing.answers.accuracy import accuracy
 from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release, charged_as
-from lapwing.answers.wishes import FINEST, AtEpsilon, AtRho, Wish, Within, share_of
+from lapwing.answers.target import FINEST, AtEpsilon, AtRho, Target, Within, share_of
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.mechanisms.margins import turning_point
+from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
-from lapwing.mechanisms.stable_keys import StableKeys
-from lapwing.queries.aggregate import OpenKey, PickedRows
+from lapwing.queries.aggregate import BoundedRowsPerPerson, PrivateKey
 from lapwing.queries.plan import Family, Moments, Plan, Quantiles, Top
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
@@ -32,7 +32,7 @@ _JUDGED_AT = Fraction(95, 100)
 """The confidence at which two kinds of noise are compared."""
 
 
-def release_of(plan: Plan, wish: Wish, budget: Guarantee) -> Release:
+def release_of(plan: Plan, wish: Target, budget: Guarantee) -> Release:
     """Return how `plan` is released to grant `wish` under a budget of this kind.
 
     Under a pure budget noise is discrete Laplace, and selection is permute-and-flip. Under a budget of rho whichever
@@ -72,7 +72,7 @@ def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guar
 Noise: TypeAlias = GeometricMechanism | DiscreteGaussianMechanism
 
 
-def _noise(plan: Plan, wish: Wish, budget: Guarantee) -> Noise:
+def _noise(plan: Plan, wish: Target, budget: Guarantee) -> Noise:
     laplace, gaussian = _makers(plan)
     if isinstance(wish, AtRho):
         return gaussian(wish)
@@ -86,12 +86,12 @@ def _noise(plan: Plan, wish: Wish, budget: Guarantee) -> Noise:
     return laplace(wish)
 
 
-def _makers(plan: Plan) -> tuple[Callable[[Wish], Noise], Callable[[Wish], Noise]]:
+def _makers(plan: Plan) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
     """Return what makes Laplace noise, and what makes Gaussian noise, for a wish."""
     many = plan.numbers
     moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
 
-    def laplace(wish: Wish) -> Noise:
+    def laplace(wish: Target) -> Noise:
         match wish:
             case AtEpsilon(epsilon=epsilon):
                 return GeometricMechanism(l1_sensitivity=moved, epsilon=epsilon)
@@ -104,7 +104,7 @@ def _makers(plan: Plan) -> tuple[Callable[[Wish], Noise], Callable[[Wish], Noise
             case AtRho():
                 raise AssertionError  # pragma: no cover - rho asks for Gaussian noise
 
-    def gaussian(wish: Wish) -> Noise:
+    def gaussian(wish: Target) -> Noise:
         def at(rho: Fraction) -> Noise:
             return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, rho=rho, dimension=many)
 
@@ -161,16 +161,16 @@ def _rho(event: Event) -> Fraction:
 
 
 def _selection(
-    plan: Plan, wish: Wish, selector: type[PermuteAndFlip] | type[ExponentialMechanism]
-) -> QuantileChoice | TopChoice:
-    def at(epsilon: Fraction) -> QuantileChoice | TopChoice:
+    plan: Plan, wish: Target, selector: type[PermuteAndFlip] | type[ExponentialMechanism]
+) -> PrivateQuantiles | TopK:
+    def at(epsilon: Fraction) -> PrivateQuantiles | TopK:
         people = plan.unit.protects_groups_of
         cells = plan.aggregate.cell_count or 0
         match plan.meaning, plan.aggregate.bounding:
-            case Quantiles(at=fractions), PickedRows(max_rows=rows):
+            case Quantiles(at=fractions), BoundedRowsPerPerson(max_rows=rows):
                 many = len(fractions) or 1
                 epsilon = many * share_of("epsilon", epsilon, many)
-                return QuantileChoice(
+                return PrivateQuantiles(
                     at=fractions,
                     cells=cells,
                     rows=rows * people,
@@ -182,7 +182,7 @@ def _selection(
                 epsilon = max(1, k) * share_of("epsilon", epsilon, max(1, k))
                 one_way = Adjacency.ADD_REMOVE if plan.monotone else None
                 moved = plan.sensitivity.linf
-                return TopChoice(
+                return TopK(
                     k=k, cells=cells, sensitivity=moved, epsilon=epsilon, monotone_under=one_way, selector=selector
                 )
             case _:  # pragma: no cover - nothing else is chosen
@@ -205,8 +205,8 @@ def _selection(
             raise ParameterError("rho", rho, reason="buys no choice", remedy="offer an epsilon")
 
 
-def _keys(plan: Plan, wish: Wish, budget: Guarantee) -> StableKeys:
-    names = ", ".join(key.column for key in plan.aggregate.keys if isinstance(key, OpenKey))
+def _keys(plan: Plan, wish: Target, budget: Guarantee) -> PartitionSelection:
+    names = ", ".join(key.column for key in plan.aggregate.keys if isinstance(key, PrivateKey))
     if not isinstance(budget, ApproximateDP):
         raise BadQuestionError(
             f"the values of {names} are not public, and showing them takes a delta, which this budget does not have; "
@@ -219,7 +219,7 @@ def _keys(plan: Plan, wish: Wish, budget: Guarantee) -> StableKeys:
             reason=f"is missing, and the values of {names} are not public: showing them takes one",
             remedy='offer both, epsilon="0.1" and delta="1e-8", or let the custodian declare the categories',
         )
-    return StableKeys(
+    return PartitionSelection(
         l1_sensitivity=plan.sensitivity.l1,
         people=plan.unit.protects_groups_of,
         epsilon=wish.epsilon,

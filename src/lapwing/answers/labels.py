@@ -5,9 +5,9 @@ from typing import Any, TypeAlias
 
 from lapwing.queries.aggregate import BinnedKey, GridKey, Key, Label
 from lapwing.queries.explain import words
+from lapwing.queries.intervals import Domain, Interval
 from lapwing.queries.plan import Distinct, Plan, Quantiles, Steps, Top
-from lapwing.queries.predicate import InSpans
-from lapwing.queries.spans import Line, Span
+from lapwing.queries.predicate import InIntervals
 
 Shown: TypeAlias = str | int | bool | None
 
@@ -54,6 +54,6 @@ def _named(kind: Key, label: Label) -> Shown:
 
 
 @lru_cache(maxsize=1 << 12)
-def _bin_named(line: Line, label: Span) -> str:
+def _bin_named(line: Domain, label: Interval) -> str:
     """Remember the names of bins: each is in many rows."""
-    return words(InSpans(column="", line=line, spans=(label,))).removeprefix(" is ")
+    return words(InIntervals(column="", line=line, spans=(label,))).removeprefix(" is ")

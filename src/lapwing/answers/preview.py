@@ -5,23 +5,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.accounting.filters.account import EVERYONE, Account
-from lapwing.accounting.filters.charge import Charge, Closing, OneShot
+from lapwing.accounting.filters.approximate import ApproximateFilter
+from lapwing.accounting.filters.charge import Charge, SingleRelease, StreamClosing
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.remaining import Remaining
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
-from lapwing.accounting.filters.two_arms import TwoArms
+from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.answers.accuracy import accuracy
-from lapwing.answers.asked import Asked, Price
 from lapwing.answers.choosing import accuracy_at
+from lapwing.answers.priced_question import Price, PricedQuestion
 from lapwing.answers.releases import Number
-from lapwing.answers.wishes import sure
+from lapwing.answers.target import sure
 from lapwing.vocabulary.decimals import decimal_below
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.exact import Exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Standing:
+class BudgetStatus:
     """An account as it stands, and the allowance of the one who looks, if there is one."""
 
     account: Account
@@ -47,19 +47,19 @@ class Standing:
     def for_open_groups(self) -> Fraction | None:
         """The delta that is left for groups whose keys only the data knows, of an (epsilon, delta) budget."""
         filters = [one for account in self._accounts() for one in account.filters.values()]
-        return min((one.failures for one in filters if isinstance(one, TwoArms)), default=None)
+        return min((one.failures for one in filters if isinstance(one, ApproximateFilter)), default=None)
 
-    def after(self, charge: Charge) -> "Standing | Refusal":
+    def after(self, charge: Charge) -> "BudgetStatus | Refusal":
         """Return how it would stand after a charge, or why it would be refused."""
         accounts = [account.admit(charge) for account in self._accounts()]
         refused = [account for account in accounts if isinstance(account, Refusal)]
         return refused[0] if refused else _standing(account for account in accounts if isinstance(account, Account))
 
-    def booked(self, line: Closing) -> "Standing":
+    def booked(self, line: StreamClosing) -> "BudgetStatus":
         """Return how it would stand after the end of a stream."""
         return _standing(account.book(line) for account in self._accounts())
 
-    def times(self, charge: OneShot) -> int:
+    def times(self, charge: SingleRelease) -> int:
         """Return how often such a charge would be admitted, counting no further than 1000."""
         return min(account.how_many(charge, at_most=1000) for account in self._accounts())
 
@@ -85,15 +85,15 @@ class Preview:
     before, after : how the account stands, and would stand; a refusal where the account would say no
     """
 
-    asked: Asked
+    asked: PricedQuestion
     price: Price
     confidence: Fraction
     margin: Mapping[str, Number | None]
-    before: Standing
-    after: Standing | Refusal
+    before: BudgetStatus
+    after: BudgetStatus | Refusal
 
     @staticmethod
-    def of(asked: Asked, standing: Standing, confidence: Exact) -> "Preview":
+    def of(asked: PricedQuestion, standing: BudgetStatus, confidence: Exact) -> "Preview":
         """Compute the preview of a question."""
         return Preview(
             asked=asked,
@@ -101,7 +101,7 @@ class Preview:
             confidence=sure(confidence),
             margin=asked.margin(sure(confidence)),
             before=standing,
-            after=standing.after(OneShot(event=asked.event)),
+            after=standing.after(SingleRelease(event=asked.event)),
         )
 
     @property
@@ -137,7 +137,7 @@ class Preview:
     @property
     def times(self) -> int:
         """How many questions like this one would be admitted, counting no further than 1000."""
-        return self.before.times(OneShot(event=self.asked.event))
+        return self.before.times(SingleRelease(event=self.asked.event))
 
     def __str__(self) -> str:
         parts = [
@@ -151,16 +151,16 @@ class Preview:
         return f"{self.asked.bounded_words}: costs {self.price}, {sure}; {end}."
 
 
-def _standing(accounts: Iterable[Account]) -> Standing:
+def _standing(accounts: Iterable[Account]) -> BudgetStatus:
     account, *allowance = accounts
-    return Standing(account=account, allowance=allowance[0] if allowance else None)
+    return BudgetStatus(account=account, allowance=allowance[0] if allowance else None)
 
 
 def _left(account: Account) -> Fraction | None:
-    amounts = [one.left for one in account.filters.values() if isinstance(one, PureSum | ConcentratedSum)]
+    amounts = [one.left for one in account.filters.values() if isinstance(one, PureFilter | ConcentratedFilter)]
     return min(amounts) if len(amounts) == len(account.filters) else None
 
 
 def _currency(account: Account) -> str:
     filters = account.filters
-    return "rho" if isinstance(filters.get(EVERYONE, next(iter(filters.values()))), ConcentratedSum) else "epsilon"
+    return "rho" if isinstance(filters.get(EVERYONE, next(iter(filters.values()))), ConcentratedFilter) else "epsilon"

@@ -14,9 +14,9 @@ from typing import Any, Protocol, TypeAlias
 from lapwing.engines.engine import Engine
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
-from lapwing.mechanisms.stable_keys import StableKeys
-from lapwing.mechanisms.sums_of_noise import margin_of_sum
+from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
+from lapwing.mechanisms.partition_selection import PartitionSelection
+from lapwing.mechanisms.sum_margins import margin_of_sum
 from lapwing.queries.aggregate import Label
 from lapwing.queries.estimates import estimates
 from lapwing.queries.moment_bounds import moment_bounds
@@ -35,7 +35,7 @@ _MOST_KEY_TEXT = 700_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class BoundedValue:
     """One number of an answer, its key, and between which bounds the exact one lies; None where that is not known."""
 
     key: tuple[Label, ...]
@@ -64,7 +64,7 @@ class Release(Protocol):
     def margin(self, confidence: Exact) -> Number | None:
         """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
 
-    def cells(self, numbers: Numbers, confidence: Exact) -> list[Cell]:
+    def cells(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return what the released numbers say. It costs nothing."""
 
 
@@ -100,7 +100,7 @@ class NoisyNumbers:
             case _:
                 return self._of_each(confidence)
 
-    def cells(self, numbers: Numbers, confidence: Exact) -> list[Cell]:
+    def cells(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return the estimate in each public cell."""
         values = estimates(self.plan, numbers)
         match self.plan.meaning:
@@ -109,7 +109,7 @@ class NoisyNumbers:
                 blocks = (numbers[i : i + terms] for i in range(0, len(numbers), terms))
                 bounds = [moment_bounds(moments, block, margin) for block in blocks]
                 return [
-                    Cell(key=key, value=_plain(value), low=low, high=high)
+                    BoundedValue(key=key, value=_plain(value), low=low, high=high)
                     for (key, value), (low, high) in zip(values.items(), bounds, strict=True)
                 ]
             case Steps(names=names):
@@ -124,7 +124,7 @@ class NoisyNumbers:
             _around(key, _plain(value), margin) for (key, value), margin in zip(values.items(), margins, strict=True)
         ]
 
-    def _possible(self, cell: Cell) -> Cell:
+    def _possible(self, cell: BoundedValue) -> BoundedValue:
         """Return a number of different values within what can be: it costs nothing, and brings it nearer the truth."""
         most = self.plan.aggregate.cell_count
 
@@ -166,7 +166,7 @@ class ChosenOnes:
     """Quantiles, or the cells with the most people: chosen by private selection from a histogram."""
 
     plan: Plan
-    mechanism: QuantileChoice | TopChoice
+    mechanism: PrivateQuantiles | TopK
 
     @property
     def event(self) -> Event:
@@ -185,7 +185,7 @@ class ChosenOnes:
         """Return how many rows, or people, the choices may be away from the best ones."""
         return self.mechanism.margin(confidence)
 
-    def cells(self, numbers: Numbers, confidence: Exact) -> list[Cell]:
+    def cells(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return what was chosen."""
         del confidence
         match self.plan.meaning:
@@ -194,12 +194,14 @@ class ChosenOnes:
                 # places that are all within a margin of theirs, so are the sorted ones.
                 places = [_plain(scale.low + cell * scale.step) for cell in sorted(numbers)]
                 return [
-                    Cell(key=(str(q),), value=place, low=None, high=None) for q, place in zip(at, places, strict=True)
+                    BoundedValue(key=(str(q),), value=place, low=None, high=None)
+                    for q, place in zip(at, places, strict=True)
                 ]
             case _:
                 labels = [(self.plan.aggregate.cells or ())[number][0] for number in numbers]
                 return [
-                    Cell(key=(i,), value=str(label), low=None, high=None) for i, label in enumerate(labels, start=1)
+                    BoundedValue(key=(i,), value=str(label), low=None, high=None)
+                    for i, label in enumerate(labels, start=1)
                 ]
 
 
@@ -208,7 +210,7 @@ class OpenKeys:
     """Counts by keys that only the data knows."""
 
     plan: Plan
-    mechanism: StableKeys
+    mechanism: PartitionSelection
 
     @property
     def event(self) -> Event:
@@ -230,14 +232,14 @@ class OpenKeys:
         """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
         del confidence
 
-    def cells(self, numbers: Numbers, confidence: Exact) -> list[Cell]:
+    def cells(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return the counts that were released, each with bounds for itself: how many there are is not public."""
         cells, wanted = [], probability("confidence", confidence)
         for key, count in numbers:
             if key is None:  # how many were not told
                 continue
             low, high = _bounds(self.mechanism, count, wanted)
-            cells.append(Cell(key=tuple(map(_label, key)), value=count, low=low, high=high))
+            cells.append(BoundedValue(key=tuple(map(_label, key)), value=count, low=low, high=high))
         return cells
 
 
@@ -257,13 +259,13 @@ def _tellable(released: Numbers) -> Numbers:
 
 
 @lru_cache(maxsize=1 << 12)
-def _bounds(mechanism: StableKeys, shown: int, confidence: Fraction) -> tuple[int, int]:
+def _bounds(mechanism: PartitionSelection, shown: int, confidence: Fraction) -> tuple[int, int]:
     """Remember bounds: many keys are shown with the same count."""
     return mechanism.bounds(shown, confidence)
 
 
-def _around(key: tuple[Label, ...], value: Number, margin: Number) -> Cell:
-    return Cell(key=key, value=value, low=value - margin, high=value + margin)
+def _around(key: tuple[Label, ...], value: Number, margin: Number) -> BoundedValue:
+    return BoundedValue(key=key, value=value, low=value - margin, high=value + margin)
 
 
 def _plain(number: Fraction | float) -> Number:

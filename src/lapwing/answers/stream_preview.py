@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.charge import Closing
+from lapwing.accounting.filters.charge import StreamClosing
 from lapwing.accounting.filters.cost import cost_of
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.answers.asked import CONFIDENCE
-from lapwing.answers.preview import Standing
+from lapwing.answers.preview import BudgetStatus
+from lapwing.answers.priced_question import CONFIDENCE
 from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
-from lapwing.answers.wishes import sure
+from lapwing.answers.target import sure
 from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
@@ -36,13 +36,13 @@ class StreamPreview:
     confidence: Fraction
     questions: int
     margin: int
-    before: Standing
-    after: Standing | Refusal
-    at_best: Standing | Refusal
+    before: BudgetStatus
+    after: BudgetStatus | Refusal
+    at_best: BudgetStatus | Refusal
 
     @staticmethod
     def of(
-        terms: StreamTerms, standing: Standing, confidence: Exact = CONFIDENCE, questions: int = 1
+        terms: StreamTerms, standing: BudgetStatus, confidence: Exact = CONFIDENCE, questions: int = 1
     ) -> "StreamPreview":
         """Compute the preview of a stream."""
         after = standing.after(terms.reservation(_PREVIEWED))
@@ -53,7 +53,7 @@ class StreamPreview:
             margin=terms.margin(sure(confidence), questions=questions),
             before=standing,
             after=after,
-            at_best=after if isinstance(after, Refusal) else after.booked(Closing(stream=_PREVIEWED)),
+            at_best=after if isinstance(after, Refusal) else after.booked(StreamClosing(stream=_PREVIEWED)),
         )
 
     @property
@@ -80,7 +80,7 @@ class StreamPreview:
     def pays_per_yes(self) -> bool:
         """Whether closing gives back what no yes has used, which depends on the kind of the budget."""
         match self.after, self.at_best:
-            case Standing(account=after), Standing(account=at_best):
+            case BudgetStatus(account=after), BudgetStatus(account=at_best):
                 return dict(after.filters) != dict(at_best.filters)
             case _:
                 return False

@@ -11,15 +11,15 @@ from functools import lru_cache
 from typing import Final, Required, TypedDict
 
 from lapwing.accounting.filters.account import Account
+from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Reservation
-from lapwing.accounting.filters.sums import ConcentratedSum
-from lapwing.accounting.filters.two_arms import TwoArms
-from lapwing.answers.wishes import FINEST, LARGEST_EPSILON, in_reason, require_price, require_words, sure
+from lapwing.accounting.filters.sums import ConcentratedFilter
+from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price, require_words, sure
 from lapwing.mechanisms.margins import turning_point
-from lapwing.mechanisms.mechanism import one_way
-from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, best_share
-from lapwing.queries.catalogue import Population, Rows
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
+from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, whole
@@ -94,13 +94,13 @@ class StreamTerms:
                 "a stream asks for so many people and gives so many yeses; write at_least=200, yeses=5"
             )
         require_price({"epsilon": epsilon, "within": within})
-        way = one_way("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
+        way = exactly_one_of("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
         confidence = sure(confidence)
         terms = StreamTerms(
             table=population.table(table or _only_table(population)).name,
             at_least=whole("at_least", at_least, most=_MOST_PEOPLE),
             yeses=whole("yeses", yeses, most=_MOST_YESES),
-            epsilon=LARGEST_EPSILON if epsilon is None else in_reason("epsilon", epsilon),
+            epsilon=LARGEST_EPSILON if epsilon is None else plausible_price("epsilon", epsilon),
             adjacency=population.unit.adjacency,
             people=population.unit.protects_groups_of,
         )
@@ -127,9 +127,9 @@ class StreamTerms:
         return replace(self, epsilon=epsilon, opening=epsilon - self.yeses * yes)
 
     @property
-    def moves(self) -> Movement:
+    def moves(self) -> ValueSensitivity:
         """How far the protected people move a count."""
-        return Movement.of_counts(self.adjacency, people=self.people)
+        return ValueSensitivity.of_counts(self.adjacency, people=self.people)
 
     @property
     def mechanism(self) -> SparseVector:
@@ -207,7 +207,7 @@ class StreamTerms:
                 remedy=f"allow {least} or more, ask fewer questions, or open the stream for fewer yeses",
             )
         epsilon = turning_point(granted, digits=3)[1]
-        return at(in_reason("epsilon", epsilon))
+        return at(plausible_price("epsilon", epsilon))
 
 
 def paid_by_yes(account: Account) -> bool:
@@ -217,7 +217,7 @@ def paid_by_yes(account: Account) -> bool:
     account, the residue, all of a stream is paid at the opening.
     """
     return not any(
-        isinstance(one, ConcentratedSum) or (isinstance(one, TwoArms) and one.pure is None)
+        isinstance(one, ConcentratedFilter) or (isinstance(one, ApproximateFilter) and one.pure is None)
         for one in account.filters.values()
     )
 
@@ -229,7 +229,7 @@ def _all_of(questions: int, yeses: int) -> tuple[int, int]:
 
 
 def _only_table(population: Population) -> str:
-    tables = [table.name for table in population.tables if table.rows is Rows.ONE_A_PERSON]
+    tables = [table.name for table in population.tables if table.rows is RowsPerPerson.ONE_A_PERSON]
     if len(tables) != 1:
         raise BadQuestionError(
             f"which table the stream asks about is not clear; say table=, one of "

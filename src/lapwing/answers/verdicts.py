@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from lapwing.ledger.chain import Receipt
 from lapwing.ledger.stream_records import Decision
-from lapwing.mechanisms.sparse_vector.answers import Answer as Decided
+from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer as Decided
 
 
 class Verdict(Enum):

@@ -20,10 +20,10 @@ from lapwing.app.plots.attacks import (
 )
 from lapwing.app.plots.meaning import draw_naming, draw_two_worlds
 from lapwing.attacks import hadamard, reconstruction
-from lapwing.attacks.attained import name_one
-from lapwing.attacks.campaigns import Answers, Outcome
+from lapwing.attacks.campaigns import CampaignAnswers, CampaignOutcome
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.study import study
+from lapwing.attacks.tight_examples import name_one
 from lapwing.vocabulary.event import PureRelease
 
 MANY: Final = 2**18
@@ -65,9 +65,9 @@ def draw_all(folder: Path, suffix: str, told: Mapping[str, Told], *, budget: Fra
     return written
 
 
-def recovered_title(outcomes: Sequence[Outcome], budget: Fraction) -> str:
+def recovered_title(outcomes: Sequence[CampaignOutcome], budget: Fraction) -> str:
     """Return what came of the attacks on blurred answers and on lapwing's, in a sentence."""
-    blur, lapwing = (are_undone(outcomes, answers) for answers in (Answers.AD_HOC, Answers.LAPWING))
+    blur, lapwing = (are_undone(outcomes, answers) for answers in (CampaignAnswers.AD_HOC, CampaignAnswers.LAPWING))
     if blur and lapwing:
         return f"Blur is undone, and so is a budget of epsilon {budget}"
     if blur:
@@ -75,9 +75,9 @@ def recovered_title(outcomes: Sequence[Outcome], budget: Fraction) -> str:
     return f"A budget of epsilon {budget} is {'undone' if lapwing else 'not undone'}; blur was not, here"
 
 
-def tracing_title(outcomes: Sequence[Outcome]) -> str:
+def tracing_title(outcomes: Sequence[CampaignOutcome]) -> str:
     """Return who hid the members of the group, in a sentence."""
-    blur, lapwing = (are_undone(outcomes, answers) for answers in (Answers.AD_HOC, Answers.LAPWING))
+    blur, lapwing = (are_undone(outcomes, answers) for answers in (CampaignAnswers.AD_HOC, CampaignAnswers.LAPWING))
     hid = {
         (True, False): "Blur does not hide it; lapwing does",
         (True, True): "Neither blur nor this budget hides it",

@@ -8,7 +8,7 @@ from typing import Final
 
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.clinic_under_attack import ClinicUnderAttack
-from lapwing.attacks.campaigns import Answers, Campaign, Outcome
+from lapwing.attacks.campaigns import Campaign, CampaignAnswers, CampaignOutcome
 from lapwing.attacks.tracing import Traced
 
 OLD, GROWN = range(55, 99), range(20, 60)
@@ -32,7 +32,7 @@ class Scene:
     ages: range
     trait: str
     told: str
-    run: Callable[[Campaign], list[Outcome]]
+    run: Callable[[Campaign], list[CampaignOutcome]]
 
 
 SCENES: Final[Mapping[str, Scene]] = {
@@ -83,7 +83,7 @@ SCENES: Final[Mapping[str, Scene]] = {
 class Told:
     """What came of one scene: the outcomes, and the scores if it was tracing."""
 
-    outcomes: list[Outcome]
+    outcomes: list[CampaignOutcome]
     traced: Mapping[str, Traced]
 
 
@@ -124,13 +124,13 @@ def surest_of_membership(budget: Fraction) -> float:
     return belief_range("1/2", budget)[1]
 
 
-def by_luck(outcomes: Sequence[Outcome], chance: float) -> list[float]:
+def by_luck(outcomes: Sequence[CampaignOutcome], chance: float) -> list[float]:
     """Return by how much each may exceed guessing by luck: that one of them does by more has this chance, at most."""
     deviations = NormalDist().inv_cdf(1 - chance / max(1, len(outcomes)))
     return [deviations * outcome.deviation for outcome in outcomes]
 
 
-def are_undone(outcomes: Sequence[Outcome], answers: Answers) -> bool:
+def are_undone(outcomes: Sequence[CampaignOutcome], answers: CampaignAnswers) -> bool:
     """Say whether an attack on such answers got more than luck, but once in a million times, explains."""
     of_these = [outcome for outcome in outcomes if outcome.answers is answers]
     luck = by_luck(of_these, _RARE)

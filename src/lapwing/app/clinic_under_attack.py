@@ -12,10 +12,10 @@ import numpy as np
 
 from lapwing.app.clinic import SEED, make_clinic
 from lapwing.app.clinic.people import make_block
-from lapwing.workspace.workspace import create_workspace
-from lapwing.attacks.campaigns import Target
-from lapwing.attacks.door import Door
+from lapwing.attacks.campaigns import AttackTarget
+from lapwing.attacks.door import AttackedDoor
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.workspace.workspace import create_workspace
 
 PEOPLE: Final = 4000
 TABLE: Final = "patient"
@@ -37,7 +37,7 @@ class ClinicUnderAttack:
     budget: Fraction
     _opened: ExitStack = field(default_factory=ExitStack)
 
-    def target(self, people: int, *, ages: range) -> Target:
+    def target(self, people: int, *, ages: range) -> AttackTarget:
         """Return the first so many patients of these ages who share their date of birth with nobody in the clinic."""
         patients = make_block(SEED, 0, PEOPLE)[TABLE]
         born, age, trait = (_masked(patients[column]) for column in (PUBLIC, "age", self.trait))
@@ -49,14 +49,14 @@ class ClinicUnderAttack:
                 "people", people, reason=f"are more than the {places.size} there are", remedy="attack fewer"
             )
         names: tuple[date, ...] = tuple(born.data[places].tolist())
-        return Target(names=names, trait=trait.data[places].astype(bool))
+        return AttackTarget(names=names, trait=trait.data[places].astype(bool))
 
-    def open(self, target: Target, epsilon: Fraction) -> Door:
+    def open(self, target: AttackTarget, epsilon: Fraction) -> AttackedDoor:
         """Make the clinic anew, with an account that nobody has spent from, and let the attacker in."""
         folder = Path(self._opened.enter_context(TemporaryDirectory(prefix="lapwing-"))) / "clinic"
         workspace = self._opened.enter_context(create_workspace(make_clinic(folder, PEOPLE, epsilon=self.budget)))
         session = workspace.session(analyst=ATTACKER)
-        return Door(session, table=TABLE, column=PUBLIC, names=target.names, trait=self.trait, epsilon=epsilon)
+        return AttackedDoor(session, table=TABLE, column=PUBLIC, names=target.names, trait=self.trait, epsilon=epsilon)
 
     def __enter__(self) -> Self:
         return self

@@ -13,8 +13,8 @@ from math import sqrt
 import numpy as np
 from scipy.special import ndtr
 
-from lapwing.attacks.answerers import Answerer, Interrogation, interrogate
 from lapwing.attacks.coins import Mask, Numbers
+from lapwing.attacks.oracles import Answerer, Interrogation, interrogate
 
 EVERYBODY_MORE_OFTEN = 4
 """The cohort of everybody is in every difference, so it is asked more often than the others."""

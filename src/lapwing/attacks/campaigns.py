@@ -14,10 +14,10 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 
 from lapwing.attacks import averaging, differencing, hadamard, reconstruction, tracing
-from lapwing.attacks.answerers import Answerer, Exact, Interrogation, interrogate, share_right
 from lapwing.attacks.coins import Coins, Mask
-from lapwing.attacks.door import TRIVIAL, Door, Name
+from lapwing.attacks.door import TRIVIAL, AttackedDoor, Name
 from lapwing.attacks.obfuscation import Bunny, I2b2, Leaf, Samply
+from lapwing.attacks.oracles import Answerer, ExactAnswers, Interrogation, interrogate, share_right
 from lapwing.attacks.tracing import Traced
 from lapwing.vocabulary.errors import BudgetError
 
@@ -36,7 +36,7 @@ SAMPLY_PAIRS: Final = 24
 QUESTIONS_A_MEMBER: Final = 24
 
 
-class Answers(Enum):
+class CampaignAnswers(Enum):
     """Where answers come from."""
 
     EXACT = "exact"
@@ -45,7 +45,7 @@ class Answers(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Target:
+class AttackTarget:
     """People whom the attacker can name, and the secret he is after.
 
     Parameters
@@ -70,12 +70,12 @@ class Doors(Protocol):
     def budget(self) -> Fraction:
         """The epsilon that each account is opened with."""
 
-    def open(self, target: Target, epsilon: Fraction) -> Door:
+    def open(self, target: AttackTarget, epsilon: Fraction) -> AttackedDoor:
         """Return a door at which each question about the target costs so much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CampaignOutcome:
     """What came of one attack on one answerer.
 
     Parameters
@@ -92,7 +92,7 @@ class Outcome:
 
     attack: str
     against: str
-    answers: Answers
+    answers: CampaignAnswers
     asked: int
     answered: int
     recovered: float
@@ -118,20 +118,20 @@ class Campaign:
     progress : told of each answer at a door
     """
 
-    target: Target
+    target: AttackTarget
     doors: Doors
     seed: int = 1
     progress: Progress = lambda: None
     traced: dict[str, Traced] = field(default_factory=dict)
     """The scores of the last tracing, by answerer."""
 
-    def reconstruction(self) -> list[Outcome]:
+    def reconstruction(self) -> list[CampaignOutcome]:
         """Ask about random cohorts, several for each person, and solve for the people."""
         coins, people, trait = Coins(self.seed, "reconstruction"), self.target.people, self.target.trait
         cohorts = reconstruction.random_cohorts(people, QUESTIONS_A_PERSON * people, coins)
         more = reconstruction.random_cohorts(people, QUESTIONS_A_PERSON_ROUNDED * people, coins)
         plans: list[tuple[Answerer, Mask]] = [
-            (Exact(trait), cohorts),
+            (ExactAnswers(trait), cohorts),
             (I2b2(trait, coins), cohorts),
             (Bunny(trait), more),
             (self._door(len(cohorts)), cohorts),
@@ -148,23 +148,23 @@ class Campaign:
         heard = self._interrogate(impatient, cohorts)
         return [*outcomes, self._outcome("in haste", impatient, heard, reconstruction.least_squares(heard))]
 
-    def hadamard(self) -> list[Outcome]:
+    def hadamard(self) -> list[CampaignOutcome]:
         """Ask as many questions as there are people, and transform the answers into the people."""
         cohorts, trait = hadamard.hadamard_cohorts(self.target.people), self.target.trait
         noisy = I2b2(trait, Coins(self.seed, "hadamard"))
-        answerers: list[Answerer] = [Exact(trait), noisy, self._door(len(cohorts))]
+        answerers: list[Answerer] = [ExactAnswers(trait), noisy, self._door(len(cohorts))]
         heard = [self._interrogate(answerer, cohorts) for answerer in answerers]
         return [
             self._outcome("Hadamard", answerer, one, hadamard.guess_from(one))
             for answerer, one in zip(answerers, heard, strict=True)
         ]
 
-    def averaging(self) -> list[Outcome]:
+    def averaging(self) -> list[CampaignOutcome]:
         """Ask the same again and again: in words that lapwing sees through, and in words that it does not."""
         people, trait, targets = self.target.people, self.target.trait, self._averaged
         rounds = targets + averaging.EVERYBODY_MORE_OFTEN
         plans: list[tuple[str, Answerer, int, Sequence[int]]] = [
-            ("averaging", Exact(trait), 1, [0]),
+            ("averaging", ExactAnswers(trait), 1, [0]),
             ("averaging", I2b2(trait, Coins(self.seed, "averaging")), I2B2_TIMES, [0]),
             ("same words", self._door(targets + 1), len(TRIVIAL), range(len(TRIVIAL))),
             ("padded words", self._door(rounds * DOOR_TIMES), DOOR_TIMES, range(len(TRIVIAL), 100)),
@@ -177,34 +177,34 @@ class Campaign:
             outcomes.append(self._outcome(way, answerer, heard, averaging.guess_targets(heard, targets)))
         return outcomes
 
-    def differencing(self) -> list[Outcome]:
+    def differencing(self) -> list[CampaignOutcome]:
         """Ask about two cohorts that differ in one person, for every person."""
         people, trait, coins = self.target.people, self.target.trait, Coins(self.seed, "differencing")
 
-        def difference(answerer: Answerer) -> Outcome:
+        def difference(answerer: Answerer) -> CampaignOutcome:
             heard, guesses = differencing.by_difference(answerer, people, progress=self._progress(answerer))
             return self._outcome("difference", answerer, heard, guesses)
 
         samply = Samply(trait, coins)
         heard, guesses = differencing.by_equality(samply, people, SAMPLY_PAIRS, coins)
         return [
-            difference(Exact(trait)),
+            difference(ExactAnswers(trait)),
             difference(Leaf(trait, ("concept:trait",))),
             self._outcome("equal answers", samply, heard, guesses),
             difference(self._door(people + 1)),
         ]
 
-    def tracing(self) -> list[Outcome]:
+    def tracing(self) -> list[CampaignOutcome]:
         """Ask how many of a small secret group are in random cohorts, and score everybody; the scores are kept."""
         coins, trait = Coins(self.seed, "tracing"), self.target.trait
         questions = QUESTIONS_A_MEMBER * int(np.count_nonzero(trait))
         cohorts = reconstruction.random_cohorts(self.target.people, questions, coins)
         outcomes = []
-        for answerer in (Exact(trait), I2b2(trait, coins), self._door(questions)):
+        for answerer in (ExactAnswers(trait), I2b2(trait, coins), self._door(questions)):
             heard = self._interrogate(answerer, cohorts)
             traced = self.traced[answerer.name] = tracing.trace(heard, trait)
             outcomes.append(
-                Outcome(
+                CampaignOutcome(
                     attack="inner product",
                     against=answerer.name,
                     answers=_kind(answerer),
@@ -233,18 +233,18 @@ class Campaign:
     def _averaged(self) -> int:
         return min(AVERAGED, self.target.people)
 
-    def _door(self, questions: int) -> Door:
+    def _door(self, questions: int) -> AttackedDoor:
         return self.doors.open(self.target, self.doors.budget / questions)
 
     def _interrogate(self, answerer: Answerer, cohorts: Mask) -> Interrogation:
         return interrogate(answerer, cohorts, progress=self._progress(answerer))
 
     def _progress(self, answerer: Answerer) -> Progress:
-        return self.progress if isinstance(answerer, Door) else lambda: None
+        return self.progress if isinstance(answerer, AttackedDoor) else lambda: None
 
-    def _outcome(self, attack: str, answerer: Answerer, heard: Interrogation, guesses: Mask) -> Outcome:
+    def _outcome(self, attack: str, answerer: Answerer, heard: Interrogation, guesses: Mask) -> CampaignOutcome:
         trait = self.target.trait[: guesses.size]
-        return Outcome(
+        return CampaignOutcome(
             attack=attack,
             against=answerer.name,
             answers=_kind(answerer),
@@ -260,12 +260,12 @@ class Campaign:
         match answerer:
             case I2b2():
                 return f"{NOTHING} ({answerer.accounts_used} accounts)"
-            case Door():
+            case AttackedDoor():
                 return self._one_more(answerer)
             case _:
                 return NOTHING
 
-    def _one_more(self, door: Door) -> str:
+    def _one_more(self, door: AttackedDoor) -> str:
         """Ask what was never asked before."""
         cohort = Coins(self.seed, "one more").flips(self.target.people)
         try:
@@ -276,11 +276,11 @@ class Campaign:
         return NOTHING
 
 
-def _kind(answerer: Answerer) -> Answers:
+def _kind(answerer: Answerer) -> CampaignAnswers:
     match answerer:
-        case Exact():
-            return Answers.EXACT
-        case Door():
-            return Answers.LAPWING
+        case ExactAnswers():
+            return CampaignAnswers.EXACT
+        case AttackedDoor():
+            return CampaignAnswers.LAPWING
         case _:
-            return Answers.AD_HOC
+            return CampaignAnswers.AD_HOC

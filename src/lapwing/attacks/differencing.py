@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lapwing.attacks.answerers import Answerer, Interrogation, interrogate
 from lapwing.attacks.coins import Coins, Mask
+from lapwing.attacks.oracles import Answerer, Interrogation, interrogate
 
 
 def by_difference(

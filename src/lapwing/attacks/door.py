@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from lapwing.attacks.coins import Mask
-from lapwing.queries.asking import count
+from lapwing.queries.builders import count
+from lapwing.queries.expressions import Condition, Value, col, condition
 from lapwing.queries.questions import CountPeople
-from lapwing.queries.written import Condition, Value, col, condition
 from lapwing.session import Session
 from lapwing.vocabulary.exact import Exact, positive
 
@@ -18,7 +18,7 @@ Name: TypeAlias = int | str | date
 """What is public about a person, and nobody else's in the table: a date of birth, a number on a list."""
 
 
-class Door:
+class AttackedDoor:
     """A session that is asked how many of some people have a trait.
 
     Parameters

@@ -16,8 +16,8 @@ from math import sqrt
 import numpy as np
 from scipy.special import ndtr
 
-from lapwing.attacks.answerers import Interrogation
 from lapwing.attacks.coins import Coins, Mask, Numbers
+from lapwing.attacks.oracles import Interrogation
 from lapwing.vocabulary.errors import ParameterError
 
 _SECRET_MEAN = 0.5

@@ -19,8 +19,8 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import ndtr, ndtri
 
-from lapwing.attacks.answerers import Interrogation, share_right
 from lapwing.attacks.coins import Coins, Mask, Numbers
+from lapwing.attacks.oracles import Interrogation, share_right
 
 _SECRET_MEAN = 0.5
 _RIDGE = 1e-6
@@ -37,7 +37,7 @@ def least_squares(heard: Interrogation) -> Mask:
 
     Examples
     --------
-    >>> from lapwing.attacks.answerers import Exact, interrogate
+    >>> from lapwing.attacks.oracles import Exact, interrogate
     >>> trait = np.array([True, False, False, True])
     >>> heard = interrogate(Exact(trait), random_cohorts(4, 20, Coins(1, "cohorts")))
     >>> least_squares(heard).tolist()

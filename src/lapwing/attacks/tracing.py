@@ -19,8 +19,8 @@ from math import sqrt
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from lapwing.attacks.answerers import Interrogation
 from lapwing.attacks.coins import Mask, Numbers
+from lapwing.attacks.oracles import Interrogation
 
 FALSE_POSITIVES = 0.05
 

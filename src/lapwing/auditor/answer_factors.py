@@ -13,11 +13,11 @@ import numpy as np
 
 from lapwing.auditor.log_concave import log_integral, log_sum
 from lapwing.auditor.noise_laws import NoiseLaw, NoNoise, Offset, Reals, log_between
-from lapwing.auditor.transcripts import Number, Within
+from lapwing.auditor.transcripts import AuditedWithin, Number
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class AnswerFactor:
     """The logarithm of one factor, the points at which it is not smooth, and the length on which it changes."""
 
     log: Callable[[Reals], Reals]
@@ -26,7 +26,7 @@ class Factor:
 
 
 def log_expectation(
-    threshold: NoiseLaw, factors: Sequence[tuple[int, Factor]], *, times: Factor | None = None
+    threshold: NoiseLaw, factors: Sequence[tuple[int, AnswerFactor]], *, times: AnswerFactor | None = None
 ) -> float:
     """Return ln E[product of factors], the expectation over the threshold noise; each factor comes with its power.
 
@@ -50,36 +50,36 @@ def log_expectation(
     return log_integral(log_f, landmarks, unit, log_times=log_times)
 
 
-def misses(law: NoiseLaw, least: Offset) -> Factor:
+def misses(law: NoiseLaw, least: Offset) -> AnswerFactor:
     """Return P(ν < z + least): the noisy value stays below."""
-    return Factor(lambda z: law.log_below(z, least), _seen_from(law, least), law.scale)
+    return AnswerFactor(lambda z: law.log_below(z, least), _seen_from(law, least), law.scale)
 
 
-def passes(law: NoiseLaw, least: Offset) -> Factor:
+def passes(law: NoiseLaw, least: Offset) -> AnswerFactor:
     """Return P(ν >= z + least): the noisy value is above, and no more is said."""
-    return Factor(lambda z: law.log_at_least(z, least), _seen_from(law, least), law.scale)
+    return AnswerFactor(lambda z: law.log_at_least(z, least), _seen_from(law, least), law.scale)
 
 
-def passes_with_gap(law: NoiseLaw, least: Offset, g: Fraction, gap: Number | Within) -> Factor:
+def passes_with_gap(law: NoiseLaw, least: Offset, g: Fraction, gap: Number | AuditedWithin) -> AnswerFactor:
     """Return the probability that the noisy value is above and that the gap, g + ν - z, is `gap`."""
-    if isinstance(gap, Within):
+    if isinstance(gap, AuditedWithin):
         low, high = max(least, _minus(gap.low, g)), _minus(gap.high, g)
-        return Factor(lambda z: log_between(law, (z, low), (z, high)), _seen_from(law, low, high), law.scale)
+        return AnswerFactor(lambda z: log_between(law, (z, low), (z, high)), _seen_from(law, low, high), law.scale)
     at = Fraction(gap) - g
     if at < least:
         return _constant(-math.inf)
-    return Factor(lambda z: law.log_density(z, at), _seen_from(law, at), law.scale)
+    return AnswerFactor(lambda z: law.log_density(z, at), _seen_from(law, at), law.scale)
 
 
-def passes_with_value(law: NoiseLaw, least: Offset, g: Fraction, value: Number | Within) -> Factor:
+def passes_with_value(law: NoiseLaw, least: Offset, g: Fraction, value: Number | AuditedWithin) -> AnswerFactor:
     """Return the probability that the noisy value is above and that it is `value`."""
-    if isinstance(value, Within):
+    if isinstance(value, AuditedWithin):
         return _passes_with_value_within(law, least, _minus(value.low, g), _minus(value.high, g))
     density, highest = float(law.log_density(0.0, Fraction(value) - g)), float(Fraction(value) - g - Fraction(least))
-    return Factor(lambda z: np.where(z <= highest, density, -math.inf), (highest,))
+    return AnswerFactor(lambda z: np.where(z <= highest, density, -math.inf), (highest,))
 
 
-def _passes_with_value_within(law: NoiseLaw, least: Offset, low: Offset, high: Offset) -> Factor:
+def _passes_with_value_within(law: NoiseLaw, least: Offset, low: Offset, high: Offset) -> AnswerFactor:
     """Return P(low <= ν < high and ν >= z + least)."""
     free, shut = (float(end) - float(least) for end in (low, high))
 
@@ -87,18 +87,18 @@ def _passes_with_value_within(law: NoiseLaw, least: Offset, low: Offset, high: O
         unhindered = log_between(law, (0.0, low), (0.0, high))
         return np.where(z <= free, unhindered, log_between(law, (z, least), (0.0, high)))
 
-    return Factor(log, (*_seen_from(law, least), *filter(math.isfinite, (free, shut))), law.scale)
+    return AnswerFactor(log, (*_seen_from(law, least), *filter(math.isfinite, (free, shut))), law.scale)
 
 
-def answers(law: NoiseLaw, g: Fraction, told: Number | Within) -> Factor:
+def answers(law: NoiseLaw, g: Fraction, told: Number | AuditedWithin) -> AnswerFactor:
     """Return the probability that g plus fresh noise is what was told, whatever z."""
-    if isinstance(told, Within):
+    if isinstance(told, AuditedWithin):
         return _constant(float(log_between(law, (0.0, _minus(told.low, g)), (0.0, _minus(told.high, g)))))
     return _constant(float(law.log_density(0.0, Fraction(told) - g)))
 
 
-def _constant(log: float) -> Factor:
-    return Factor(lambda z: np.full_like(z, log))
+def _constant(log: float) -> AnswerFactor:
+    return AnswerFactor(lambda z: np.full_like(z, log))
 
 
 def _minus(number: Number, g: Fraction) -> Offset:

@@ -20,7 +20,7 @@ import numpy as np
 
 from lapwing.auditor.evidence import Reals, at_least, at_most, currency_of, least_loss
 from lapwing.auditor.finding import Finding, allowed
-from lapwing.auditor.outcomes import Outcomes, Raised, Reader, stacked
+from lapwing.auditor.outcomes import OutcomeReader, Outcomes, Raised, stacked
 from lapwing.auditor.scores import Score, scores, telling
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, positive, probability, whole
@@ -141,7 +141,7 @@ class _Trial:
     risk: float
     seed: int
     progress: Progress
-    reader: Reader = field(default_factory=Reader)
+    reader: OutcomeReader = field(default_factory=OutcomeReader)
     learnt: dict[tuple[int, int], list[Outcomes]] = field(default_factory=dict)
     start: float = 0.0
     drawn: int = 0

@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 
 from lapwing.auditor.pair_of_laws import PairOfLaws, Reals
 from lapwing.auditor.white_box import Achieved, Inputs, search
-from lapwing.auditor.worst_pairs import Movement
+from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.guarantee import Guarantee
 
@@ -31,14 +31,14 @@ _BEHIND = (0, 1, 4, 24)
 """How many noise scales behind the best a candidate stands where the search begins."""
 
 
-class Rule(Enum):
+class AuditedRule(Enum):
     """How a candidate is chosen."""
 
     EXPONENTIAL = "exponential mechanism"
     PERMUTE_AND_FLIP = "permute-and-flip"
 
 
-def log_chances(rule: Rule, scores: Sequence[float], scale: float) -> Reals:
+def log_chances(rule: AuditedRule, scores: Sequence[float], scale: float) -> Reals:
     """Return the log-probability that each candidate is chosen.
 
     >>> np.exp(log_chances(Rule.EXPONENTIAL, [0, -math.log(3)], 1.0)).round(6).tolist()
@@ -47,7 +47,7 @@ def log_chances(rule: Rule, scores: Sequence[float], scale: float) -> Reals:
     [0.833333, 0.166667]
     """
     behind = (np.asarray(scores, np.float64) - max(scores)) / scale
-    if rule is Rule.EXPONENTIAL:
+    if rule is AuditedRule.EXPONENTIAL:
         chances: Reals = behind - logsumexp(behind)
         return chances
     with np.errstate(divide="ignore"):  # at time 1 the best one was surely taken
@@ -77,10 +77,10 @@ class Choice:
     1.0
     """
 
-    rule: Rule
+    rule: AuditedRule
     scale: float
     sensitivity: int
-    movement: Movement = Movement.EITHER_WAY
+    movement: AuditedMovement = AuditedMovement.EITHER_WAY
     candidates: int = 3
     gaps: tuple[float, ...] = ()
 
@@ -93,7 +93,7 @@ class Choice:
         moves = [
             move
             for move in itertools.product((-1, 0, 1), repeat=self.candidates)
-            if any(move) and (self.movement is Movement.EITHER_WAY or len({*move} - {0}) == 1)
+            if any(move) and (self.movement is AuditedMovement.EITHER_WAY or len({*move} - {0}) == 1)
         ]
         spots = [-math.ceil(scales * self.scale) for scales in _BEHIND]
         for scores in itertools.combinations_with_replacement(spots, self.candidates):
@@ -152,7 +152,7 @@ class HistogramChoice:
     False
     """
 
-    rule: Rule
+    rule: AuditedRule
     scale: float
     cells: int
     at: tuple[Fraction, ...] = ()

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.auditor.moved_laws import Mirrored
-from lapwing.auditor.noise_laws import DiscreteLaplace, Exponential, Geometric, Laplace, NoNoise
+from lapwing.auditor.noise_laws import AuditedDiscreteLaplace, AuditedGeometric, Exponential, Laplace, NoNoise
 from lapwing.auditor.privacy_loss import NeighbouringPair
 from lapwing.auditor.sparse_vector_oracle import AfterCrash, Halting, Reveals, SparseVectorVariant
-from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, Transcript, Within, Yes
-from lapwing.auditor.worst_pairs import Movement
+from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes, Transcript
+from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.vocabulary.guarantee import PureDP
 
 _CLAIM = PureDP(epsilon=Fraction(1))
@@ -41,7 +41,7 @@ class KnownLiar:
     pair: NeighbouringPair
     transcript: Transcript
     claim: PureDP = _CLAIM
-    movement: Movement = Movement.EITHER_WAY
+    movement: AuditedMovement = AuditedMovement.EITHER_WAY
     sensitivity: Fraction = Fraction(1)
 
 
@@ -57,7 +57,7 @@ def _answers(here: float, there: float, *, yes_here: float, yes_there: float, ye
 _APART = _answers(0, 1, yes_here=0, yes_there=-1)
 _TOGETHER = _answers(0, 1, yes_here=0, yes_there=1)
 _NOES_THEN_YES = (NO,) * _NOES + (YES,)
-_NOES_THEN_LOW_NUMBER = (NO,) * _NOES + (Yes(compared=Within(-math.inf, 0)),)
+_NOES_THEN_LOW_NUMBER = (NO,) * _NOES + (AuditedYes(compared=AuditedWithin(-math.inf, 0)),)
 
 DOCUMENT_002 = KnownLiar(
     name="returns_the_value_it_compared_and_aborts_late",
@@ -70,7 +70,7 @@ DOCUMENT_002 = KnownLiar(
         halting=Halting.ONE_YES_LATE,
     ),
     loses=math.inf,
-    movement=Movement.TOGETHER,
+    movement=AuditedMovement.TOGETHER,
     pair=_TOGETHER,
     transcript=_NOES_THEN_LOW_NUMBER,
 )
@@ -82,7 +82,7 @@ KNOWN_LIARS = (
         source="Lyu, Su and Li 2017, Algorithm 3: document 002 without its late abort",
         variant=SparseVectorVariant(threshold=Laplace(2), query=Laplace(2), yeses=1, reveals=Reveals.COMPARED_VALUE),
         loses=math.inf,
-        movement=Movement.TOGETHER,
+        movement=AuditedMovement.TOGETHER,
         pair=_TOGETHER,
         transcript=_NOES_THEN_LOW_NUMBER,
     ),
@@ -91,7 +91,7 @@ KNOWN_LIARS = (
         source="document 002 with the right scale for its questions: more noise does not mend it",
         variant=SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1, reveals=Reveals.COMPARED_VALUE),
         loses=math.inf,
-        movement=Movement.TOGETHER,
+        movement=AuditedMovement.TOGETHER,
         pair=_TOGETHER,
         transcript=_NOES_THEN_LOW_NUMBER,
     ),
@@ -170,7 +170,7 @@ KNOWN_LIARS = (
     KnownLiar(
         name="asks_about_halves_on_a_lattice_of_ones",
         source="values with sensitivity 1/2, compared on the integers with noise scaled for 1/2",
-        variant=SparseVectorVariant(threshold=DiscreteLaplace(1), query=DiscreteLaplace(2), yeses=1),
+        variant=SparseVectorVariant(threshold=AuditedDiscreteLaplace(1), query=AuditedDiscreteLaplace(2), yeses=1),
         loses=2.0,
         sensitivity=Fraction(1, 2),
         pair=_answers(0.5, 1, yes_here=0, yes_there=-0.5),
@@ -179,20 +179,22 @@ KNOWN_LIARS = (
     KnownLiar(
         name="tells_the_gap_of_values_off_the_lattice",
         source="integer noise on values in halves: the fraction of the gap is the fraction of the value",
-        variant=SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1, reveals=Reveals.GAP),
+        variant=SparseVectorVariant(
+            threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1, reveals=Reveals.GAP
+        ),
         loses=math.inf,
         pair=NeighbouringPair(here=(0.5,), there=(1,)),
-        transcript=(Yes(gap=0.5),),
+        transcript=(AuditedYes(gap=0.5),),
         sensitivity=Fraction(1, 2),
     ),
     KnownLiar(
         name="asks_again_with_fresh_noise_after_a_crash",
         source="a yes that everyone saw crash is not counted, and the question is decided anew",
         variant=SparseVectorVariant(
-            threshold=Geometric(2), query=Geometric(2), yeses=1, after_crash=AfterCrash.ASKED_AGAIN
+            threshold=AuditedGeometric(2), query=AuditedGeometric(2), yeses=1, after_crash=AfterCrash.ASKED_AGAIN
         ),
         loses=math.inf,
-        movement=Movement.TOGETHER,
+        movement=AuditedMovement.TOGETHER,
         pair=NeighbouringPair(here=(-1, *(0,) * 5), there=(0, *(0,) * 5)),
         transcript=(NO, *(LOST,) * 5),
     ),

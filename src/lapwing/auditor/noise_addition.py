@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 
 from lapwing.auditor.noise_laws import NoiseLaw
-from lapwing.auditor.pair_of_laws import AtLeast, AtMost, PairOfLaws
+from lapwing.auditor.pair_of_laws import AtMost, AuditedAtLeast, PairOfLaws
 from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, search
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
@@ -100,7 +100,7 @@ class AddedNoise:
             )
             for shift in (0, move)
         )
-        names = [AtMost(steps[0] * step), *inner.tolist(), AtLeast(steps[-1] * step)]
+        names = [AtMost(steps[0] * step), *inner.tolist(), AuditedAtLeast(steps[-1] * step)]
         return PairOfLaws(inputs=(0, move * (self.law.step or 1)), here=here, there=there, outcomes=names)
 
 

@@ -209,7 +209,7 @@ class _OnALattice(ABC):
         """Return ln P(noise <= n steps)."""
 
 
-class Geometric(_OnALattice):
+class AuditedGeometric(_OnALattice):
     """P(x) ∝ e^(-x/scale) on x = 0, step, 2 step, ...: the one-sided law of the lattice.
 
     >>> float(Geometric(2).log_at_least(3)), float(Geometric(2).log_at_least(0, 2.5))
@@ -226,7 +226,7 @@ class Geometric(_OnALattice):
         return _log_one_minus_exp((n + 1) * self._rate)
 
 
-class DiscreteLaplace(_OnALattice):
+class AuditedDiscreteLaplace(_OnALattice):
     """P(x) ∝ e^(-|x|/scale) on the multiples of `step`: the two-sided geometric law.
 
     >>> round(float(np.exp(DiscreteLaplace(4).log_at_least(0))), 6)
@@ -244,7 +244,7 @@ class DiscreteLaplace(_OnALattice):
         return self._upper(-n)
 
 
-class DiscreteGaussian(_OnALattice):
+class AuditedDiscreteGaussian(_OnALattice):
     """P(x) ∝ e^(-x²/2 scale²) on the multiples of `step`.
 
     >>> round(float(np.exp(DiscreteGaussian(1).log_density(0))), 6)
@@ -281,7 +281,7 @@ class _Rounded(_OnALattice):
         """The law in steps."""
 
 
-class RoundedGaussian(_Rounded):
+class AuditedRoundedGaussian(_Rounded):
     """The normal law with standard deviation `scale`, rounded to the nearest multiple of `step`.
 
     >>> round(float(np.exp(RoundedGaussian(1).log_density(0))), 6)
@@ -293,7 +293,7 @@ class RoundedGaussian(_Rounded):
         return Gaussian(1 / self._rate)
 
 
-class RoundedLaplace(_Rounded):
+class AuditedRoundedLaplace(_Rounded):
     """The Laplace law of scale `scale`, rounded to the nearest multiple of `step`.
 
     >>> round(float(np.exp(RoundedLaplace(1).log_density(0))), 6)

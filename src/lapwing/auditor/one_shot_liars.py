@@ -13,7 +13,7 @@ import numpy as np
 from lapwing.auditor.answers_and_keys import ThresholdedKeys
 from lapwing.auditor.float_laplace import FloatLaplace
 from lapwing.auditor.noise_addition import AddedNoise
-from lapwing.auditor.noise_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
+from lapwing.auditor.noise_laws import AuditedDiscreteLaplace, AuditedRoundedGaussian, AuditedRoundedLaplace
 from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.auditor.white_box import Achieved, Inputs, WhiteBox, search
 from lapwing.vocabulary.guarantee import ApproximateDP, Guarantee, PureDP
@@ -83,13 +83,15 @@ ONE_SHOT_LIARS = (
         name="takes_the_textbook_gaussian_at_large_epsilon",
         source="document 001: sigma = Δ √(2 ln(1.25/δ)) / ε without the range of ε for which that is enough",
         claim=ApproximateDP(epsilon=Fraction(20), delta=Fraction(1, 10**6)),
-        box=AddedNoise(law=RoundedGaussian(textbook_sigma(20, 1e-6), step=Fraction(1, 256)), reach=256),
+        box=AddedNoise(law=AuditedRoundedGaussian(textbook_sigma(20, 1e-6), step=Fraction(1, 256)), reach=256),
     ),
     OneShotLiar(
         name="squares_the_sensitivity",
         source="document 001: Δ² for Δ in the scale of the noise, where Δ = 1/100",
         claim=ApproximateDP(epsilon=Fraction(9, 10), delta=Fraction(1, 10**6)),
-        box=AddedNoise(law=RoundedGaussian(textbook_sigma(0.9, 1e-6, 0.01**2), step=_FINE), reach=round(0.01 / _FINE)),
+        box=AddedNoise(
+            law=AuditedRoundedGaussian(textbook_sigma(0.9, 1e-6, 0.01**2), step=_FINE), reach=round(0.01 / _FINE)
+        ),
     ),
     OneShotLiar(
         name="adds_laplace_noise_in_floating_point",
@@ -101,13 +103,13 @@ ONE_SHOT_LIARS = (
         name="adds_half_the_laplace_noise",
         source="the sensitivity of a histogram under add-remove, 1, used where people are replaced, 2",
         claim=PureDP(epsilon=Fraction(1)),
-        box=AddedNoise(law=RoundedLaplace(0.5, step=Fraction(1, 16)), reach=16),
+        box=AddedNoise(law=AuditedRoundedLaplace(0.5, step=Fraction(1, 16)), reach=16),
     ),
     OneShotLiar(
         name="shows_keys_at_the_threshold_and_not_only_above_it",
         source=">= written for >: the key of one person alone shows e^ε times too often",
         claim=ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)),
-        box=ThresholdedKeys(law=DiscreteLaplace(1), threshold=14, reach=1),
+        box=ThresholdedKeys(law=AuditedDiscreteLaplace(1), threshold=14, reach=1),
     ),
     OneShotLiar(
         name="names_and_shames",

@@ -77,7 +77,7 @@ def stacked(parts: Sequence[Outcomes]) -> Outcomes:
 
 
 @dataclass(slots=True)
-class Reader:
+class OutcomeReader:
     """Turns outputs into columns, and remembers which code a label was given.
 
     A row is the parts of an output from left to right, each compound with a heading first; then, if a number in it is

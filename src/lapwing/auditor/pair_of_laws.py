@@ -242,16 +242,16 @@ def in_words(values: object) -> str:
 
 def _half_line(outcomes: tuple[object, ...]) -> str:
     """Return "at least n" or "at most n" for numbers without a gap that contain an end of their lattice."""
-    ends = [outcome for outcome in outcomes if isinstance(outcome, AtLeast | AtMost)]
+    ends = [outcome for outcome in outcomes if isinstance(outcome, AuditedAtLeast | AtMost)]
     numbers = sorted(number for number in map(_number, outcomes) if number is not None)
     steps = {round(b - a, 12) for a, b in itertools.pairwise(numbers)}
     if len(ends) != 1 or len(numbers) != len(outcomes) or len(steps) > 1:
         return ""
-    return str(AtLeast(numbers[0]) if isinstance(ends[0], AtLeast) else AtMost(numbers[-1]))
+    return str(AuditedAtLeast(numbers[0]) if isinstance(ends[0], AuditedAtLeast) else AtMost(numbers[-1]))
 
 
 @dataclass(frozen=True, slots=True)
-class AtLeast:
+class AuditedAtLeast:
     """The outcome that a number is at least so large: the upper end of a lattice, merged."""
 
     number: float
@@ -271,6 +271,6 @@ class AtMost:
 
 
 def _number(outcome: object) -> float | None:
-    if isinstance(outcome, AtLeast | AtMost):
+    if isinstance(outcome, AuditedAtLeast | AtMost):
         return outcome.number
     return float(outcome) if isinstance(outcome, int | float) else None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from lapwing.auditor.outcomes import Codes, Outcomes, Reader, Reals
+from lapwing.auditor.outcomes import Codes, OutcomeReader, Outcomes, Reals
 
 Cells: TypeAlias = Callable[[Outcomes], Codes]
 """Into which of finitely many cells, numbered from 0, each output falls."""
@@ -42,7 +42,7 @@ class Score:
     hint: str = ""
 
 
-def scores(here: Outcomes, there: Outcomes, columns: list[int], reader: Reader) -> Iterator[Score]:
+def scores(here: Outcomes, there: Outcomes, columns: list[int], reader: OutcomeReader) -> Iterator[Score]:
     """Return every score of these columns that is worth trying; each is high where `here` is likelier."""
     yield Score(lambda outcomes: np.zeros(len(outcomes)), lambda _: "any output")
     here, there = here[:_MOST_FITTED], there[:_MOST_FITTED]
@@ -200,7 +200,9 @@ def _crossed(parts: list[Cells], both: Outcomes) -> Cells | None:
     return crossed
 
 
-def _likelihood_ratio(here: Outcomes, there: Outcomes, cells: Cells, words: str, reader: Reader, *, hint: str) -> Score:
+def _likelihood_ratio(
+    here: Outcomes, there: Outcomes, cells: Cells, words: str, reader: OutcomeReader, *, hint: str
+) -> Score:
     mine, theirs = cells(here), cells(there)
     size = int(max(mine.max(), theirs.max())) + 2
     ratios = _log_ratios(mine, theirs, size)

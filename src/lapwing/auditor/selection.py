@@ -10,17 +10,19 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import betainc
 
-from lapwing.auditor.answer_factors import Factor, log_expectation
+from lapwing.auditor.answer_factors import AnswerFactor, log_expectation
 from lapwing.auditor.noise_laws import Reals, just_above
 from lapwing.auditor.sparse_vector_oracle import Halting, SparseVectorVariant, ThresholdNoise
-from lapwing.auditor.transcripts import YES, Number, Within, Yes
+from lapwing.auditor.transcripts import YES, AuditedWithin, AuditedYes, Number
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact, whole
 
 _TINY = 1e-290
 
 
-def expected_yeses(variant: SparseVectorVariant, *, value: Number, questions: int, gap: Within | None = None) -> float:
+def expected_yeses(
+    variant: SparseVectorVariant, *, value: Number, questions: int, gap: AuditedWithin | None = None
+) -> float:
     """Return how many yeses to expect of so many questions, each with this true value (from its threshold).
 
     Parameters
@@ -52,7 +54,7 @@ def expected_yeses(variant: SparseVectorVariant, *, value: Number, questions: in
         )
     asked = whole("questions", questions)
     (above,) = variant.factors(value, YES)
-    counted = variant.factors(value, Yes(gap=gap))
+    counted = variant.factors(value, AuditedYes(gap=gap))
 
     def log_chances(z: Reals) -> Reals:
         """Return ln(E[released yeses] / P(one yes)), which lies between ln(yeses) and ln(questions)."""
@@ -64,7 +66,7 @@ def expected_yeses(variant: SparseVectorVariant, *, value: Number, questions: in
         logs: Reals = np.log(ratio)
         return logs
 
-    times = Factor(log_chances, above.landmarks, above.scale)
+    times = AnswerFactor(log_chances, above.landmarks, above.scale)
     return math.exp(log_expectation(variant.threshold, [(1, factor) for factor in counted], times=times))
 
 
@@ -92,5 +94,5 @@ def released_gap_coverage(variant: SparseVectorVariant, *, value: Number, questi
     nearest, furthest = max(Fraction(0), g - reach), just_above(g + reach, variant.lattice)
     if furthest <= nearest:
         return 0.0
-    near = expected_yeses(variant, value=value, questions=questions, gap=Within(nearest, furthest))
+    near = expected_yeses(variant, value=value, questions=questions, gap=AuditedWithin(nearest, furthest))
     return near / expected_yeses(variant, value=value, questions=questions)

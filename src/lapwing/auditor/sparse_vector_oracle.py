@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import NoReturn
 
 from lapwing.auditor.answer_factors import (
-    Factor,
+    AnswerFactor,
     answers,
     log_expectation,
     misses,
@@ -28,6 +28,7 @@ from lapwing.auditor.transcripts import (
     CLEAR_YES,
     YES,
     Abort,
+    AuditedYes,
     Level,
     Lost,
     No,
@@ -35,7 +36,6 @@ from lapwing.auditor.transcripts import (
     Outcome,
     Questions,
     Transcript,
-    Yes,
     values_asked,
 )
 from lapwing.vocabulary.errors import ParameterError
@@ -55,7 +55,7 @@ class Reveals(Flag):
     """A second noisy value, with fresh noise."""
 
 
-class Comparison(Enum):
+class AuditedComparison(Enum):
     """When the noisy value is above the noisy threshold; it matters on a lattice only."""
 
     AT_LEAST = ">="
@@ -144,7 +144,7 @@ class SparseVectorVariant:
     reveals: Reveals = Reveals.BIT
     numeric: NoiseLaw | None = None
     clear: ClearYes | None = None
-    comparison: Comparison = Comparison.AT_LEAST
+    comparison: AuditedComparison = AuditedComparison.AT_LEAST
     halting: Halting = Halting.WITH_THE_LAST_YES
     threshold_noise: ThresholdNoise = ThresholdNoise.DRAWN_ONCE
     after_crash: AfterCrash = AfterCrash.COUNTS_AS_YES
@@ -245,9 +245,9 @@ class SparseVectorVariant:
     def price(self, outcome: Outcome) -> Fraction:
         """Return what an outcome uses up of the yeses."""
         match outcome:
-            case Yes(level=Level.CLEAR) if self.clear:
+            case AuditedYes(level=Level.CLEAR) if self.clear:
                 return self.clear.price
-            case Yes():
+            case AuditedYes():
                 return Fraction(1)
             case Lost():
                 return Fraction(self.after_crash is AfterCrash.COUNTS_AS_YES)
@@ -285,10 +285,10 @@ class SparseVectorVariant:
                 self._refuse(transcript, f"goes on after the variant halted with outcome {i}")
             if isinstance(outcome, Lost) and self.clear:
                 self._refuse(transcript, "does not say which of the two comparisons was lost")
-            if isinstance(outcome, Yes):
+            if isinstance(outcome, AuditedYes):
                 self._check_told(transcript, outcome)
 
-    def _check_told(self, transcript: Transcript, yes: Yes) -> None:
+    def _check_told(self, transcript: Transcript, yes: AuditedYes) -> None:
         told = {Reveals.GAP: yes.gap, Reveals.COMPARED_VALUE: yes.compared, Reveals.NUMERIC: yes.numeric}
         for kind, number in told.items():
             if number is not None and kind not in self.reveals:
@@ -312,24 +312,24 @@ class SparseVectorVariant:
         factors = [(n, factor) for (value, outcome), n in part for factor in self.factors(value, outcome)]
         return log_expectation(self.threshold, factors)
 
-    def factors(self, value: Number, outcome: Outcome) -> list[Factor]:
+    def factors(self, value: Number, outcome: Outcome) -> list[AnswerFactor]:
         """Return what this outcome of a question with this true value contributes, given the threshold noise."""
         g = exact("value", value)
         not_clear = [] if self.clear is None else [self._miss(self.clear.query, self.clear.margin, g)]
         match outcome:
             case No():
                 return [*not_clear, self._miss(self.query, 0, g)]
-            case Yes(level=Level.CLEAR) if self.clear is not None:
+            case AuditedYes(level=Level.CLEAR) if self.clear is not None:
                 return self._pass(self.clear.query, self.clear.margin, g, outcome)
-            case Yes():
+            case AuditedYes():
                 return [*not_clear, *self._pass(self.query, 0, g, outcome)]
             case Abort() | Lost():
                 return self._pass(self.query, 0, g, YES)
 
-    def _miss(self, law: NoiseLaw, margin: Number, g: Fraction) -> Factor:
+    def _miss(self, law: NoiseLaw, margin: Number, g: Fraction) -> AnswerFactor:
         return misses(law, self._least(law, margin - g))
 
-    def _pass(self, law: NoiseLaw, margin: Number, g: Fraction, yes: Yes) -> list[Factor]:
+    def _pass(self, law: NoiseLaw, margin: Number, g: Fraction, yes: AuditedYes) -> list[AnswerFactor]:
         least = self._least(law, margin - g)
         fresh = [answers(self.numeric, g, yes.numeric)] if self.numeric and yes.numeric is not None else []
         if yes.gap is not None:
@@ -340,6 +340,6 @@ class SparseVectorVariant:
 
     def _least(self, law: NoiseLaw, offset: Offset) -> Offset:
         """Return what query noise minus threshold noise must be at least to pass: more, where equality is no yes."""
-        if self.comparison is Comparison.AT_LEAST:
+        if self.comparison is AuditedComparison.AT_LEAST:
             return offset
         return just_above(offset, self.lattice if isinstance(law, NoNoise) else law.step)

@@ -21,6 +21,8 @@ from lapwing.auditor.transcripts import (
     NO,
     YES,
     Abort,
+    AuditedWithin,
+    AuditedYes,
     Level,
     Lost,
     No,
@@ -28,12 +30,10 @@ from lapwing.auditor.transcripts import (
     Outcome,
     Told,
     Transcript,
-    Within,
-    Yes,
     gap_bins,
 )
 from lapwing.auditor.white_box import Achieved, Inputs, search
-from lapwing.auditor.worst_pairs import Movement, worst_loss
+from lapwing.auditor.worst_pairs import AuditedMovement, worst_loss
 from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
 _PICTURED = 4
@@ -42,7 +42,7 @@ _NUMBERS = (-math.inf, 0.0, math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class AuditedStream:
     """A sparse vector whose questions one person moves by at most `sensitivity`.
 
     Parameters
@@ -64,7 +64,7 @@ class Stream:
 
     variant: SparseVectorVariant
     sensitivity: Number = 1
-    movement: Movement = Movement.EITHER_WAY
+    movement: AuditedMovement = AuditedMovement.EITHER_WAY
     noes: int = 6
     yeses: tuple[tuple[int, int | None], ...] = ((0, None),)
 
@@ -89,7 +89,7 @@ class Stream:
         """Yield questions near and above the threshold that rise, followed by one that falls, or stays."""
         unit = max(1, round(self.variant.query.scale + self.variant.threshold.scale))
         rise = int(self.sensitivity)
-        fall = -rise if self.movement is Movement.EITHER_WAY else 0
+        fall = -rise if self.movement is AuditedMovement.EITHER_WAY else 0
         for value, last in itertools.product((-unit, 0, unit), repeat=2):
             noes = (value,) * self.noes
             yield (*noes, last), (*(v + rise for v in noes), last + fall)
@@ -163,14 +163,14 @@ def _outcome_in_words(outcome: Outcome) -> str:
             return "abort"
         case Lost():
             return "lost"
-        case Yes(gap=gap, compared=compared, numeric=numeric, level=level):
+        case AuditedYes(gap=gap, compared=compared, numeric=numeric, level=level):
             said = {"gap": gap, "value": compared, "number": numeric}
             told = ", ".join(f"{name} {_told(number)}" for name, number in said.items() if number is not None)
             return ("clear yes" if level is Level.CLEAR else "yes") + (f" ({told})" if told else "")
 
 
 def _told(number: Told) -> str:
-    if not isinstance(number, Within):
+    if not isinstance(number, AuditedWithin):
         return f"{float(number or 0):g}"
     if math.isinf(number.low):
         return f"below {float(number.high):g}"
@@ -179,9 +179,9 @@ def _told(number: Told) -> str:
 
 def _numbers(outcome: Outcome) -> tuple[Number | None, ...]:
     """Return the numbers of which a yes tells the density."""
-    if not isinstance(outcome, Yes):
+    if not isinstance(outcome, AuditedYes):
         return ()
-    return tuple(n for n in (outcome.gap, outcome.compared, outcome.numeric) if not isinstance(n, Within))
+    return tuple(n for n in (outcome.gap, outcome.compared, outcome.numeric) if not isinstance(n, AuditedWithin))
 
 
 def _values(questions: object) -> str:
@@ -223,7 +223,7 @@ def _above(variant: SparseVectorVariant) -> Sequence[Outcome] | None:
         unit = max(1, round(variant.query.scale))
         return gap_bins(0, unit, 3 * unit, math.inf)
     if Reveals.COMPARED_VALUE in variant.reveals:
-        return [Yes(compared=Within(low, high)) for low, high in itertools.pairwise(_NUMBERS)]
+        return [AuditedYes(compared=AuditedWithin(low, high)) for low, high in itertools.pairwise(_NUMBERS)]
     return None
 
 

@@ -13,7 +13,7 @@ Number: TypeAlias = Fraction | int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class AuditedWithin:
     """A number of which only `low <= number < high` is known; the ends may be infinite."""
 
     low: Number
@@ -24,7 +24,7 @@ class Within:
             raise ParameterError("high", self.high, reason=f"is not above low = {self.low}", remedy="swap the ends")
 
 
-Told: TypeAlias = Number | Within | None
+Told: TypeAlias = Number | AuditedWithin | None
 """A number as it was said, an interval it lies in, or None: whatever it was."""
 
 
@@ -41,7 +41,7 @@ class No:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Yes:
+class AuditedYes:
     """Above the threshold, and what was told with it. All numbers are measured from the public threshold.
 
     Parameters
@@ -52,7 +52,7 @@ class Yes:
     level : the comparison that was passed
 
     What is None was not told, or is not looked at: then the event is summed over it. A number stands for its density
-    (on a lattice: its probability), a `Within` for the probability of the interval.
+    (on a lattice: its probability), a `AuditedWithin` for the probability of the interval.
     """
 
     gap: Told = None
@@ -71,22 +71,22 @@ class Lost:
     """Above the threshold, but the machine crashed on it and everyone saw the crash."""
 
 
-Outcome: TypeAlias = No | Yes | Abort | Lost
+Outcome: TypeAlias = No | AuditedYes | Abort | Lost
 Transcript: TypeAlias = tuple[Outcome, ...]
 
-NO, YES, CLEAR_YES, ABORT, LOST = No(), Yes(), Yes(level=Level.CLEAR), Abort(), Lost()
+NO, YES, CLEAR_YES, ABORT, LOST = No(), AuditedYes(), AuditedYes(level=Level.CLEAR), Abort(), Lost()
 
 Questions: TypeAlias = Sequence[Number] | Callable[[Transcript], Number]
 """True values, each measured from its public threshold: a list, or an analyst who looks at the answers so far."""
 
 
-def gap_bins(*edges: Number) -> tuple[Yes, ...]:
+def gap_bins(*edges: Number) -> tuple[AuditedYes, ...]:
     """Return the yeses whose gaps lie between neighbouring `edges`.
 
     >>> [yes.gap for yes in gap_bins(0, 2, float("inf"))]
     [Within(low=0, high=2), Within(low=2, high=inf)]
     """
-    return tuple(Yes(gap=Within(low, high)) for low, high in itertools.pairwise(edges))
+    return tuple(AuditedYes(gap=AuditedWithin(low, high)) for low, high in itertools.pairwise(edges))
 
 
 def values_asked(questions: Questions, transcript: Transcript) -> tuple[Number, ...]:

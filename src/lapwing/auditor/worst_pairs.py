@@ -14,20 +14,20 @@ from typing import TypeAlias
 
 from lapwing.auditor.privacy_loss import NeighbouringPair, Witness, witness_of
 from lapwing.auditor.sparse_vector_oracle import Halting, Reveals, SparseVectorVariant, ThresholdNoise
-from lapwing.auditor.transcripts import ABORT, CLEAR_YES, NO, YES, Abort, Level, Number, Outcome, Transcript, Yes
+from lapwing.auditor.transcripts import ABORT, CLEAR_YES, NO, YES, Abort, AuditedYes, Level, Number, Outcome, Transcript
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive, whole
 
 
-class Movement(Enum):
+class AuditedMovement(Enum):
     """How the true values of all questions may move from a table to its neighbour, each by at most the sensitivity."""
 
     EITHER_WAY = "some up, some down"
     TOGETHER = "all up, or all down"
 
     @classmethod
-    def of_counts(cls, adjacency: Adjacency) -> "Movement":
+    def of_counts(cls, adjacency: Adjacency) -> "AuditedMovement":
         """Return how counts move: together when one person comes or goes, either way when one replaces another.
 
         >>> Movement.of_counts(Adjacency.REPLACE)
@@ -40,7 +40,7 @@ def worst_loss(
     variant: SparseVectorVariant,
     *,
     sensitivity: Number = 1,
-    movement: Movement = Movement.EITHER_WAY,
+    movement: AuditedMovement = AuditedMovement.EITHER_WAY,
     noes: int = 10,
     yeses: int | None = None,
     clear_yeses: int = 0,
@@ -124,7 +124,7 @@ class _Search:
     def __init__(self, variant: SparseVectorVariant, sensitivity: Fraction, template: Transcript) -> None:
         self.variant, self.sensitivity, self.template = variant, sensitivity, template
         self.kinds = tuple(dict.fromkeys(_kind(outcome) for outcome in template))
-        anything_told = any(isinstance(kind, Yes) for kind in self.kinds)
+        anything_told = any(isinstance(kind, AuditedYes) for kind in self.kinds)
         self.told = tuple(_TOLD_AS[what] for what in variant.reveals) if anything_told else ()
         clear = [variant.clear.query] if variant.clear else []
         unit = max(float(sensitivity), *(law.scale for law in (variant.threshold, variant.query, *clear)))
@@ -135,7 +135,7 @@ class _Search:
         self.unit = max(1, round(unit / self.resolution))
         self.known: dict[tuple[_Point, _Moves], float] = {}
 
-    def starts(self, movement: Movement) -> Iterator[tuple[_Point, _Moves]]:
+    def starts(self, movement: AuditedMovement) -> Iterator[tuple[_Point, _Moves]]:
         tried = [[self.unit * units for units in _FIRST_TRIED[axis]] for axis in (*self.kinds, *self.told)]
         return itertools.product(itertools.product(*tried), self._moves(movement))
 
@@ -180,7 +180,7 @@ class _Search:
         return tuple(outcome if isinstance(outcome, Abort) else said[outcome] for outcome in self.template)
 
     def _tell(self, kind: Outcome, told: dict[str, Number]) -> Outcome:
-        if not isinstance(kind, Yes):
+        if not isinstance(kind, AuditedYes):
             return kind
         gap = told.get("gap")
         if gap is not None and kind.level is Level.CLEAR and self.variant.clear is not None:
@@ -188,12 +188,12 @@ class _Search:
             gap = _plain(least + Fraction(gap))
         return replace(kind, gap=gap, compared=told.get("compared"), numeric=told.get("numeric"))
 
-    def _moves(self, movement: Movement) -> list[_Moves]:
+    def _moves(self, movement: AuditedMovement) -> list[_Moves]:
         """Return the ways to move, without those that lose less than another way whatever the values are."""
         allowed = [
             moves
             for moves in itertools.product((-1, 0, 1), repeat=len(self.kinds))
-            if any(moves) and (movement is Movement.EITHER_WAY or len({*moves} - {0}) == 1)
+            if any(moves) and (movement is AuditedMovement.EITHER_WAY or len({*moves} - {0}) == 1)
         ]
         return [moves for moves in allowed if not any(self._outdone(moves, by=other) for other in allowed)]
 
@@ -205,9 +205,9 @@ class _Search:
         if by == moves:
             return False
         for kind, move, other in zip(self.kinds, moves, by, strict=True):
-            if isinstance(kind, Yes) and (other != move if self.told else other > move):
+            if isinstance(kind, AuditedYes) and (other != move if self.told else other > move):
                 return False
-            if not isinstance(kind, Yes) and other < move:
+            if not isinstance(kind, AuditedYes) and other < move:
                 return False
         return True
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.engines.cohort_sql import MOST_COUNTS, MOST_FACTS
-from lapwing.queries.predicate import ALWAYS, Every, Predicate, Some
+from lapwing.queries.predicate import ALWAYS, AllOf, AnyOf, Predicate
 
 Integers: TypeAlias = NDArray[np.int64]
 Bitmap: TypeAlias = NDArray[np.uint64]
@@ -148,10 +148,10 @@ def _questions(predicates: Iterable[Predicate]) -> Iterator[_Question]:
 
     def tree(predicate: Predicate, atoms: dict[int, Predicate]) -> _Tree:
         match predicate:
-            case Every(parts) | Some(parts):
+            case AllOf(parts) | AnyOf(parts):
                 below = [tree(part, atoms) for part in parts]
                 below.sort(key=lambda part: isinstance(part, _Join))
-                return _Join(np.bitwise_and if isinstance(predicate, Every) else np.bitwise_or, tuple(below))
+                return _Join(np.bitwise_and if isinstance(predicate, AllOf) else np.bitwise_or, tuple(below))
             case atom:
                 number = numbers.setdefault(atom, len(numbers))
                 atoms[number] = atom

@@ -16,7 +16,7 @@ from lapwing.engines.csv_files import CSVFile
 from lapwing.engines.dialect import DUCKDB
 from lapwing.engines.files import literal_path, parquet_relation
 from lapwing.engines.stored_names import stored_name
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.errors import RegistrationError
 
@@ -92,7 +92,7 @@ class _Registry:
                 self._run(f"SELECT max(hash(COLUMNS(*))) FROM {name}", table)
         self.registered.relations[table.name] = name
         key = DUCKDB.name(self._population.person_key(table))
-        if fixed and table.rows is Rows.ONE_A_PERSON:
+        if fixed and table.rows is RowsPerPerson.ONE_A_PERSON:
             ((rows, people),) = self._run(f"SELECT COUNT(*), COUNT(DISTINCT {key}) FROM {name}")
             if rows == people:
                 self.registered.one_row_a_person.add(table.name)

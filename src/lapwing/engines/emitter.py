@@ -16,9 +16,17 @@ from lapwing.engines.dialect import SMALL, Dialect
 from lapwing.engines.predicates import condition
 from lapwing.engines.terms import cell_columns, clipped, fold, rank, row_number, term_sql
 from lapwing.engines.writer import RowOf, Value, Writer
-from lapwing.queries.aggregate import Aggregate, Bounding, ClippedTotals, DistinctCells, Furthest, Once, PickedRows
+from lapwing.queries.aggregate import (
+    Aggregate,
+    BoundedRowsPerPerson,
+    Bounding,
+    ClippedSumPerPerson,
+    CountPerPerson,
+    DistinctKeys,
+    LastStepPerPerson,
+)
 from lapwing.queries.catalogue import KeyType, Population
-from lapwing.queries.term import Constant, Term, bounds
+from lapwing.queries.term import ConstantTerm, Term, bounds
 from lapwing.queries.totality import check_total
 
 
@@ -55,7 +63,7 @@ def emit(
 
 def _one_row_fits(bounding: Bounding) -> bool:
     """Say whether a single row is within the bounds of a person's part, so that nothing needs bounding."""
-    if not isinstance(bounding, ClippedTotals):
+    if not isinstance(bounding, ClippedSumPerPerson):
         return True
     low, high = bounds(bounding.term)
     return bounding.low <= low and high <= bounding.high
@@ -74,24 +82,24 @@ class _Select:
     def text(self) -> str:
         bounding = self.aggregate.bounding
         match bounding:
-            case Once() if self.one_row and not self.keys:
+            case CountPerPerson() if self.one_row and not self.keys:
                 return f"SELECT COUNT(*) FROM {self.writer.relation(self.row)} WHERE {self.counted()}"
-            case Once():
+            case CountPerPerson():
                 self.count([])
                 self.part(list, bounding.max_cells)
                 total = self.total(["COUNT(*)"])
-            case DistinctCells():
+            case DistinctKeys():
                 self.count([])
                 self.part(list, bounding.max_cells)
                 total = f"SELECT COUNT(*) FROM (SELECT DISTINCT {', '.join(self.keys)} FROM {self.last}) AS cells"
-            case Furthest():
+            case LastStepPerPerson():
                 self.furthest(bounding)
                 total = "SELECT passed, COUNT(*) FROM parts GROUP BY passed"
-            case ClippedTotals():
+            case ClippedSumPerPerson():
                 self.count([bounding.term])
                 self.part(lambda: [self.clipped_total(bounding)], bounding.max_cells)
                 total = self.total(["COUNT(*)", self.sum("v0")])
-            case PickedRows():
+            case BoundedRowsPerPerson():
                 self.count(bounding.terms)
                 self.pick(bounding)
                 sums = [self.sum(f"v{i}") for i in range(len(bounding.terms))]
@@ -113,7 +121,7 @@ class _Select:
         if row.table.key_type is KeyType.TEXT and self.ranks:
             select.append(f"{writer.dialect.text_number.format(person)} AS n")
         select += [f"{term_sql(writer, row, term)} AS v{i}" for i, term in enumerate(terms)]
-        if row.table.row_key is not None and isinstance(self.aggregate.bounding, PickedRows):
+        if row.table.row_key is not None and isinstance(self.aggregate.bounding, BoundedRowsPerPerson):
             select.append(f"{row_number(writer, row, row.table.row_key)} AS o")
         select += passed
         self.steps["counted"] = f"SELECT {', '.join(select)} FROM {writer.relation(row)} WHERE {self.counted()}"
@@ -123,7 +131,7 @@ class _Select:
         where = condition(self.writer, self.row, self.aggregate.counted)
         return where if self.one_row else f"{self.writer.person(self.row)} IS NOT NULL AND {where}"
 
-    def furthest(self, bounding: Furthest) -> None:
+    def furthest(self, bounding: LastStepPerPerson) -> None:
         """Add the number of steps that each row passes, then the largest of each person."""
         failed = " ".join(
             f"WHEN NOT COALESCE({condition(self.writer, self.row, step)}, FALSE) THEN {i}"
@@ -132,7 +140,7 @@ class _Select:
         self.count([], passed=[f"CASE {failed} ELSE {len(bounding.steps)} END AS passed"])
         self.steps["parts"] = "SELECT MAX(passed) AS passed FROM counted GROUP BY p"
 
-    def pick(self, bounding: PickedRows) -> None:
+    def pick(self, bounding: BoundedRowsPerPerson) -> None:
         """Keep the rows of lowest rank: of each person, or of each person in each cell."""
         if self.one_row:
             return
@@ -180,10 +188,10 @@ class _Select:
         keys = ", ".join(self.keys)
         return f"SELECT {', '.join([keys, *numbers])} FROM {self.last} GROUP BY {keys}"
 
-    def clipped_total(self, bounding: ClippedTotals) -> str:
+    def clipped_total(self, bounding: ClippedSumPerPerson) -> str:
         small, dialect = max(map(abs, bounds(bounding.term))) <= SMALL, self.writer.dialect
         sum_ = dialect.small_total if small and dialect.small_total else dialect.total
-        number = "COUNT(*)" if bounding.term == Constant(1) else sum_.format("v0")
+        number = "COUNT(*)" if bounding.term == ConstantTerm(1) else sum_.format("v0")
         return self.whole(clipped(self.writer, number, bounding.low, bounding.high))
 
     def in_order(self, select: str, order: str) -> str:
@@ -202,4 +210,4 @@ class _Select:
     @property
     def ranks(self) -> bool:
         """Whether rows or cells are picked by rank."""
-        return not isinstance(self.aggregate.bounding, Furthest)
+        return not isinstance(self.aggregate.bounding, LastStepPerPerson)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from lapwing.engines.possible import ImpossibleError, possible_label, possible_numbers
-from lapwing.queries.aggregate import Aggregate, DistinctCells, Furthest, Label
+from lapwing.queries.aggregate import Aggregate, DistinctKeys, Label, LastStepPerPerson
 from lapwing.vocabulary.errors import EngineError
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -104,9 +104,9 @@ def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, 
 
 def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
     match aggregate.bounding:
-        case DistinctCells():
+        case DistinctKeys():
             return (), row
-        case Furthest(steps=steps):
+        case LastStepPerPerson(steps=steps):
             passed, *numbers = row
             if type(passed) is not int or not 0 <= passed <= len(steps):
                 raise ImpossibleError("a step that there is not")
@@ -117,7 +117,7 @@ def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
             return tuple(possible_label(key, part) for key, part in parts), row[len(keys) :]
 
 
-def unless_it_fails(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
+def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
     """Return what `work` returns; should it fail in any way, tell the custodian why and the caller only that it failed.
 
     Whatever touches data runs in here. An interrupt (Ctrl-C, a signal handler that ends the process) comes out as a new

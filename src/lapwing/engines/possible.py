@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from lapwing.queries.aggregate import (
     Aggregate,
     BinnedKey,
-    ClippedTotals,
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    CountPerPerson,
     DeclaredKey,
-    DistinctCells,
-    Furthest,
+    DistinctKeys,
     GridKey,
     Key,
     Label,
-    Once,
-    OpenKey,
-    PickedRows,
+    LastStepPerPerson,
+    PrivateKey,
 )
 from lapwing.queries.term import bounds
 from lapwing.queries.totality import MOST_ROWS
@@ -45,28 +45,28 @@ def possible_numbers(aggregate: Aggregate, sent: Sequence[Any]) -> tuple[int, ..
     Proof: proofs/totality.md
     """
     bounding = aggregate.bounding
-    summed = isinstance(bounding, ClippedTotals | PickedRows)
+    summed = isinstance(bounding, ClippedSumPerPerson | BoundedRowsPerPerson)
     _require(len(sent) == aggregate.terms + summed, "more or fewer numbers than were asked for")
     _require(all(type(number) is int for number in sent), "a number that is not whole")
     # A cell of a key is sent because somebody is in it; without keys there is one row, whoever is in it.
-    grouped = bool(aggregate.keys) and not isinstance(bounding, DistinctCells)
-    least = 1 if grouped or isinstance(bounding, Furthest) else 0
+    grouped = bool(aggregate.keys) and not isinstance(bounding, DistinctKeys)
+    least = 1 if grouped or isinstance(bounding, LastStepPerPerson) else 0
     _require(least <= sent[0] < MOST_ROWS, "a count that cannot be")
     parts, *numbers = sent if summed else (0, *sent)
     match bounding:
-        case ClippedTotals(low=low, high=high):
+        case ClippedSumPerPerson(low=low, high=high):
             _require(parts * low <= numbers[0] <= parts * high, "a total beyond the bounds of its parts")
-        case PickedRows():
+        case BoundedRowsPerPerson():
             _require(_rows_fit(bounding, parts, numbers), "a total beyond the bounds of its rows")
-        case DistinctCells():
+        case DistinctKeys():
             cells = aggregate.cell_count
             _require(cells is None or sent[0] <= cells, "more cells than there are")
-        case Once() | Furthest():
+        case CountPerPerson() | LastStepPerPerson():
             pass
     return tuple(numbers)
 
 
-def _rows_fit(bounding: PickedRows, parts: int, numbers: Sequence[int]) -> bool:
+def _rows_fit(bounding: BoundedRowsPerPerson, parts: int, numbers: Sequence[int]) -> bool:
     rows = parts * (1 if bounding.max_cells is None else bounding.max_rows)
     each = all(0 <= number <= rows * bounds(term)[1] for number, term in zip(numbers, bounding.terms, strict=True))
     return each and sum(numbers) <= rows * bounding.most
@@ -78,7 +78,7 @@ def possible_label(key: Key, part: Any) -> Label:
     Proof: proofs/totality.md
     """
     match key:
-        case BinnedKey() | DeclaredKey() | OpenKey() if part is None:
+        case BinnedKey() | DeclaredKey() | PrivateKey() if part is None:
             _require(key.missing, "a cell for missing values that was not asked for")
             return None
         case BinnedKey(bins=bins):
@@ -90,7 +90,7 @@ def possible_label(key: Key, part: Any) -> Label:
             return int(part) // width
         case DeclaredKey(values=values):
             _require(type(part) is type(values[0]), "a value of another type than declared")
-        case OpenKey():
+        case PrivateKey():
             _require(type(part) in {int, str}, "a value that is neither a number nor a text")
     label: Label = part
     return label

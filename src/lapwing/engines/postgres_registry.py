@@ -13,7 +13,7 @@ import psycopg
 
 from lapwing.engines.dialect import POSTGRES
 from lapwing.engines.stored_names import stored_name
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from lapwing.vocabulary.errors import RegistrationError
 
@@ -118,7 +118,7 @@ def register(population: Population, sources: Mapping[str, PostgresTable], shape
             )
         relations[table.name] = f"(SELECT {_columns(population, table, stored)} FROM {name})"
         key = _find(table, population.person_key(table), stored)
-        if key.unique and table.rows is Rows.ONE_A_PERSON:
+        if key.unique and table.rows is RowsPerPerson.ONE_A_PERSON:
             one_row.add(table.name)
     return Registry(relations, frozenset(one_row))
 

@@ -9,24 +9,24 @@ from collections.abc import Iterator
 
 from lapwing.engines.writer import RowOf, Value, Writer
 from lapwing.queries.column import Date, Real
+from lapwing.queries.intervals import DAYS, DOUBLES, TRUTHS, Domain, Interval, day, double_at
 from lapwing.queries.predicate import (
-    Every,
+    AllOf,
+    AnyOf,
     Gap,
-    Has,
-    InSpans,
+    HasRows,
+    InIntervals,
     InTexts,
     IsMissing,
     IsPresent,
-    Lacks,
+    LacksRows,
     NotInTexts,
     Predicate,
     Ref,
-    Some,
-    StartsOtherwise,
+    StartsNotWith,
     StartsWith,
     Unit,
 )
-from lapwing.queries.spans import DAYS, DOUBLES, TRUTHS, Line, Span, day, double_at
 
 _YEAR = 10_000  # one year in year * 10000 + month * 100 + day
 
@@ -34,20 +34,20 @@ _YEAR = 10_000  # one year in year * 10000 + month * 100 + day
 def condition(writer: Writer, row: RowOf, predicate: Predicate) -> str:
     """Return the SQL of a predicate about `row`."""
     match predicate:
-        case Every(()):
+        case AllOf(()):
             return "TRUE"
-        case Some(()):
+        case AnyOf(()):
             return "FALSE"
-        case Every(parts):
+        case AllOf(parts):
             return "(" + " AND ".join(condition(writer, row, part) for part in parts) + ")"
-        case Some(parts):
+        case AnyOf(parts):
             return "(" + " OR ".join(condition(writer, row, part) for part in parts) + ")"
         case Gap():
             return _gap(writer, row, predicate)
-        case Has():
+        case HasRows():
             return _has(writer, row, predicate)
-        case Lacks(table=table, where=where, at_least=at_least):
-            return f"(NOT {_has(writer, row, Has(table=table, where=where, at_least=at_least))})"
+        case LacksRows(table=table, where=where, at_least=at_least):
+            return f"(NOT {_has(writer, row, HasRows(table=table, where=where, at_least=at_least))})"
         case _:
             return _about_column(writer, row, predicate)
 
@@ -55,11 +55,11 @@ def condition(writer: Writer, row: RowOf, predicate: Predicate) -> str:
 def _about_column(
     writer: Writer,
     row: RowOf,
-    atom: InSpans | InTexts | NotInTexts | StartsWith | StartsOtherwise | IsMissing | IsPresent,
+    atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent,
 ) -> str:
     column = writer.column(row, atom.column)
     match atom:
-        case InSpans(line=line, spans=spans):
+        case InIntervals(line=line, spans=spans):
             return _in_spans(writer, column, line, spans)
         case InTexts(texts=texts):
             return f"{column} IN ({writer.values(texts)})"
@@ -67,7 +67,7 @@ def _about_column(
             return f"{column} NOT IN ({writer.values(texts)})"
         case StartsWith(prefix=prefix):
             return writer.dialect.starts_with.format(column, writer.value(prefix))
-        case StartsOtherwise(prefix=prefix):
+        case StartsNotWith(prefix=prefix):
             return f"(NOT {writer.dialect.starts_with.format(column, writer.value(prefix))})"
         case IsPresent():
             return _present(writer, row, atom.column)
@@ -99,7 +99,7 @@ def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
             return None
 
 
-def _in_spans(writer: Writer, column: str, line: Line, spans: tuple[Span, ...]) -> str:
+def _in_spans(writer: Writer, column: str, line: Domain, spans: tuple[Interval, ...]) -> str:
     single = tuple(_point(line, low) for low, high in spans if low == high)
     pieces = [f"{column} IN ({writer.values(single)})"] if single else []
     for low, high in spans:
@@ -108,7 +108,7 @@ def _in_spans(writer: Writer, column: str, line: Line, spans: tuple[Span, ...]) 
     return pieces[0] if len(pieces) == 1 else "(" + " OR ".join(pieces) + ")"
 
 
-def _between(writer: Writer, column: str, line: Line, span: Span) -> str:
+def _between(writer: Writer, column: str, line: Domain, span: Interval) -> str:
     low, high = span
     # Doubles need their upper end against NaN, days both ends against infinity.
     if line not in (DAYS, DOUBLES) and high == line.highest:
@@ -118,7 +118,7 @@ def _between(writer: Writer, column: str, line: Line, span: Span) -> str:
     return f"({column} BETWEEN {writer.value(_point(line, low))} AND {writer.value(_point(line, high))})"
 
 
-def _point(line: Line, number: int) -> Value:
+def _point(line: Domain, number: int) -> Value:
     if line == DAYS:
         return day(number)
     if line == DOUBLES:
@@ -141,7 +141,7 @@ def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
     return "(" + " OR ".join(pieces) + ")"
 
 
-def _has(writer: Writer, row: RowOf, has: Has) -> str:
+def _has(writer: Writer, row: RowOf, has: HasRows) -> str:
     table = writer.population.table(has.table)
     inner = RowOf(table, row.depth + 1, row, _carried(writer, has.where))
     source = _carrying(writer, inner) if inner.carried else writer.relation(inner)
@@ -182,12 +182,12 @@ def _carrying(writer: Writer, row: RowOf) -> str:
 def _far(predicate: Predicate, depth: int = 0) -> Iterator[tuple[int, str]]:
     """Yield what this row and those inside refer to beyond it: how many rows out from here, and the name there."""
     match predicate:
-        case Every(parts) | Some(parts):
+        case AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _far(part, depth)
         case Gap(until=until, since=since):
             yield from ((ref.up - depth, ref.column) for ref in (until, since) if ref.up > depth)
-        case Has(where=where) | Lacks(where=where):
+        case HasRows(where=where) | LacksRows(where=where):
             yield from _far(where, depth + 1)
         case _:
             pass
@@ -196,11 +196,11 @@ def _far(predicate: Predicate, depth: int = 0) -> Iterator[tuple[int, str]]:
 def _leads_out(predicate: Predicate, depth: int) -> bool:
     """Say whether a reference inside `predicate` leads `depth` or more rows out."""
     match predicate:
-        case Every(parts) | Some(parts):
+        case AllOf(parts) | AnyOf(parts):
             return any(_leads_out(part, depth) for part in parts)
         case Gap(until=until, since=since):
             return max(until.up, since.up) >= depth
-        case Has(where=where) | Lacks(where=where):
+        case HasRows(where=where) | LacksRows(where=where):
             return _leads_out(where, depth + 1)
         case _:
             return False

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.engines.duckdb import DuckDB
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
-from lapwing.queries.picking import MODULUS, rank, text_number
-from lapwing.queries.spans import day, day_number
+from lapwing.queries.intervals import day, day_number
+from lapwing.queries.row_sampling import MODULUS, rank, text_number
 
 PEOPLE: Final = 1000
 _ROWS_A_PERSON: Final = 3
@@ -37,7 +37,7 @@ def rehearsal_engine(population: Population, people: int = PEOPLE) -> DuckDB:
 
 
 def _table(population: Population, table: Table, people: int) -> dict[str, Any]:
-    each = 1 if table.rows is Rows.ONE_A_PERSON else _ROWS_A_PERSON
+    each = 1 if table.rows is RowsPerPerson.ONE_A_PERSON else _ROWS_A_PERSON
     keys = [person for person in range(1, people + 1) for _ in range(each)]
     whole = table.key_type is KeyType.INTEGER
     held = _array(keys, "int64") if whole else _array([f"p{key}" for key in keys], None)

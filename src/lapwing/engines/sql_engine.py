@@ -22,14 +22,14 @@ from lapwing.engines.engine import (
     check_keyed,
     check_number,
     check_vector,
+    hide_failures,
     numbers_by_cell,
     one_number,
-    unless_it_fails,
 )
 from lapwing.engines.possible import possible_counts, possible_facts
 from lapwing.engines.writer import RowOf, Writer
-from lapwing.queries.aggregate import Aggregate, Once
-from lapwing.queries.catalogue import Population, Rows, Table
+from lapwing.queries.aggregate import Aggregate, CountPerPerson
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.predicate import Predicate
 from lapwing.vocabulary.exact import whole
 from lapwing.vocabulary.sensitive import Sensitive
@@ -41,7 +41,7 @@ BITMAP_MEMORY = 2**28
 
 def is_cohort(aggregate: Aggregate) -> bool:
     """Say whether an aggregate counts people, in one cell."""
-    return isinstance(aggregate.bounding, Once) and not aggregate.keys
+    return isinstance(aggregate.bounding, CountPerPerson) and not aggregate.keys
 
 
 class SQLEngine(ABC):
@@ -72,7 +72,7 @@ class SQLEngine(ABC):
         self._cohorts = Cohorts(
             read_facts=self._read_facts,
             read_counts=self._read_counts,
-            one_a_person={table.name for table in population.tables if table.rows is Rows.ONE_A_PERSON},
+            one_a_person={table.name for table in population.tables if table.rows is RowsPerPerson.ONE_A_PERSON},
             memory=memory,
         )
 
@@ -106,13 +106,15 @@ class SQLEngine(ABC):
             count = self._cohorts.counts
             return {table: iter(count(table, where, versions=versions)) for table, where in cohorts.items()}
 
-        counts = unless_it_fails(counted, self._on_failure)
+        counts = hide_failures(counted, self._on_failure)
         return [Sensitive(next(counts[a.table])) if is_cohort(a) else self.number(a) for a in aggregates]
 
     def crowded(self) -> list[str]:
         """Return the tables declared to have one row a person in which somebody has several; for custodians only."""
-        ones = [t for t in self._population.tables if t.rows is Rows.ONE_A_PERSON and t.name not in self._one_row]
-        return unless_it_fails(lambda: [table.name for table in ones if self._is_crowded(table)], self._on_failure)
+        ones = [
+            t for t in self._population.tables if t.rows is RowsPerPerson.ONE_A_PERSON and t.name not in self._one_row
+        ]
+        return hide_failures(lambda: [table.name for table in ones if self._is_crowded(table)], self._on_failure)
 
     @abstractmethod
     def cancel(self) -> None:
@@ -133,7 +135,7 @@ class SQLEngine(ABC):
             statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
             return Sensitive(shape(aggregate, self._rows(statement)))
 
-        return unless_it_fails(answered, self._on_failure)
+        return hide_failures(answered, self._on_failure)
 
     def _is_crowded(self, table: Table) -> bool:
         writer, row = self._writer(), RowOf(table)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from lapwing.engines.predicates import condition
 from lapwing.engines.writer import RowOf, Writer
 from lapwing.queries import term as terms
-from lapwing.queries.aggregate import BinnedKey, DeclaredKey, GridKey, Key, OpenKey
+from lapwing.queries.aggregate import BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
 from lapwing.queries.column import Boolean, Category, Date, Real, Text
-from lapwing.queries.picking import FACTOR, MODULUS, SHIFT, STRETCH
-from lapwing.queries.predicate import InSpans, Unit
-from lapwing.queries.spans import ymd
-from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Rounded, Term, Times
+from lapwing.queries.intervals import ymd
+from lapwing.queries.predicate import InIntervals, Unit
+from lapwing.queries.row_sampling import FACTOR, MODULUS, SHIFT, STRETCH
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times
 
 
 def term_sql(writer: Writer, row: RowOf, term: Term) -> str:
@@ -25,7 +25,7 @@ def term_sql(writer: Writer, row: RowOf, term: Term) -> str:
             return _on_grid(writer, row, term)
         case Elapsed():
             return _elapsed(writer, row, term)
-        case Constant(value):
+        case ConstantTerm(value):
             return writer.value(value)
         case Plus(left, right):
             return f"({term_sql(writer, row, left)} + {term_sql(writer, row, right)})"
@@ -98,11 +98,11 @@ def _cell_column(writer: Writer, row: RowOf, key: Key, name: str) -> CellColumn:
             return CellColumn(name, f"{offset} - MOD({offset}, {writer.value(width)})", name, name)
         case BinnedKey(column=column, line=line, bins=bins):
             cases = " ".join(
-                f"WHEN {condition(writer, row, InSpans(column=column, line=line, spans=(span,)))} THEN {i}"
+                f"WHEN {condition(writer, row, InIntervals(column=column, line=line, spans=(span,)))} THEN {i}"
                 for i, span in enumerate(bins)
             )
             select, number, order = f"CASE {cases} END", name, name
-        case DeclaredKey(column=column) | OpenKey(column=column):
+        case DeclaredKey(column=column) | PrivateKey(column=column):
             select, number, order = _value_column(writer, row, column, name)
     if key.missing:
         number, order = f"COALESCE({number}, -1)", f"CASE WHEN {name} IS NULL THEN 0 ELSE 1 END, {order}"

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from lapwing.engines.dialect import Dialect
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, Category, Column, ColumnType, Text
-from lapwing.queries.spans import DAYS, day
+from lapwing.queries.intervals import DAYS, day
 
 Value: TypeAlias = int | float | str | bool | date
 FIRST_DAY, LAST_DAY = day(DAYS.lowest), day(DAYS.highest)

@@ -16,7 +16,7 @@ from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.ledger import schema
 from lapwing.ledger.canonical import Record, canonical
 from lapwing.ledger.chain import Entry, Receipt, genesis, link
-from lapwing.ledger.population import Population
+from lapwing.ledger.population import PopulationRecord
 from lapwing.ledger.store import Row, Rows
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerSchemaError, ParameterError
 
@@ -53,7 +53,7 @@ class Memory:
     """
 
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
-    populations: dict[str, tuple[int, Population]] = field(default_factory=dict)
+    populations: dict[str, tuple[int, PopulationRecord]] = field(default_factory=dict)
     latest: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
 
     def learn(self, news: "Memory") -> None:
@@ -191,7 +191,7 @@ class Book:
         rows = self.rows.all("select record ->> 'population' from entries where record ->> 'kind' = 'population'")
         return sorted(name for (name,) in rows)
 
-    def population(self, name: str) -> Population:
+    def population(self, name: str) -> PopulationRecord:
         """Return a population as the last decision about it left it."""
         seq = self._seq(_POLICY, name)
         if seq is None:
@@ -199,7 +199,7 @@ class Book:
             raise ParameterError("population", name, reason="is not in this ledger", remedy=f"these are: {known}")
         last, population = self.news.populations.get(name) or self._memory.populations.get(name) or (0, None)
         if population is None or last != seq:
-            population = Population.from_record(name, _said(self._must(seq), population=name)["policy"])
+            population = PopulationRecord.from_record(name, _said(self._must(seq), population=name)["policy"])
         self.news.populations[name] = (seq, population)
         return population
 

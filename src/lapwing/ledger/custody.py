@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lapwing.accounting.filters.account import EVERYONE
+from lapwing.accounting.filters.approximate import DeltaShares
 from lapwing.accounting.filters.opening import Budget, charge_anew, open_account, raise_cap
-from lapwing.accounting.filters.two_arms import DeltaShares
 from lapwing.ledger import vault
 from lapwing.ledger.book import Book, state
 from lapwing.ledger.canonical import name as named
 from lapwing.ledger.canonical import text
 from lapwing.ledger.chain import Entry, Receipt
 from lapwing.ledger.chronicle import Chronicle
-from lapwing.ledger.population import Analyst, Population
+from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
@@ -47,7 +47,7 @@ class Custody:
             people are protected, since the members of a group may be in several
         shares : how the delta of an `ApproximateDP` budget is divided
         """
-        population = Population(name=named("population", name), unit=unit)
+        population = PopulationRecord(name=named("population", name), unit=unit)
         names = [named("cell", cell) for cell in cells]
         if len(names) > 1 and unit.protects_groups_of > 1:
             raise ParameterError(
@@ -171,7 +171,7 @@ class Custody:
             return self._decide(book, known.with_analyst(analyst, decided), by, "suspension", analyst=analyst)
 
     @staticmethod
-    def _decide(book: Book, population: Population, by: str, change: str, **fields: object) -> Receipt:
+    def _decide(book: Book, population: PopulationRecord, by: str, change: str, **fields: object) -> Receipt:
         entry: Entry = book.append(
             "policy",
             population=population.name,

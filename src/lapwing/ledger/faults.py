@@ -26,7 +26,7 @@ ACTS: Final = (
 _reached: dict[str, int] = {}
 
 
-def reach(point: str) -> None:
+def fault_point(point: str) -> None:
     """Pass a fault point, unless the environment says that this is where it ends."""
     order = os.environ.get(VARIABLE)
     if not order:

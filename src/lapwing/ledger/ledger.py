@@ -18,7 +18,7 @@ from lapwing.ledger.chain import Receipt, compare, genesis
 from lapwing.ledger.chronicle import Chronicle, now
 from lapwing.ledger.custody import Custody
 from lapwing.ledger.head import REMEDY, require
-from lapwing.ledger.population import Population
+from lapwing.ledger.population import PopulationRecord
 from lapwing.ledger.questions import Questions
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Database, Rows, Store
@@ -54,7 +54,7 @@ class Ledger:
         with self.chronicle.reading() as book:
             return book.populations()
 
-    def population(self, name: str) -> Population:
+    def population(self, name: str) -> PopulationRecord:
         """Return what was decided about a population."""
         with self.chronicle.reading() as book:
             return book.population(name)

@@ -24,7 +24,7 @@ class Analyst:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Population:
+class PopulationRecord:
     """The people whose privacy one account protects.
 
     Parameters
@@ -65,15 +65,15 @@ class Population:
         if self.analysts.get(analyst, Analyst()).suspended:
             raise SuspendedError(f"analyst {analyst!r} in population {self.name!r}")
 
-    def with_table(self, table: str, version: int) -> "Population":
+    def with_table(self, table: str, version: int) -> "PopulationRecord":
         """Return the population with `table` at `version`."""
         return replace(self, tables=MappingProxyType({**self.tables, table: version}))
 
-    def with_key(self, table: str, key: tuple[str, str]) -> "Population":
+    def with_key(self, table: str, key: tuple[str, str]) -> "PopulationRecord":
         """Return the population with the person key of `table`."""
         return replace(self, keys=MappingProxyType({**self.keys, table: key}))
 
-    def with_analyst(self, analyst: str, decided: Analyst) -> "Population":
+    def with_analyst(self, analyst: str, decided: Analyst) -> "PopulationRecord":
         """Return the population with a new decision about `analyst`."""
         return replace(self, analysts=MappingProxyType({**self.analysts, analyst: decided}))
 
@@ -96,9 +96,9 @@ class Population:
         }
 
     @staticmethod
-    def from_record(name: str, record: Record) -> "Population":
+    def from_record(name: str, record: Record) -> "PopulationRecord":
         """Return the population `name` with the policy of a ledger entry."""
-        return Population(
+        return PopulationRecord(
             name=name,
             unit=PrivacyUnit(
                 person_key=record["person_key"],

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from lapwing.ledger import schema as tables
 from lapwing.ledger.chain import Entry
-from lapwing.ledger.faults import reach
+from lapwing.ledger.faults import fault_point
 from lapwing.ledger.gates import AdvisoryGate
 from lapwing.ledger.head import HeadFile
 from lapwing.ledger.schema import Migration
@@ -199,8 +199,8 @@ class PostgresDatabase:
                     for statement in step.postgres:
                         connection.execute(statement)
                 connection.execute("insert into ledger values (1, %s, %s, 0, %s)", (ledger, len(steps), head))
-                reach("create.written")
-            reach("create.committed")
+                fault_point("create.written")
+            fault_point("create.committed")
         except psycopg.errors.DuplicateSchema:
             raise LedgerUnwritableError(f"{self.place} exists already; open it, or choose another schema") from None
         finally:

@@ -13,14 +13,14 @@ from fractions import Fraction
 from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange
-from lapwing.accounting.filters.charge import Charge, Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.approximate import ApproximateFilter
+from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, WholeBudget, YesCharge
 from lapwing.accounting.filters.opening import charge_anew, open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.filters.two_arms import TwoArms
 from lapwing.ledger.canonical import canonical
 from lapwing.ledger.chain import Entry
-from lapwing.ledger.population import Analyst, Population
+from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.ledger.questions import recall_digest
 from lapwing.vocabulary import event_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
@@ -57,7 +57,7 @@ class _Stream:
 class Replay:
     """The ledger as it must be after the entries that were read."""
 
-    populations: dict[str, Population] = field(default_factory=dict)
+    populations: dict[str, PopulationRecord] = field(default_factory=dict)
     accounts: dict[tuple[str, str | None], Account] = field(default_factory=dict)
     lines: dict[str, list[tuple[str | None, Booking]]] = field(default_factory=lambda: defaultdict(list))
     streams: dict[str, _Stream] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Replay:
     def _population(self, record: Record) -> None:
         name = record["population"]
         must(name not in self.populations, "creates a population that exists")
-        population = Population.from_record(name, record["policy"])
+        population = PopulationRecord.from_record(name, record["policy"])
         claimed: Account = from_record(record["account"]["after"])
         fresh = open_account(
             claimed.budget, cells=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
@@ -121,7 +121,7 @@ class Replay:
 
     def _policy(self, record: Record) -> None:
         before = self.populations[record["population"]]
-        after = Population.from_record(before.name, record["policy"])
+        after = PopulationRecord.from_record(before.name, record["policy"])
         analyst: str = record.get("analyst", "")
         match record["change"]:
             case "table":
@@ -165,7 +165,7 @@ class Replay:
             self.lines[name].append((None, line))
 
     def _charge(self, record: Record) -> None:
-        charge = self._admitted(record, OneShot, WholeBudget)
+        charge = self._admitted(record, SingleRelease, WholeBudget)
         offered = _offered(record["question"])
         must(offered is None or offered == charge.event, "was charged another price than its question says")
         self._versions(record)
@@ -187,7 +187,7 @@ class Replay:
 
     def _opening(self, record: Record) -> None:
         must(record["stream"] not in self.streams, "opens a stream that exists")
-        charge = self._admitted(record, OneShot, WholeBudget, Reservation)
+        charge = self._admitted(record, SingleRelease, WholeBudget, Reservation)
         if isinstance(charge, Reservation):
             reserved = (charge.stream, charge.yeses)
             must(reserved == (record["stream"], record["units"]), "reserves for another stream")
@@ -220,7 +220,9 @@ class Replay:
         halted = opening["units"] - stream.used < opening["dearest"] or stream.asked == opening["questions"]
         stream.status = "halted" if halted else "open"
         self._standing(record, stream)
-        self._settled(record, [Yes(stream=record["stream"])] * units + [Closing(stream=record["stream"])] * halted)
+        self._settled(
+            record, [YesCharge(stream=record["stream"])] * units + [StreamClosing(stream=record["stream"])] * halted
+        )
         if "answer" in record and intent:
             _answers(record, intent, f"stream {record['stream']}")
             self.answers.add(record["seq"])
@@ -234,7 +236,9 @@ class Replay:
         given_up = (stream.opening["units"] - stream.used) * record["forfeit"]
         stream.used, stream.status, stream.in_flight = stream.used + given_up, "closed", None
         self._standing(record, stream)
-        self._settled(record, [Yes(stream=record["stream"])] * given_up + [Closing(stream=record["stream"])])
+        self._settled(
+            record, [YesCharge(stream=record["stream"])] * given_up + [StreamClosing(stream=record["stream"])]
+        )
 
     def _standing(self, record: Record, stream: _Stream) -> None:
         claimed = (record["status"], record["asked"], record["used"])
@@ -258,7 +262,7 @@ class Replay:
         must(all(charge == charges[0] for charge in charges), "charges the analyst for something else")
         return charges[0]
 
-    def _settled(self, record: Record, due: list[Yes | Closing]) -> None:
+    def _settled(self, record: Record, due: list[YesCharge | StreamClosing]) -> None:
         for column, whose in self._concerned(record):
             if due and due[0].stream in self.accounts[whose].streams:
                 must(record[column]["lines"] == [to_record(line) for line in due], "does not book what it must")
@@ -320,7 +324,7 @@ def _agree(claimed: Account, found: Account) -> bool:
     filters = dict(found.filters)
     for cell, filter_ in claimed.filters.items():
         other = filters[cell]
-        if isinstance(filter_, TwoArms) and isinstance(other, TwoArms):
+        if isinstance(filter_, ApproximateFilter) and isinstance(other, ApproximateFilter):
             if not _no_larger(filter_.residue, other.residue):
                 return False
             filters[cell] = replace(other, residue=filter_.residue)

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lapwing.accounting.filters.account import EVERYONE, Account, Booking
-from lapwing.accounting.filters.charge import Charge, Closing, Yes
+from lapwing.accounting.filters.charge import Charge, StreamClosing, YesCharge
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.ledger.book import Book, state
 from lapwing.ledger.chain import Entry
-from lapwing.ledger.population import Analyst, Population
+from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
 
 
@@ -43,7 +43,7 @@ class _Page:
 class Spending:
     """The accounts that one act changes: first every line is found, then all are written with the act's entry."""
 
-    def __init__(self, book: Book, population: Population, analyst: str) -> None:
+    def __init__(self, book: Book, population: PopulationRecord, analyst: str) -> None:
         self._book, self._population, self._analyst = book, population, analyst
         self._pages = [
             _Page(
@@ -74,7 +74,7 @@ class Spending:
                 raise RefusedError(quoted, page.whose)
             page.add(quoted)
 
-    def settle(self, *lines: Yes | Closing) -> None:
+    def settle(self, *lines: YesCharge | StreamClosing) -> None:
         """Book what was reserved before, which is never refused; an account that holds no reserve for it stays."""
         for page in self._pages:
             for line in lines:

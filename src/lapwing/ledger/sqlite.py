@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.ledger.chain import Entry
-from lapwing.ledger.faults import reach
+from lapwing.ledger.faults import fault_point
 from lapwing.ledger.gates import FileGate
 from lapwing.ledger.head import HeadFile, sync_folder
 from lapwing.ledger.schema import Migration
@@ -181,10 +181,10 @@ class SqliteDatabase:
             connection.execute("insert into ledger values (1, ?, ?, 0, ?)", (ledger, len(steps), head))
             connection.execute("COMMIT")
             connection.close()
-            reach("create.written")
+            fault_point("create.written")
             os.link(making, self.path)  # fails if someone else was faster, where a rename would overwrite
             sync_folder(self.path.parent)
-            reach("create.committed")
+            fault_point("create.committed")
         except FileExistsError:
             raise self._made_already() from None
         finally:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import ref
 
 from lapwing.ledger.chain import Entry
-from lapwing.ledger.faults import reach
+from lapwing.ledger.faults import fault_point
 from lapwing.ledger.head import HeadFile
 from lapwing.ledger.schema import Migration
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerUnwritableError
@@ -132,10 +132,10 @@ class HurriedRows(Rows):
 
     def append(self, entry: Entry, before: Entry) -> None:
         """Add an entry and make it durable, if the chain still ends with `before`."""
-        reach(f"{self._act}.written")
+        fault_point(f"{self._act}.written")
         try:
             super().append(entry, before)
-            reach(f"{self._act}.committed")
+            fault_point(f"{self._act}.committed")
         except OvertakenError:
             raise
         except Exception as error:
@@ -198,12 +198,12 @@ class Store:
         with self._writer.lock:
             with self._understood(self._writer):
                 connection = self._writer.begin(self.database.begin_writing)
-                reach(f"{act}.begun")
+                fault_point(f"{act}.begun")
                 yield Rows(connection, self.database)
-                reach(f"{act}.written")
+                fault_point(f"{act}.written")
             try:
                 self._writer.commit()
-                reach(f"{act}.committed")
+                fault_point(f"{act}.committed")
             except BaseException as error:
                 self._writer.drop()
                 if isinstance(error, Exception):
@@ -225,7 +225,7 @@ class Store:
             return
         with self._writer.lock, self._understood(self._writer):
             connection = self._writer.idle()
-            reach(f"{act}.begun")
+            fault_point(f"{act}.begun")
             try:
                 yield HurriedRows(connection, self.database, act)
             except LedgerError:

@@ -15,7 +15,7 @@ from lapwing.vocabulary.exact import whole
 _MOST_UNITS = 10_000
 
 
-class Outcome(Enum):
+class StreamOutcome(Enum):
     """How a question of a stream ended."""
 
     YES = "yes"
@@ -23,7 +23,7 @@ class Outcome(Enum):
     LOST = "lost"
 
 
-class Status(Enum):
+class StreamStatus(Enum):
     """Whether a stream may be asked."""
 
     OPEN = "open"
@@ -115,14 +115,14 @@ class Decision:
 
     stream: str
     number: int
-    outcome: Outcome
+    outcome: StreamOutcome
     answer: str | None
-    status: Status
+    status: StreamStatus
     receipt: Receipt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class StreamRecord:
     """A stream as it stands: how it was opened, what it has used up, and what is needed to go on.
 
     Parameters
@@ -143,7 +143,7 @@ class Stream:
     units: int
     dearest: int
     questions: int | None
-    status: Status
+    status: StreamStatus
     asked: int
     used: int
     seals: int

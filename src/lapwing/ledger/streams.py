@@ -15,7 +15,7 @@ the chain is derived from them.
 
 from typing import Any, Final, NamedTuple
 
-from lapwing.accounting.filters.charge import Closing, Yes
+from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.accounting.filters.record import from_record
 from lapwing.ledger import vault
 from lapwing.ledger.book import Book
@@ -24,7 +24,7 @@ from lapwing.ledger.chain import Entry
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.questions import known_request, recall_digest
 from lapwing.ledger.spending import RefusedError, Spending
-from lapwing.ledger.stream_records import Decision, Intent, Opening, Outcome, Status, Stream
+from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord, StreamStatus
 from lapwing.vocabulary.errors import (
     ParameterError,
     StreamBusyError,
@@ -44,7 +44,7 @@ class Streams:
     def __init__(self, chronicle: Chronicle) -> None:
         self._chronicle = chronicle
 
-    def open(self, opening: Opening) -> Stream:
+    def open(self, opening: Opening) -> StreamRecord:
         """Charge a stream and store its secret, together. The same key again returns the stream as it stands.
 
         Raises
@@ -59,12 +59,12 @@ class Streams:
         except RefusedError as refused:
             raise refused.explained() from None
 
-    def stream(self, stream: str) -> Stream:
+    def stream(self, stream: str) -> StreamRecord:
         """Return a stream as it stands."""
         with self._chronicle.reading() as book:
             return _stream(book, stream)
 
-    def streams(self, population: str) -> list[Stream]:
+    def streams(self, population: str) -> list[StreamRecord]:
         """Return every stream of a population, the ended ones too."""
         with self._chronicle.reading() as book:
             return [_stream(book, name) for name in book.streams(population)]
@@ -102,7 +102,7 @@ class Streams:
         stream: str,
         *,
         number: int,
-        outcome: Outcome,
+        outcome: StreamOutcome,
         answer: str | None = None,
         units: int = 1,
         sealed: bytes | None = None,
@@ -119,7 +119,7 @@ class Streams:
         units : how many units a yes takes; a lost answer takes those of the dearest yes, a no none
         sealed : the new state of the stream, sealed, if it changes; as long as the one before
         """
-        if (answer is None) != (outcome is Outcome.LOST):
+        if (answer is None) != (outcome is StreamOutcome.LOST):
             raise ParameterError("answer", answer, reason=f"does not go with {outcome}", remedy="a lost one has none")
         if answer is not None:
             text("answer", answer)
@@ -128,15 +128,15 @@ class Streams:
             vault.require_sealed(sealed)
         with self._chronicle.writing("decide") as book:
             decision = _decide(book, _stream(book, stream), number, outcome, answer=answer, units=units, sealed=sealed)
-        if decision.status is not Status.OPEN:
+        if decision.status is not StreamStatus.OPEN:
             self._chronicle.store.shred()
         return decision
 
-    def close(self, stream: str) -> Stream:
+    def close(self, stream: str) -> StreamRecord:
         """End a stream with no question in flight: its secrets are destroyed, what no yes has used is given back."""
         return self._end(stream, "close")
 
-    def forfeit(self, stream: str) -> Stream:
+    def forfeit(self, stream: str) -> StreamRecord:
         """End a stream that cannot go on: all that was reserved is spent, and a question in flight is lost.
 
         For a stream whose key is gone or whose seal is broken, and for one whose noise is not priced for lost answers.
@@ -148,10 +148,10 @@ class Streams:
         with self._chronicle.reading() as book:
             return [_intent(book, entry.record) for entry in book.unsettled_intents()]
 
-    def _end(self, stream: str, act: str) -> Stream:
+    def _end(self, stream: str, act: str) -> StreamRecord:
         with self._chronicle.writing(act) as book:
             known = _stream(book, stream)
-            if known.status is Status.OPEN:
+            if known.status is StreamStatus.OPEN:
                 _end(book, known, forfeit=act == "forfeit")
             ended = _stream(book, stream)
         self._chronicle.store.shred()
@@ -179,7 +179,7 @@ def _open(book: Book, opening: Opening) -> None:
         units=opening.units,
         dearest=opening.dearest,
         questions=opening.questions,
-        status=Status.OPEN.value,
+        status=StreamStatus.OPEN.value,
         asked=0,
         used=0,
         seals=1,
@@ -197,7 +197,7 @@ class _Asked(NamedTuple):
     fresh: bool
 
 
-def _intend(book: Book, stream: Stream, put: _Asked) -> Intent | Decision:
+def _intend(book: Book, stream: StreamRecord, put: _Asked) -> Intent | Decision:
     population, number, question = book.population(stream.population), put.number, put.question
     asked = {"request": put.key, "digest": digest([stream.name, question])}
     if earlier := known_request(book, stream.population, stream.analyst, **asked):
@@ -230,14 +230,21 @@ def _intend(book: Book, stream: Stream, put: _Asked) -> Intent | Decision:
 
 
 def _decide(
-    book: Book, stream: Stream, number: int, outcome: Outcome, *, answer: str | None, units: int, sealed: bytes | None
+    book: Book,
+    stream: StreamRecord,
+    number: int,
+    outcome: StreamOutcome,
+    *,
+    answer: str | None,
+    units: int,
+    sealed: bytes | None,
 ) -> Decision:
     intent = book.question(stream.name, number)
     if intent is None:
         raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
     if stands := book.settlement(intent.seq):
         return _decision(book, stands)
-    taken = {Outcome.YES: units, Outcome.NO: 0, Outcome.LOST: stream.dearest}[outcome]
+    taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
         raise ParameterError(
             "units", units, reason=f"is more than the dearest yes of the stream, {stream.dearest}", remedy="take fewer"
@@ -245,7 +252,7 @@ def _decide(
     used = stream.used + taken
     halted = stream.units - used < stream.dearest or number == stream.questions
     spending = Spending(book, book.population(stream.population), stream.analyst)
-    spending.settle(*[Yes(stream=stream.name)] * taken, *[Closing(stream=stream.name)] * halted)
+    spending.settle(*[YesCharge(stream=stream.name)] * taken, *[StreamClosing(stream=stream.name)] * halted)
     asked = intent.record
     recall = recall_digest(f"stream {stream.name}", asked["question"])
     told = {} if answer is None else {"answer": answer, "recall": recall, "versions": asked["versions"]}
@@ -259,7 +266,7 @@ def _decide(
         **_standing(
             stream,
             used=used,
-            status=(Status.HALTED if halted else Status.OPEN).value,
+            status=(StreamStatus.HALTED if halted else StreamStatus.OPEN).value,
             seals=stream.seals + (sealed is not None),
         ),
     )
@@ -272,29 +279,29 @@ def _decide(
     return _decision(book, entry)
 
 
-def _end(book: Book, stream: Stream, *, forfeit: bool) -> None:
+def _end(book: Book, stream: StreamRecord, *, forfeit: bool) -> None:
     if stream.in_flight and not forfeit:
         raise StreamBusyError(stream.name, number=stream.in_flight.number)
     unused = stream.units - stream.used
     spending = Spending(book, book.population(stream.population), stream.analyst)
-    spending.settle(*[Yes(stream=stream.name)] * (unused * forfeit), Closing(stream=stream.name))
-    lost = {"settles": stream.in_flight.seq, "outcome": Outcome.LOST.value} if stream.in_flight else {}
+    spending.settle(*[YesCharge(stream=stream.name)] * (unused * forfeit), StreamClosing(stream=stream.name))
+    lost = {"settles": stream.in_flight.seq, "outcome": StreamOutcome.LOST.value} if stream.in_flight else {}
     spending.append(
         "closing",
         forfeit=forfeit,
         number=stream.asked,
         **lost,
-        **_standing(stream, used=stream.units if forfeit else stream.used, status=Status.CLOSED.value),
+        **_standing(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
     vault.drop_all(book.rows, stream.name)
 
 
-def _stream(book: Book, stream: str) -> Stream:
+def _stream(book: Book, stream: str) -> StreamRecord:
     found = book.stream(stream)
     if found is None:
         raise ParameterError("stream", stream, reason="is not in this ledger", remedy="open it first")
     first, last = found[0].record, found[1].record
-    return Stream(
+    return StreamRecord(
         name=stream,
         population=first["population"],
         analyst=first["analyst"],
@@ -304,7 +311,7 @@ def _stream(book: Book, stream: str) -> Stream:
         units=first["units"],
         dearest=first["dearest"],
         questions=first["questions"],
-        status=Status(last["status"]),
+        status=StreamStatus(last["status"]),
         asked=last["asked"],
         used=last["used"],
         seals=last["seals"],
@@ -313,25 +320,25 @@ def _stream(book: Book, stream: str) -> Stream:
     )
 
 
-def _standing(stream: Stream, **changed: Any) -> dict[str, Any]:
+def _standing(stream: StreamRecord, **changed: Any) -> dict[str, Any]:
     """Return what every entry of a stream says, so that the last one tells how it stands."""
     standing = {"stream": stream.name, "status": stream.status.value, "asked": stream.asked}
     return {**standing, "used": stream.used, "seals": stream.seals, **changed}
 
 
-def _require_open(stream: Stream) -> None:
+def _require_open(stream: StreamRecord) -> None:
     match stream.status:
-        case Status.OPEN:
+        case StreamStatus.OPEN:
             return
-        case Status.HALTED if stream.asked == stream.questions:
+        case StreamStatus.HALTED if stream.asked == stream.questions:
             raise StreamError(f"stream {stream.name!r} was opened for {stream.questions} questions, and answered them")
-        case Status.HALTED:
+        case StreamStatus.HALTED:
             raise StreamHaltedError(yeses=stream.used)
-        case Status.CLOSED:
+        case StreamStatus.CLOSED:
             raise StreamClosedError(stream.name)
 
 
-def _earlier(book: Book, stream: Stream, asked: dict[str, Any]) -> Decision:
+def _earlier(book: Book, stream: StreamRecord, asked: dict[str, Any]) -> Decision:
     if asked["kind"] == "recall":
         stored = book.entry(asked["recalls"])
         assert stored is not None  # noqa: S101 - entries are never deleted
@@ -360,8 +367,8 @@ def _decision(book: Book, entry: Entry) -> Decision:
     return Decision(
         stream=record["stream"],
         number=record["number"],
-        outcome=Outcome(record["outcome"]),
+        outcome=StreamOutcome(record["outcome"]),
         answer=record.get("answer"),
-        status=Status(record["status"]),
+        status=StreamStatus(record["status"]),
         receipt=book.receipt_of(entry),
     )

@@ -6,8 +6,8 @@ Proof: proofs/sparse_vector.md
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.exact import Exact
 
 
@@ -48,10 +48,10 @@ class AboveThreshold(SparseVector):
         *,
         epsilon: Exact,
         threshold: Exact,
-        moves: Movement,
+        moves: ValueSensitivity,
         grid: Exact = 1,
-        noise: StreamNoise = StreamNoise.GEOMETRIC,
-        tells: YesTells = YesTells.GAP,
+        noise: SparseVectorNoise = SparseVectorNoise.GEOMETRIC,
+        tells: YesReveals = YesReveals.GAP,
         threshold_share: Exact | None = None,
         number_share: Exact | None = None,
         shift: Exact = 0,
@@ -78,9 +78,9 @@ class AboveThreshold(SparseVector):
         return cls(
             epsilon=epsilon,
             threshold=threshold,
-            moves=Movement.of_anything(sensitivity=sensitivity),
+            moves=ValueSensitivity.of_anything(sensitivity=sensitivity),
             grid=grid,
-            noise=StreamNoise.LAPLACE,
-            tells=YesTells.NOTHING_MORE,
+            noise=SparseVectorNoise.LAPLACE,
+            tells=YesReveals.NOTHING_MORE,
             threshold_share=Fraction(1, 2),
         )

@@ -13,7 +13,7 @@ from fractions import Fraction
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.margins import turning_point
-from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import positive, probability
@@ -76,7 +76,7 @@ def squared_l2_sensitivity(l2_sensitivity: object, l2_sensitivity_squared: objec
     small by a factor of Δ (for Δ = 0.01, a hundred times).
     """
     given = {"l2_sensitivity": l2_sensitivity, "l2_sensitivity_squared": l2_sensitivity_squared}
-    if one_way("sensitivity", given, ("l2_sensitivity",), ("l2_sensitivity_squared",)) == ("l2_sensitivity",):
+    if exactly_one_of("sensitivity", given, ("l2_sensitivity",), ("l2_sensitivity_squared",)) == ("l2_sensitivity",):
         return positive("l2_sensitivity", l2_sensitivity) ** 2
     return positive("l2_sensitivity_squared", l2_sensitivity_squared)
 

@@ -16,8 +16,8 @@ from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms.calibration import smallest_variance, squared_l2_sensitivity
 from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.mechanism import one_way
-from lapwing.mechanisms.noisy_sums import Integer, Integers, add_noise
+from lapwing.mechanisms.mechanism import exactly_one_of
+from lapwing.mechanisms.noise_addition import Integer, Integers, add_noise
 from lapwing.mechanisms.tails import discrete_gaussian_tail
 from lapwing.noise.laws import DiscreteGaussian
 from lapwing.vocabulary.event import DiscreteGaussianNoise, GaussianNoise
@@ -86,7 +86,9 @@ class DiscreteGaussianMechanism:
         def event_at(variance: Fraction) -> DiscreteGaussianNoise:
             return DiscreteGaussianNoise(l2_sensitivity_squared=move, sigma_squared=variance, dimension=size)
 
-        match one_way("noise", given, ("sigma_squared",), ("rho",), ("epsilon", "delta"), ("within", "confidence")):
+        match exactly_one_of(
+            "noise", given, ("sigma_squared",), ("rho",), ("epsilon", "delta"), ("within", "confidence")
+        ):
             case ("sigma_squared",):
                 variance = positive("sigma_squared", sigma_squared)
             case ("rho",):

@@ -15,8 +15,8 @@ from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.calibration import root_above, smallest_variance, squared_l2_sensitivity
 from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.mechanism import one_way
-from lapwing.mechanisms.noisy_sums import Grid, Real, Reals
+from lapwing.mechanisms.mechanism import exactly_one_of
+from lapwing.mechanisms.noise_addition import Real, Reals, ValueGrid
 from lapwing.mechanisms.tails import rounded_gaussian_tail
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, RoundedGaussian
 from lapwing.vocabulary.event import GaussianNoise
@@ -62,7 +62,7 @@ class GaussianMechanism:
     """
 
     event: GaussianNoise
-    grid: Grid
+    grid: ValueGrid
     dimension: int
     _law: RoundedGaussian = field(repr=False, compare=False)
 
@@ -86,7 +86,7 @@ class GaussianMechanism:
         given = {"sigma": sigma, "rho": rho, "epsilon": epsilon, "delta": delta}
         given |= {"within": within, "confidence": confidence}
         relative = wish = None  # the variance at sensitivity 1, or the accuracy that is wanted
-        match one_way("noise", given, ("sigma",), ("rho",), ("epsilon", "delta"), ("within", "confidence")):
+        match exactly_one_of("noise", given, ("sigma",), ("rho",), ("epsilon", "delta"), ("within", "confidence")):
             case ("sigma",):
                 variance = positive("sigma", sigma) ** 2
             case ("rho",):
@@ -98,7 +98,7 @@ class GaussianMechanism:
             case _:
                 wish = Accuracy(positive("within", within), confidence, many)
                 variance = (wish.within / 8) ** 2
-        lattice = Grid.for_noise(grid, noise=root_above(variance), move=root_above(square) / size)
+        lattice = ValueGrid.for_noise(grid, noise=root_above(variance), move=root_above(square) / size)
         paid = lattice.l2_steps_squared(square, size) * lattice.step**2
         if wish is not None:
             variance = _largest_sigma(lattice, wish) ** 2
@@ -145,15 +145,15 @@ def _noise_at_one(variance: Fraction) -> GaussianNoise:
     return GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=variance)
 
 
-def _law(variance: Fraction, grid: Grid) -> RoundedGaussian:
+def _law(variance: Fraction, grid: ValueGrid) -> RoundedGaussian:
     return RoundedGaussian(root_above(variance / grid.step**2))
 
 
-def _spread(law: RoundedGaussian, grid: Grid) -> Spread:
+def _spread(law: RoundedGaussian, grid: ValueGrid) -> Spread:
     return Spread(rounded_gaussian_tail(law.sigma_used), grid.step)
 
 
-def _largest_sigma(grid: Grid, wish: Accuracy) -> Fraction:
+def _largest_sigma(grid: ValueGrid, wish: Accuracy) -> Fraction:
     def clamped(sigma: Fraction) -> Fraction:
         return min(max(sigma, SMALLEST_SCALE * grid.step), LARGEST_SCALE * grid.step)
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.mechanism import one_way
-from lapwing.mechanisms.noisy_sums import Integer, Integers, add_noise
+from lapwing.mechanisms.mechanism import exactly_one_of
+from lapwing.mechanisms.noise_addition import Integer, Integers, add_noise
 from lapwing.mechanisms.tails import discrete_laplace_tail
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
@@ -74,7 +74,7 @@ class GeometricMechanism:
         sensitivity, many = whole("l1_sensitivity", l1_sensitivity), whole("values", values)
         size = None if dimension is None else whole("dimension", dimension)
         given = {"epsilon": epsilon, "scale": scale, "within": within, "confidence": confidence}
-        match one_way("noise", given, ("epsilon",), ("scale",), ("within", "confidence")):
+        match exactly_one_of("noise", given, ("epsilon",), ("scale",), ("within", "confidence")):
             case ("epsilon",):
                 noise = sensitivity / _epsilon_in_range(epsilon, sensitivity)
             case ("scale",):

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.mechanism import one_way
-from lapwing.mechanisms.noisy_sums import Grid, Real, Reals
+from lapwing.mechanisms.mechanism import exactly_one_of
+from lapwing.mechanisms.noise_addition import Real, Reals, ValueGrid
 from lapwing.mechanisms.tails import rounded_laplace_tail
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, RoundedLaplace
 from lapwing.vocabulary.event import LaplaceNoise
@@ -59,7 +59,7 @@ class LaplaceMechanism:
     """
 
     event: LaplaceNoise
-    grid: Grid
+    grid: ValueGrid
     dimension: int
     _law: RoundedLaplace = field(repr=False, compare=False)
 
@@ -78,20 +78,20 @@ class LaplaceMechanism:
         sensitivity, size = positive("l1_sensitivity", l1_sensitivity), whole("dimension", dimension)
         many = whole("values", values)
         given = {"epsilon": epsilon, "scale": scale, "within": within, "confidence": confidence}
-        match one_way("noise", given, ("epsilon",), ("scale",), ("within", "confidence")):
+        match exactly_one_of("noise", given, ("epsilon",), ("scale",), ("within", "confidence")):
             case ("epsilon",):
                 rate = positive("epsilon", epsilon)
-                lattice = Grid.for_noise(grid, noise=sensitivity / rate, move=sensitivity / size)
+                lattice = ValueGrid.for_noise(grid, noise=sensitivity / rate, move=sensitivity / size)
                 steps = lattice.l1_steps(sensitivity, size)
                 law = RoundedLaplace(steps / rate)
             case ("scale",):
                 noise = positive("scale", scale)
-                lattice = Grid.for_noise(grid, noise=noise, move=sensitivity / size)
+                lattice = ValueGrid.for_noise(grid, noise=noise, move=sensitivity / size)
                 steps = lattice.l1_steps(sensitivity, size)
                 law = RoundedLaplace(noise / lattice.step)
             case _:
                 wish = Accuracy(positive("within", within), confidence, many)
-                lattice = Grid.for_noise(grid, noise=wish.within / 32, move=sensitivity / size)
+                lattice = ValueGrid.for_noise(grid, noise=wish.within / 32, move=sensitivity / size)
                 steps = lattice.l1_steps(sensitivity, size)
                 law = _widest_law(steps, lattice, wish)
         event = LaplaceNoise(l1_sensitivity=steps * lattice.step, scale=law.scale * lattice.step)
@@ -125,11 +125,11 @@ class LaplaceMechanism:
         return _spread(self._law, self.grid).confidence(margin, values)
 
 
-def _spread(law: RoundedLaplace, grid: Grid) -> Spread:
+def _spread(law: RoundedLaplace, grid: ValueGrid) -> Spread:
     return Spread(rounded_laplace_tail(law.scale_used), grid.step)
 
 
-def _widest_law(steps: int, grid: Grid, wish: Accuracy) -> RoundedLaplace:
+def _widest_law(steps: int, grid: ValueGrid, wish: Accuracy) -> RoundedLaplace:
     def law(epsilon: Fraction) -> RoundedLaplace:
         return RoundedLaplace(min(max(steps / epsilon, SMALLEST_SCALE), LARGEST_SCALE))
 

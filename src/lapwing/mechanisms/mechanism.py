@@ -54,7 +54,7 @@ class WithMargin(Protocol):
         """Return the probability, rounded down, that the answer is off by at most `margin`."""
 
 
-def one_way(what: str, given: Mapping[str, object], *ways: tuple[str, ...]) -> tuple[str, ...]:
+def exactly_one_of(what: str, given: Mapping[str, object], *ways: tuple[str, ...]) -> tuple[str, ...]:
     """Return the one of `ways` to say `what` whose names are exactly those given; refuse none, several and mixtures.
 
     Examples

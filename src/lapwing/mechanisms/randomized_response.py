@@ -16,8 +16,8 @@ from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms import truths_and_lies
 from lapwing.mechanisms.margins import Accuracy
-from lapwing.mechanisms.mechanism import one_way
-from lapwing.mechanisms.noisy_sums import Integer, Integers, integers
+from lapwing.mechanisms.mechanism import exactly_one_of
+from lapwing.mechanisms.noise_addition import Integer, Integers, integers
 from lapwing.mechanisms.truths_and_lies import Chances
 from lapwing.noise.coins import Coin, uniform_below, uniform_below_many
 from lapwing.noise.exact_exponential import exponential_bounds
@@ -61,7 +61,7 @@ class RandomizedResponse:
     Proof: proofs/randomized_response.md
     """
 
-    event: events.RandomizedResponse
+    event: events.RandomizedResponseRelease
     _truthful: Coin = field(repr=False, compare=False)
 
     def __init__(
@@ -75,7 +75,7 @@ class RandomizedResponse:
     ) -> None:
         kinds = whole("categories", categories, least=2, most=2**31)
         given = {"epsilon": epsilon, "within": within, "confidence": confidence, "people": people}
-        if one_way("noise", given, ("epsilon",), ("within", "confidence", "people")) == ("epsilon",):
+        if exactly_one_of("noise", given, ("epsilon",), ("within", "confidence", "people")) == ("epsilon",):
             rate = positive("epsilon", epsilon)
         else:
             wish, crowd = Accuracy(positive("within", within), confidence, 1), whole("people", people)
@@ -85,7 +85,7 @@ class RandomizedResponse:
         if rate > _LARGEST_EPSILON:
             remedy = f"stay at or below {_LARGEST_EPSILON}"
             raise ParameterError("epsilon", epsilon or rate, reason="promises nothing", remedy=remedy)
-        object.__setattr__(self, "event", events.RandomizedResponse(epsilon=rate, categories=kinds))
+        object.__setattr__(self, "event", events.RandomizedResponseRelease(epsilon=rate, categories=kinds))
         object.__setattr__(self, "_truthful", Coin(lambda bits: _truth_bounds(rate, kinds, bits)))
 
     @property

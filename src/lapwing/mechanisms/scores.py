@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.margins import Accuracy
-from lapwing.mechanisms.mechanism import one_way
-from lapwing.mechanisms.noisy_sums import Grid, Integers, Reals, integers, wrong_size
+from lapwing.mechanisms.mechanism import exactly_one_of
+from lapwing.mechanisms.noise_addition import Integers, Reals, ValueGrid, integers, wrong_size
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, exact, positive, whole
@@ -42,7 +42,7 @@ class ScoreLattice:
     multiplier: int
     floor: int
     unit_bits: int
-    grid: Grid | None = None
+    grid: ValueGrid | None = None
 
     @property
     def unit(self) -> Fraction:
@@ -101,7 +101,7 @@ def score_lattice(
     comes the smallest epsilon for a wanted accuracy. The other parameters are those of the mechanisms.
     """
     number = whole("candidates", candidates, most=2**31)
-    lattice = None if grid is None else Grid(positive("grid", grid))
+    lattice = None if grid is None else ValueGrid(positive("grid", grid))
     step = Fraction(1) if lattice is None else lattice.step
     if lattice is None:
         moves = whole("sensitivity", sensitivity)
@@ -114,7 +114,7 @@ def score_lattice(
         return math.floor(rate / moves * (1 << unit_bits))  # rounded down: towards more noise
 
     given = {"epsilon": epsilon, "within": within, "confidence": confidence}
-    if one_way("noise", given, ("epsilon",), ("within", "confidence")) == ("epsilon",):
+    if exactly_one_of("noise", given, ("epsilon",), ("within", "confidence")) == ("epsilon",):
         price = positive("epsilon", epsilon)
     else:
         wish = Accuracy(positive("within", within), confidence, 1)

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lapwing.queries import term as terms
-from lapwing.queries.predicate import InSpans, InTexts, IsMissing, IsPresent, Predicate, atom, every, some
-from lapwing.queries.spans import INTEGERS, TRUTHS, Line, Span
+from lapwing.queries.intervals import INTEGERS, TRUTHS, Domain, Interval
+from lapwing.queries.predicate import InIntervals, InTexts, IsMissing, IsPresent, Predicate, atom, every, some
 from lapwing.queries.term import Term
 
-Label: TypeAlias = str | int | bool | Span | None
+Label: TypeAlias = str | int | bool | Interval | None
 """What names a cell along one key: a declared value, the first and last number of a bin, or None for missing values."""
 
 
@@ -38,8 +38,8 @@ class BinnedKey:
     """One cell for each bin, a span on the column's line; what is in no bin is in no cell."""
 
     column: str
-    line: Line
-    bins: tuple[Span, ...]
+    line: Domain
+    bins: tuple[Interval, ...]
     missing: bool
 
 
@@ -58,7 +58,7 @@ class GridKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenKey:
+class PrivateKey:
     """One cell for each value that the data holds, and one for missing values if `missing`.
 
     The values are as secret as the counts are.
@@ -68,26 +68,26 @@ class OpenKey:
     missing: bool
 
 
-KeyOfColumn: TypeAlias = DeclaredKey | BinnedKey | OpenKey
+KeyOfColumn: TypeAlias = DeclaredKey | BinnedKey | PrivateKey
 Key: TypeAlias = KeyOfColumn | GridKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Once:
+class CountPerPerson:
     """A person counts 1 in each of at most `max_cells` cells they have a row in; in all of them where it is None."""
 
     max_cells: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Furthest:
+class LastStepPerPerson:
     """A person counts 1 in one cell: how many of the `steps`, in order, their best row passes before it fails."""
 
     steps: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClippedTotals:
+class ClippedSumPerPerson:
     """A person adds, to each of at most `max_cells` cells, the total of `term` over their rows, clipped to bounds."""
 
     term: Term
@@ -97,7 +97,7 @@ class ClippedTotals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PickedRows:
+class BoundedRowsPerPerson:
     """A person adds the `terms` of at most `max_rows` rows, picked by hash.
 
     With `max_cells` those are rows of one cell, in each of at most so many cells; where it is None, rows of all cells
@@ -111,13 +111,13 @@ class PickedRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DistinctCells:
+class DistinctKeys:
     """The number of cells that someone is in, where a person is in at most `max_cells` of those they have a row in."""
 
     max_cells: int
 
 
-Bounding: TypeAlias = Once | Furthest | ClippedTotals | PickedRows | DistinctCells
+Bounding: TypeAlias = CountPerPerson | LastStepPerPerson | ClippedSumPerPerson | BoundedRowsPerPerson | DistinctKeys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,9 +134,9 @@ class Aggregate:
     def cells(self) -> tuple[tuple[Label, ...], ...] | None:
         """The public cells in the order of the answer, or None where only the data knows them."""
         match self.bounding:
-            case Furthest(steps=steps):
+            case LastStepPerPerson(steps=steps):
                 return tuple((passed,) for passed in range(len(steps) + 1))
-            case DistinctCells():
+            case DistinctKeys():
                 return ((),)
             case _:
                 labels = [_labels(key) for key in self.keys]
@@ -152,9 +152,9 @@ class Aggregate:
         """The rows that count: `where` is true, they are in a cell, and nothing that is added up is missing."""
         values: set[str] = set()
         match self.bounding:
-            case ClippedTotals(term=term):
+            case ClippedSumPerPerson(term=term):
                 values = set(terms.columns(term))
-            case PickedRows(terms=picked):
+            case BoundedRowsPerPerson(terms=picked):
                 values = {column for term in picked for column in terms.columns(term)}
             case _:
                 pass
@@ -165,7 +165,7 @@ class Aggregate:
     @property
     def terms(self) -> int:
         """How many numbers there are in each cell."""
-        return len(self.bounding.terms) if isinstance(self.bounding, PickedRows) else 1
+        return len(self.bounding.terms) if isinstance(self.bounding, BoundedRowsPerPerson) else 1
 
 
 def cell_count(keys: Sequence[Key]) -> int | None:
@@ -182,7 +182,7 @@ def _labels(key: Key) -> tuple[Label, ...] | None:
             return (*bins, *((None,) if missing else ()))
         case GridKey():
             return tuple(range(key.cells))
-        case OpenKey():
+        case PrivateKey():
             return None
 
 
@@ -191,8 +191,8 @@ def _in_a_cell(key: Key) -> Predicate:
         case DeclaredKey(column=column, values=values):
             listed = _holds_one_of(column, values)
         case BinnedKey(column=column, line=line, bins=bins):
-            listed = atom(InSpans(column=column, line=line, spans=line.spans(bins)))
-        case OpenKey(column=column):
+            listed = atom(InIntervals(column=column, line=line, spans=line.spans(bins)))
+        case PrivateKey(column=column):
             listed = IsPresent(column=column)
         case GridKey(term=term):
             return every(IsPresent(column=column) for column in terms.columns(term))
@@ -205,4 +205,4 @@ def _holds_one_of(column: str, values: tuple[str, ...] | tuple[int, ...] | tuple
         return atom(InTexts(column=column, texts=texts))
     line = TRUTHS if isinstance(values[0], bool) else INTEGERS
     numbers = [int(value) for value in values]
-    return atom(InSpans(column=column, line=line, spans=line.spans((number, number) for number in numbers)))
+    return atom(InIntervals(column=column, line=line, spans=line.spans((number, number) for number in numbers)))

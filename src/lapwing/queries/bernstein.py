@@ -16,7 +16,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from lapwing.queries.term import Constant, Term, bounds, plus, times
+from lapwing.queries.term import ConstantTerm, Term, bounds, plus, times
 
 
 def basis(term: Term, degree: int) -> list[Term]:
@@ -31,9 +31,9 @@ def basis(term: Term, degree: int) -> list[Term]:
     [(0, 10), (0, 10)]
     """
     low, high = bounds(term)
-    above, below = plus(term, Constant(-low)), plus(times(Constant(-1), term), Constant(high))
+    above, below = plus(term, ConstantTerm(-low)), plus(times(ConstantTerm(-1), term), ConstantTerm(high))
     return [
-        _product([Constant(math.comb(degree, i)), *[above] * i, *[below] * (degree - i)]) for i in range(degree + 1)
+        _product([ConstantTerm(math.comb(degree, i)), *[above] * i, *[below] * (degree - i)]) for i in range(degree + 1)
     ]
 
 
@@ -43,7 +43,7 @@ def products(bases: Sequence[Sequence[Term]]) -> tuple[Term, ...]:
 
 
 def _product(factors: list[Term]) -> Term:
-    factors = [factor for factor in factors if factor != Constant(1)]
+    factors = [factor for factor in factors if factor != ConstantTerm(1)]
     product = factors[0]
     for factor in factors[1:]:
         product = times(product, factor)

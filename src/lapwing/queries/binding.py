@@ -9,40 +9,13 @@ from fractions import Fraction
 
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text
 from lapwing.queries.days import FLIPPED, compare_days, day_of, in_spans, span_of, speaks_of_days
-from lapwing.queries.predicate import (
-    ALWAYS,
-    NEVER,
-    Has,
-    InTexts,
-    IsMissing,
-    IsPresent,
-    Lacks,
-    NotInTexts,
-    Predicate,
-    StartsOtherwise,
-    StartsWith,
-    atom,
-    every,
-    some,
-)
-from lapwing.queries.scope import Scope
-from lapwing.queries.spans import (
-    DAYS,
-    DOUBLES,
-    INTEGERS,
-    TRUTHS,
-    Line,
-    Span,
-    day_number,
-    double_rank,
-    nearest_double,
-)
-from lapwing.queries.written import (
+from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
     Compare,
     Condition,
+    Has,
     Link,
     Literal,
     Missing,
@@ -55,7 +28,34 @@ from lapwing.queries.written import (
     Value,
     Within,
 )
-from lapwing.queries.written import Has as WrittenHas
+from lapwing.queries.intervals import (
+    DAYS,
+    DOUBLES,
+    INTEGERS,
+    TRUTHS,
+    Domain,
+    Interval,
+    day_number,
+    double_rank,
+    nearest_double,
+)
+from lapwing.queries.predicate import (
+    ALWAYS,
+    NEVER,
+    HasRows,
+    InTexts,
+    IsMissing,
+    IsPresent,
+    LacksRows,
+    NotInTexts,
+    Predicate,
+    StartsNotWith,
+    StartsWith,
+    atom,
+    every,
+    some,
+)
+from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 
 
@@ -79,7 +79,7 @@ def _bind(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
             return ALWAYS if truth is wanted else NEVER
         case Compare(operator, left, right):
             return _compare(operator, left, right, scope, wanted=wanted)
-        case WrittenHas():
+        case Has():
             return _has(condition, scope, wanted=wanted)
         case Within(where, alias, columns):
             alone = Scope(scope.population, scope.table, alias, columns=columns)  # the same row, and nothing around it
@@ -129,7 +129,7 @@ def _column(value: Value, scope: Scope) -> Column:
     raise BadQuestionError("a condition is about a column; write the column on one side and a constant on the other")
 
 
-def _limit(column: Column, literal: Literal) -> tuple[Line, Fraction]:
+def _limit(column: Column, literal: Literal) -> tuple[Domain, Fraction]:
     """Return the line of an ordered column and the place of a constant on it."""
     match column.type:
         case Integer() | Category():
@@ -157,7 +157,7 @@ def _among(column: Column, values: Iterable[Value], *, wanted: bool) -> Predicat
         case Boolean():
             return in_spans(column, TRUTHS, [_truth(column, literal) for literal in literals], wanted=wanted)
         case _:
-            points: list[Span] = []
+            points: list[Interval] = []
             for literal in literals:
                 line, place = _limit(column, literal)
                 if isinstance(column.type, Category):
@@ -173,11 +173,11 @@ def _prefixed(column: Column, prefix: Value, *, wanted: bool) -> Predicate:
             f"only text has a beginning, and {column.name!r} is no text; compare it with = or in (...)"
         )
     text = _text(column, _constant(column, prefix))
-    kind = StartsWith if wanted else StartsOtherwise
+    kind = StartsWith if wanted else StartsNotWith
     return atom(kind(column=column.name, prefix=text))
 
 
-def _has(has: WrittenHas, scope: Scope, *, wanted: bool) -> Predicate:
+def _has(has: Has, scope: Scope, *, wanted: bool) -> Predicate:
     table = scope.population.table(has.table)
     inner = Scope(scope.population, table, has.alias or table.name, scope, has.columns)
     where = has.where
@@ -189,7 +189,7 @@ def _has(has: WrittenHas, scope: Scope, *, wanted: bool) -> Predicate:
                 raise _untied(inner, scope)
         case Link.IMPLIED:
             pass
-    kind = Has if wanted else Lacks
+    kind = HasRows if wanted else LacksRows
     return atom(kind(table=table.name, where=_bind(where, inner, wanted=True), at_least=has.at_least))
 
 
@@ -257,7 +257,7 @@ def _text(column: Column, literal: Literal) -> str:
     return check_text(column.name, literal.value)
 
 
-def _truth(column: Column, literal: Literal) -> Span:
+def _truth(column: Column, literal: Literal) -> Interval:
     if not isinstance(literal.value, bool):
         raise BadQuestionError(f"{column.name!r} is true or false; write {column.written} or not {column.written}")
     return (int(literal.value), int(literal.value))

@@ -5,7 +5,7 @@ An answer is about what is left then, and its error says how far noise takes it 
 
 from fractions import Fraction
 
-from lapwing.queries.aggregate import ClippedTotals, DistinctCells, GridKey, Once, PickedRows
+from lapwing.queries.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson, CountPerPerson, DistinctKeys, GridKey
 from lapwing.queries.plan import Moments, Plan, Quantiles, RowCount, Total
 from lapwing.queries.term import bounds
 
@@ -17,9 +17,9 @@ def bounded(plan: Plan) -> tuple[str, ...]:
 
 def _rows(plan: Plan) -> str:
     match plan.aggregate.bounding, plan.meaning:
-        case PickedRows(max_rows=rows), _:
+        case BoundedRowsPerPerson(max_rows=rows), _:
             return _at_most(rows, "row")
-        case ClippedTotals(high=rows), RowCount():
+        case ClippedSumPerPerson(high=rows), RowCount():
             return _at_most(rows, "row")
         case _:
             return ""
@@ -27,11 +27,11 @@ def _rows(plan: Plan) -> str:
 
 def _groups(plan: Plan) -> str:
     match plan.aggregate.bounding:
-        case DistinctCells(max_cells=int() as groups):
+        case DistinctKeys(max_cells=int() as groups):
             return _at_most(groups, "value")
-        case Once(max_cells=int() as groups) | ClippedTotals(max_cells=groups) if plan.aggregate.keys:
+        case CountPerPerson(max_cells=int() as groups) | ClippedSumPerPerson(max_cells=groups) if plan.aggregate.keys:
             return _at_most(groups, "group")
-        case PickedRows(max_cells=int() as groups) if plan.aggregate.keys:
+        case BoundedRowsPerPerson(max_cells=int() as groups) if plan.aggregate.keys:
             return _at_most(groups, "group")
         case _:
             return ""
@@ -39,7 +39,7 @@ def _groups(plan: Plan) -> str:
 
 def _values(plan: Plan) -> str:
     match plan.aggregate.bounding, plan.meaning:
-        case ClippedTotals(term=term, low=low, high=high), Total(step=step):
+        case ClippedSumPerPerson(term=term, low=low, high=high), Total(step=step):
             least, most = bounds(term)
             values = f"values clipped to {_span(least * step, most * step)}"
             whole = (low, high) != (min(0, least), max(0, most))

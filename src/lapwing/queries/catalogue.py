@@ -11,8 +11,8 @@ from datetime import date
 from enum import Enum
 from typing import TypeVar
 
-from lapwing.queries.cells import ELSEWHERE, Cell, check_disjoint
 from lapwing.queries.column import Column, Integer, Text, check_text
+from lapwing.queries.segments import ELSEWHERE, Segment, check_disjoint
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import whole
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -20,7 +20,7 @@ from lapwing.vocabulary.privacy_unit import PrivacyUnit
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer identifiers, silently
 
 
-class Rows(Enum):
+class RowsPerPerson(Enum):
     """How many rows of a table one person may have."""
 
     ONE_A_PERSON = "one row a person"
@@ -67,7 +67,7 @@ class Table:
 
     name: str
     columns: tuple[Column, ...]
-    rows: Rows = Rows.ONE_A_PERSON
+    rows: RowsPerPerson = RowsPerPerson.ONE_A_PERSON
     person_key: str | None = None
     key_type: KeyType = KeyType.INTEGER
     row_key: str | None = None
@@ -132,7 +132,7 @@ class Population:
     tables: tuple[Table, ...]
     now: date | None = None
     salt: int = 0
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[Segment, ...] = ()
     cell: str | None = None
 
     def __post_init__(self) -> None:
@@ -170,7 +170,7 @@ class Population:
     def within(self, cell: str) -> "Population":
         """Return the same population with only the people of one cell to ask about, or refuse and say which there are.
 
-        >>> from lapwing.queries.cells import Cell
+        >>> from lapwing.queries.segments import Cell
         >>> both = Population(
         ...     name="clinic",
         ...     unit=PrivacyUnit(person_key="patient_id"),

@@ -11,17 +11,17 @@ from datetime import date
 from fractions import Fraction
 
 from lapwing.queries.column import Column, Date
-from lapwing.queries.predicate import GAPS, Gap, InSpans, Predicate, Ref, Unit, atom
+from lapwing.queries.expressions import Age, Arithmetic, Days, Literal, Name, Value, Year
+from lapwing.queries.intervals import DAYS, Domain, Interval, day_number
+from lapwing.queries.predicate import GAPS, Gap, InIntervals, Predicate, Ref, Unit, atom
 from lapwing.queries.scope import Scope
-from lapwing.queries.spans import DAYS, Line, Span, day_number
-from lapwing.queries.written import Age, Arithmetic, Days, Literal, Name, Value, Year
 from lapwing.vocabulary.errors import BadQuestionError
 
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_YEARS = Line(date.min.year, date.max.year)
+_YEARS = Domain(date.min.year, date.max.year)
 
 
-def span_of(operator: str, limit: Fraction, line: Line) -> list[Span]:
+def span_of(operator: str, limit: Fraction, line: Domain) -> list[Interval]:
     """Return the numbers of `line` that stand in relation `operator` to `limit`.
 
     >>> span_of("<", Fraction(5, 2), Line(0, 9)), span_of("=", Fraction(5, 2), Line(0, 9))
@@ -43,10 +43,10 @@ def span_of(operator: str, limit: Fraction, line: Line) -> list[Span]:
             return [(line.lowest, below), (above, line.highest)]
 
 
-def in_spans(column: Column, line: Line, spans: Iterable[Span], *, wanted: bool) -> Predicate:
+def in_spans(column: Column, line: Domain, spans: Iterable[Interval], *, wanted: bool) -> Predicate:
     """Return that the column is in `spans`, or that it is present and in none of them."""
     chosen = line.spans(spans) if wanted else line.without(spans)
-    return atom(InSpans(column=column.name, line=line, spans=chosen))
+    return atom(InIntervals(column=column.name, line=line, spans=chosen))
 
 
 def speaks_of_days(value: Value, scope: Scope) -> bool:
@@ -83,7 +83,7 @@ def compare_days(operator: str, left: Value, right: Value, scope: Scope, *, want
             return _linear(operator, left, right, scope, wanted=wanted)
 
 
-def _age(born: Value, at: Value | None, spans: list[Span], scope: Scope, *, wanted: bool) -> Predicate:
+def _age(born: Value, at: Value | None, spans: list[Interval], scope: Scope, *, wanted: bool) -> Predicate:
     line = GAPS[Unit.YEARS]
     years = line.spans(spans) if wanted else line.without(spans)
     now = _now(scope) if at is None else at.value if isinstance(at, Literal) else None
@@ -93,7 +93,7 @@ def _age(born: Value, at: Value | None, spans: list[Span], scope: Scope, *, want
     column = _day_column(born, scope)
     today = day_of(Literal(now), column.name)
     days = DAYS.spans((_born_after(today, b + 1) + 1, _born_after(today, a)) for a, b in years)
-    return atom(InSpans(column=column.name, line=DAYS, spans=days))
+    return atom(InIntervals(column=column.name, line=DAYS, spans=days))
 
 
 def _born_after(today: date, years: int) -> int:

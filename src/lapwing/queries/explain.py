@@ -5,18 +5,19 @@ from contextlib import suppress
 
 from lapwing.queries.aggregate import (
     BinnedKey,
-    ClippedTotals,
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    CountPerPerson,
     DeclaredKey,
-    DistinctCells,
-    Furthest,
+    DistinctKeys,
     GridKey,
     Key,
-    Once,
-    OpenKey,
-    PickedRows,
+    LastStepPerPerson,
+    PrivateKey,
 )
 from lapwing.queries.bernstein import basis, products
 from lapwing.queries.bounded import plain
+from lapwing.queries.intervals import DAYS, DOUBLES, TRUTHS, Domain, Interval, day, double_at
 from lapwing.queries.plan import (
     AtLeast,
     Distinct,
@@ -34,24 +35,23 @@ from lapwing.queries.plan import (
 from lapwing.queries.predicate import (
     ALWAYS,
     GAPS,
-    Every,
+    AllOf,
+    AnyOf,
     Gap,
-    Has,
-    InSpans,
+    HasRows,
+    InIntervals,
     InTexts,
     IsMissing,
     IsPresent,
-    Lacks,
+    LacksRows,
     NotInTexts,
     Predicate,
     Ref,
-    Some,
-    StartsOtherwise,
+    StartsNotWith,
     StartsWith,
     Unit,
 )
-from lapwing.queries.spans import DAYS, DOUBLES, TRUTHS, Line, Span, day, double_at
-from lapwing.queries.term import Constant, Elapsed, OnGrid, Plus, Rounded, Term, Times, columns
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, columns
 from lapwing.vocabulary.errors import BadQuestionError
 
 _RELEASED = {
@@ -132,9 +132,9 @@ def _measured(plan: Plan) -> str:
     """Return what is added up or ranked: columns as they are, or a value that is computed from columns."""
     ranked = tuple(key.term for key in plan.aggregate.keys if isinstance(key, GridKey))
     match plan.aggregate.bounding:
-        case ClippedTotals(term=term):
+        case ClippedSumPerPerson(term=term):
             measured: tuple[Term, ...] = (term,)
-        case PickedRows(terms=picked):
+        case BoundedRowsPerPerson(terms=picked):
             measured = ranked or picked
         case _:
             measured = ()
@@ -162,19 +162,19 @@ def _leaves(term: Term) -> set[Term]:
             return {term}
         case Plus(left, right) | Times(left, right):
             return _leaves(left) | _leaves(right)
-        case Rounded() | Elapsed() | Constant():
+        case Rounded() | Elapsed() | ConstantTerm():
             return set()
 
 
 def _bounding(plan: Plan) -> str:
     match plan.aggregate.bounding:
-        case Once(max_cells=cells) | DistinctCells(max_cells=cells):
+        case CountPerPerson(max_cells=cells) | DistinctKeys(max_cells=cells):
             return f"a person counts once{_in_groups(plan, cells)}, however many rows they have."
-        case Furthest():
+        case LastStepPerPerson():
             return "a person counts once, at the last condition that one of their rows reaches."
-        case ClippedTotals(low=low, high=high, max_cells=cells):
+        case ClippedSumPerPerson(low=low, high=high, max_cells=cells):
             return f"{_clipped(plan, low, high)}{_in_groups(plan, cells)}."
-        case PickedRows(max_rows=rows, max_cells=cells):
+        case BoundedRowsPerPerson(max_rows=rows, max_cells=cells):
             plural = "row" if rows == 1 else "rows"
             return f"at most {rows} {plural} of a person count{_in_groups(plan, cells)}; a public rule picks which."
 
@@ -200,7 +200,7 @@ def _key(key: Key) -> str:
             return f"{len(bins)} bins of {column}"
         case GridKey():
             return f"{key.cells} cells"
-        case OpenKey(column=column):
+        case PrivateKey(column=column):
             return f"whatever values {column} has"
 
 
@@ -211,17 +211,17 @@ def words(predicate: Predicate) -> str:
     "age is missing and sex is 'F' or 'M'"
     """
     match predicate:
-        case Every(()) | Some(()):
+        case AllOf(()) | AnyOf(()):
             return "always" if predicate == ALWAYS else "never"
-        case Every(parts):
+        case AllOf(parts):
             return " and ".join(_inside(part) for part in parts)
-        case Some(parts):
+        case AnyOf(parts):
             return " or ".join(_inside(part) for part in parts)
-        case Has(table=table, where=where, at_least=times):
+        case HasRows(table=table, where=where, at_least=times):
             return f"the person has {_times(times)} in {table}{_such(where)}"
-        case Lacks(table=table, where=where, at_least=1):
+        case LacksRows(table=table, where=where, at_least=1):
             return f"the person has no row in {table}{_such(where)}"
-        case Lacks(table=table, where=where, at_least=times):
+        case LacksRows(table=table, where=where, at_least=times):
             return f"the person has fewer than {times} rows in {table}{_such(where)}"
         case Gap():
             return _gap(predicate)
@@ -230,7 +230,7 @@ def words(predicate: Predicate) -> str:
 
 
 def _inside(predicate: Predicate) -> str:
-    several = isinstance(predicate, Every | Some) and len(predicate.parts) > 1
+    several = isinstance(predicate, AllOf | AnyOf) and len(predicate.parts) > 1
     return f"({words(predicate)})" if several else words(predicate)
 
 
@@ -243,10 +243,10 @@ def _times(times: int) -> str:
 
 
 def _value(
-    atom: InSpans | InTexts | NotInTexts | StartsWith | StartsOtherwise | IsMissing | IsPresent,
+    atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent,
 ) -> str:
     match atom:
-        case InSpans(line=line, spans=spans):
+        case InIntervals(line=line, spans=spans):
             return "is " + " or ".join(_span(line, span) for span in spans)
         case InTexts(texts=texts):
             return "is " + " or ".join(repr(text) for text in texts)
@@ -254,7 +254,7 @@ def _value(
             return "is neither " + " nor ".join(repr(text) for text in texts)
         case StartsWith(prefix=prefix):
             return f"starts with {prefix!r}"
-        case StartsOtherwise(prefix=prefix):
+        case StartsNotWith(prefix=prefix):
             return f"does not start with {prefix!r}"
         case IsMissing():
             return "is missing"
@@ -262,7 +262,7 @@ def _value(
             return "is known"
 
 
-def _span(line: Line, span: Span) -> str:
+def _span(line: Domain, span: Interval) -> str:
     low, high = span
     if low == high:
         return _point(line, low)
@@ -274,14 +274,14 @@ def _span(line: Line, span: Span) -> str:
     return f"from {_point(line, low)} to {_point(line, high)}"
 
 
-def _end(line: Line, place: int, beyond: int, within: str, outside: str) -> str:
+def _end(line: Domain, place: int, beyond: int, within: str, outside: str) -> str:
     """Say where a span of numbers ends: by its last number, or by the first beyond, whichever is the shorter to say."""
     if line == DOUBLES and line.lowest < place < line.highest and len(_point(line, beyond)) < len(_point(line, place)):
         return f"{outside} {_point(line, beyond)}"
     return f"{within} {_point(line, place)}"
 
 
-def _point(line: Line, number: int) -> str:
+def _point(line: Domain, number: int) -> str:
     if line == DAYS:
         return day(number).isoformat()
     if line == DOUBLES:

@@ -5,13 +5,13 @@ import math
 from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, OpenKey
+from lapwing.queries.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, PrivateKey
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.days import day_of
+from lapwing.queries.expressions import Literal, Name, Year
+from lapwing.queries.intervals import DAYS, DOUBLES, INTEGERS, Domain, Interval, day_number, double_rank, nearest_double
 from lapwing.queries.questions import By
 from lapwing.queries.scope import Scope
-from lapwing.queries.spans import DAYS, DOUBLES, INTEGERS, Line, Span, day_number, double_rank, nearest_double
-from lapwing.queries.written import Literal, Name, Year
 from lapwing.vocabulary.errors import BadQuestionError
 
 _MOST_SINGLES = 1000
@@ -45,7 +45,7 @@ def _values(column: Column) -> KeyOfColumn:
         case Integer(low=int() as low, high=int() as high) if high - low < _MOST_SINGLES:
             return DeclaredKey(column=column.name, values=tuple(range(low, high + 1)), missing=column.nullable)
         case Integer() | Text():
-            return OpenKey(column=column.name, missing=column.nullable)
+            return PrivateKey(column=column.name, missing=column.nullable)
         case Real() | Date():
             year = f", or year({column.written})" if isinstance(column.type, Date) else ""
             raise BadQuestionError(
@@ -53,7 +53,7 @@ def _values(column: Column) -> KeyOfColumn:
             )
 
 
-def _years(column: Column) -> tuple[Span, ...]:
+def _years(column: Column) -> tuple[Interval, ...]:
     match column.type:
         case Date(first=date() as first, last=date() as last):
             years = range(first.year, last.year + 1)
@@ -70,7 +70,7 @@ def _years(column: Column) -> tuple[Span, ...]:
             )
 
 
-def _bins(column: Column, edges: tuple[Literal, ...]) -> tuple[Line, tuple[Span, ...]]:
+def _bins(column: Column, edges: tuple[Literal, ...]) -> tuple[Domain, tuple[Interval, ...]]:
     line, places = _places(column, edges)
     if not 1 < len(places) <= _MOST_BINS + 1 or any(a >= b for a, b in itertools.pairwise(places)):
         raise BadQuestionError(
@@ -85,7 +85,7 @@ def _bins(column: Column, edges: tuple[Literal, ...]) -> tuple[Line, tuple[Span,
     return line, tuple(spans)
 
 
-def _places(column: Column, edges: tuple[Literal, ...]) -> tuple[Line, list[Fraction]]:
+def _places(column: Column, edges: tuple[Literal, ...]) -> tuple[Domain, list[Fraction]]:
     match column.type:
         case Integer():
             return INTEGERS, [_whole_place(column, edge) for edge in edges]

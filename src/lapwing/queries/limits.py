@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from lapwing.queries.canonical import field_names
-from lapwing.queries.written import And, Arithmetic, Condition, Literal, Name, OneOf, Or, Within
+from lapwing.queries.expressions import And, Arithmetic, Condition, Literal, Name, OneOf, Or, Within
 from lapwing.vocabulary.errors import BadQuestionError
 
 LONGEST_TEXT = 20_000

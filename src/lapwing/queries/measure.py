@@ -11,11 +11,11 @@ from fractions import Fraction
 
 from lapwing.queries.column import MOST_GRID, Column, Date, Integer, Real
 from lapwing.queries.days import day_of
+from lapwing.queries.expressions import Age, Arithmetic, Clip, Literal, Name, Value
+from lapwing.queries.intervals import day_number, ymd
 from lapwing.queries.predicate import GAPS, Unit
 from lapwing.queries.scope import Scope
-from lapwing.queries.spans import day_number, ymd
-from lapwing.queries.term import Constant, Elapsed, OnGrid, Rounded, Term, check_fits, magnitude, plus, times
-from lapwing.queries.written import Age, Arithmetic, Clip, Literal, Name, Value
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Rounded, Term, check_fits, magnitude, plus, times
 from lapwing.vocabulary.errors import BadQuestionError
 
 _MOST_BITS = 40
@@ -106,13 +106,13 @@ def _arithmetic(operator: str, left: Measure, right: Measure) -> Measure:
     if operator == "*":
         return Measure(times(left.term, right.term), left.bits + right.bits)
     if operator == "-":
-        right = Measure(times(Constant(-1), right.term), right.bits)
+        right = Measure(times(ConstantTerm(-1), right.term), right.bits)
     bits = max(left.bits, right.bits)
     return Measure(plus(_finer(left, bits), _finer(right, bits)), bits)
 
 
 def _finer(measure: Measure, bits: int) -> Term:
-    return measure.term if measure.bits == bits else times(Constant(2 ** (bits - measure.bits)), measure.term)
+    return measure.term if measure.bits == bits else times(ConstantTerm(2 ** (bits - measure.bits)), measure.term)
 
 
 def _literal(number: Fraction) -> Measure:
@@ -122,7 +122,7 @@ def _literal(number: Fraction) -> Measure:
             f"{number} is no multiple of a power of two, so it would be rounded; scale the answer instead, which costs "
             "nothing"
         )
-    term = Constant(number.numerator)
+    term = ConstantTerm(number.numerator)
     check_fits(term)
     return Measure(term, bits)
 

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from lapwing.queries.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, OpenKey
+from lapwing.queries.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, PrivateKey
+from lapwing.queries.intervals import Interval
 from lapwing.queries.predicate import (
-    Every,
-    InSpans,
+    AllOf,
+    InIntervals,
     InTexts,
     IsPresent,
     NotInTexts,
     Predicate,
-    StartsOtherwise,
+    StartsNotWith,
     StartsWith,
 )
-from lapwing.queries.spans import Span
 from lapwing.vocabulary.errors import BadQuestionError
 
 T = TypeVar("T")
@@ -31,14 +31,14 @@ _MOST_LISTED = 1000
 def narrowed(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
     """Return the key with the groups in which there can be a row for which `where` is true.
 
-    >>> from lapwing.queries.spans import INTEGERS
+    >>> from lapwing.queries.intervals import INTEGERS
     >>> ages = DeclaredKey(column="age", values=(17, 18, 19), missing=True)
     >>> narrowed(ages, InSpans(column="age", line=INTEGERS, spans=((18, 99),)))
     DeclaredKey(column='age', values=(18, 19), missing=False)
     """
-    for part in where.parts if isinstance(where, Every) else (where,):
+    for part in where.parts if isinstance(where, AllOf) else (where,):
         match part:
-            case InSpans(column=key.column, spans=spans):
+            case InIntervals(column=key.column, spans=spans):
                 key = _within(key, spans)
             case InTexts(column=key.column, texts=texts):
                 key = _among(key, frozenset(texts))
@@ -48,7 +48,7 @@ def narrowed(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
                 IsPresent(column=key.column)
                 | NotInTexts(column=key.column)
                 | StartsWith(column=key.column)
-                | StartsOtherwise(column=key.column)
+                | StartsNotWith(column=key.column)
             ):
                 key = replace(key, missing=False)  # no such condition is true where the value is missing
             case _:
@@ -56,7 +56,7 @@ def narrowed(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
     return key
 
 
-def _within(key: KeyOfColumn, spans: Sequence[Span]) -> KeyOfColumn:
+def _within(key: KeyOfColumn, spans: Sequence[Interval]) -> KeyOfColumn:
     """Return the key with the groups that hold a number of `spans`, which are disjoint and in order."""
     lows = [low for low, _ in spans]
 
@@ -70,9 +70,9 @@ def _within(key: KeyOfColumn, spans: Sequence[Span]) -> KeyOfColumn:
         case BinnedKey(bins=bins):
             kept = tuple(one for one in bins if meets(*one))
             return replace(key, bins=_some(key, kept), missing=False)
-        case OpenKey() if sum(high - low + 1 for low, high in spans) <= _MOST_LISTED:
+        case PrivateKey() if sum(high - low + 1 for low, high in spans) <= _MOST_LISTED:
             return _listed(key, tuple(number for low, high in spans for number in range(low, high + 1)))
-        case OpenKey():
+        case PrivateKey():
             return replace(key, missing=False)
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.queries.aggregate import Aggregate, DistinctCells, Furthest
+from lapwing.queries.aggregate import Aggregate, DistinctKeys, LastStepPerPerson
 from lapwing.queries.canonical import spelling
 from lapwing.queries.sensitivity import Sensitivity
 from lapwing.vocabulary.adjacency import Adjacency
@@ -155,9 +155,9 @@ class Plan:
     def numbers(self) -> int:
         """How many numbers are computed: the terms of every public cell; 0 where only the data knows the cells."""
         match self.aggregate.bounding:
-            case Furthest(steps=steps):
+            case LastStepPerPerson(steps=steps):
                 return len(steps) + 1
-            case DistinctCells():
+            case DistinctKeys():
                 return 1
             case _:
                 return self.aggregate.terms * (self.aggregate.cell_count or 0)

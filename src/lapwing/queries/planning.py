@@ -11,23 +11,23 @@ from fractions import Fraction
 from lapwing.queries import bernstein
 from lapwing.queries.aggregate import (
     Aggregate,
+    BoundedRowsPerPerson,
     Bounding,
-    ClippedTotals,
+    ClippedSumPerPerson,
+    CountPerPerson,
     DeclaredKey,
-    DistinctCells,
-    Furthest,
+    DistinctKeys,
     GridKey,
     Key,
     KeyOfColumn,
-    Once,
-    OpenKey,
-    PickedRows,
+    LastStepPerPerson,
+    PrivateKey,
     cell_count,
 )
 from lapwing.queries.binding import bind
-from lapwing.queries.catalogue import Population, Rows
-from lapwing.queries.cells import in_cell
+from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.queries.column import Category
+from lapwing.queries.expressions import Missing, Name, Not, Value
 from lapwing.queries.keys import bind_key
 from lapwing.queries.limits import (
     MOST_CANONICAL,
@@ -71,10 +71,10 @@ from lapwing.queries.questions import (
     TopCategories,
 )
 from lapwing.queries.scope import Scope
+from lapwing.queries.segments import in_cell
 from lapwing.queries.sensitivity import sensitivity
-from lapwing.queries.term import Constant, bounds
+from lapwing.queries.term import ConstantTerm, bounds
 from lapwing.queries.totality import check_total
-from lapwing.queries.written import Missing, Name, Not, Value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import whole
 
@@ -128,7 +128,7 @@ class _Planner:
                 return self.count_rows(present)
             case EnoughPeople(people=people):
                 self.ungrouped()
-                return self.made(Once(max_cells=1), AtLeast(people=people), Family.SPARSE_VECTOR)
+                return self.made(CountPerPerson(max_cells=1), AtLeast(people=people), Family.SPARSE_VECTOR)
             case Sum():
                 return self.total(self.question)
             case Average():
@@ -139,14 +139,14 @@ class _Planner:
                 return self.about_people(self.question)
 
     def people(self) -> Plan:
-        return self.made(Once(max_cells=self.groups()), People())
+        return self.made(CountPerPerson(max_cells=self.groups()), People())
 
     def count_rows(self, present: Name | None) -> Plan:
         if present is not None and not self.scope.is_person_key(present):  # rows of nobody never count
             self.where = every([self.where, bind(Not(Missing(present)), self.scope)])
-        if self.scope.table.rows is Rows.ONE_A_PERSON:
+        if self.scope.table.rows is RowsPerPerson.ONE_A_PERSON:
             return self.people()
-        bounding = ClippedTotals(term=Constant(1), low=0, high=self.rows(), max_cells=self.groups())
+        bounding = ClippedSumPerPerson(term=ConstantTerm(1), low=0, high=self.rows(), max_cells=self.groups())
         return self.made(bounding, RowCount())
 
     def about_people(self, question: TopCategories | Funnel | CountDistinct) -> Plan:
@@ -168,7 +168,7 @@ class _Planner:
 
         (value,) = self.measured([question.value], most)
         low, high = (bound * rows for bound in bounds(value.term))
-        bounding = ClippedTotals(term=value.term, low=min(0, low), high=max(0, high), max_cells=groups)
+        bounding = ClippedSumPerPerson(term=value.term, low=min(0, low), high=max(0, high), max_cells=groups)
         return self.made(bounding, Total(step=value.step))
 
     def moments(self, question: Average) -> Plan:
@@ -179,7 +179,7 @@ class _Planner:
 
         values = self.measured(question.values, lambda values: rows * groups * most(values))
         terms = bernstein.products([bernstein.basis(value.term, degree) for value in values])
-        bounding = PickedRows(terms=terms, most=most(values), max_rows=rows, max_cells=groups)
+        bounding = BoundedRowsPerPerson(terms=terms, most=most(values), max_rows=rows, max_cells=groups)
         return self.made(bounding, Moments(moment=question.moment, scales=tuple(_scale(value) for value in values)))
 
     def measured(self, values: Sequence[Value], most: Callable[[list[Measure]], int]) -> list[Measure]:
@@ -205,7 +205,7 @@ class _Planner:
         width = -(-(scale.extent + 1) // question.cells)
         key = GridKey(term=value.term, width=width)
         self.keys = (key,)
-        bounding = PickedRows(terms=(Constant(1),), most=1, max_rows=self.rows(), max_cells=None)
+        bounding = BoundedRowsPerPerson(terms=(ConstantTerm(1),), most=1, max_rows=self.rows(), max_cells=None)
         coarse = Scale(low=scale.low, step=scale.step * width, extent=key.cells - 1)
         return self.made(bounding, Quantiles(at=question.at, scale=coarse), Family.SELECTION)
 
@@ -218,12 +218,12 @@ class _Planner:
         declared = DeclaredKey(column=column.name, values=column.type.values, missing=False)
         self.keys = (narrowed(declared, self.where),)
         k = whole("k", question.k, most=cell_count(self.keys))
-        return self.made(Once(max_cells=None), Top(k=k), Family.SELECTION)
+        return self.made(CountPerPerson(max_cells=None), Top(k=k), Family.SELECTION)
 
     def check_ranked(self, question: TopCategories) -> None:
         """Refuse a ranking by rows, or by other values, where the people are ranked by."""
         match question.ranked_by:
-            case CountRows() if self.scope.table.rows is Rows.MANY_A_PERSON:
+            case CountRows() if self.scope.table.rows is RowsPerPerson.MANY_A_PERSON:
                 what = "count(*) counts rows"
             case CountDistinct(column=column) if not self.scope.is_person_key(column):
                 what = f"count(distinct {column.name}) counts values"
@@ -240,13 +240,13 @@ class _Planner:
             raise BadQuestionError("a funnel without steps is a count; write count(...)")
         check_most("steps", len(question.steps), MOST_FRACTIONS)
         steps = tuple(bind(step, self.scope) for step in question.steps)
-        return self.made(Furthest(steps=steps), Steps(names=question.names))
+        return self.made(LastStepPerPerson(steps=steps), Steps(names=question.names))
 
     def distinct(self, question: CountDistinct) -> Plan:
         self.ungrouped()
         key = self.key(By(column=question.column))
         self.keys = (replace(key, missing=False),)  # what is missing is no value, as in SQL
-        return self.made(DistinctCells(max_cells=self.groups()), Distinct())
+        return self.made(DistinctKeys(max_cells=self.groups()), Distinct())
 
     def made(self, bounding: Bounding, meaning: Meaning, family: Family = Family.NOISE) -> Plan:
         aggregate = Aggregate(
@@ -257,9 +257,9 @@ class _Planner:
             salt=self.population.salt,
         )
         count = aggregate.cell_count
-        if count is None and isinstance(bounding, Once):
+        if count is None and isinstance(bounding, CountPerPerson):
             family = Family.THRESHOLD
-        elif count is None and not isinstance(bounding, DistinctCells):
+        elif count is None and not isinstance(bounding, DistinctKeys):
             raise self.undeclared()
         if count is not None:
             check_most("cells", count, MOST_NUMBERS, "group by fewer or coarser keys")
@@ -284,7 +284,7 @@ class _Planner:
 
     def rows(self) -> int:
         """Return how many rows of a person count."""
-        if self.scope.table.rows is Rows.ONE_A_PERSON:
+        if self.scope.table.rows is RowsPerPerson.ONE_A_PERSON:
             return 1
         limit = self.scope.table.max_rows if self.question.max_rows is None else self.question.max_rows
         if limit is None:
@@ -295,7 +295,7 @@ class _Planner:
 
     def groups(self) -> int:
         """Return in how many cells a person counts."""
-        if not self.keys or self.scope.table.rows is Rows.ONE_A_PERSON:
+        if not self.keys or self.scope.table.rows is RowsPerPerson.ONE_A_PERSON:
             return 1
         if self.question.max_groups is None:
             raise BadQuestionError(
@@ -311,7 +311,7 @@ class _Planner:
             raise BadQuestionError("this cannot be grouped; ask once for each group, with a where of its own")
 
     def undeclared(self) -> BadQuestionError:
-        names = ", ".join(repr(key.column) for key in self.keys if isinstance(key, OpenKey))
+        names = ", ".join(repr(key.column) for key in self.keys if isinstance(key, PrivateKey))
         return BadQuestionError(
             f"the values of {names} are not declared, and only people can be counted by such a column; count people by "
             "it first, or let the custodian declare its categories"

@@ -6,7 +6,7 @@ every atom is simply false where its column is missing (but for `IsMissing`). Wi
 taking "unknown" for false at the atoms gives exactly the rows that SQL keeps, on every engine. Never negate what was
 built here: `x < 5 and x > 7` folds to "never", but SQL's negation of it is not true where x is missing.
 
-`Has` asks for rows of the *same person* in another table. It is a fact about a person, so a person stays one person
+`HasRows` asks for rows of the *same person* in another table. It is a fact about a person, so a person stays one person
 however many rows match, and a count of people has sensitivity 1 whatever it joins.
 
 Build with `every`, `some` and `atom`: they sort, merge and fold, so that two spellings of a predicate become equal.
@@ -18,16 +18,16 @@ from enum import Enum
 from typing import TypeAlias
 
 from lapwing.queries.canonical import spelling
-from lapwing.queries.spans import DAYS, Line, Span, intersection
+from lapwing.queries.intervals import DAYS, Domain, Interval, intersection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InSpans:
+class InIntervals:
     """The column holds one of these numbers: integers, days, ranks of doubles (see `spans`), or 0 and 1 for truth."""
 
     column: str
-    line: Line
-    spans: tuple[Span, ...]
+    line: Domain
+    spans: tuple[Interval, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class StartsWith:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartsOtherwise:
+class StartsNotWith:
     """The column holds a text that does not start so."""
 
     column: str
@@ -99,11 +99,11 @@ class Gap:
     until: Ref
     since: Ref
     unit: Unit
-    spans: tuple[Span, ...]
+    spans: tuple[Interval, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Has:
+class HasRows:
     """The same person has at least `at_least` rows in `table` for which `where` is true."""
 
     table: str
@@ -112,7 +112,7 @@ class Has:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lacks:
+class LacksRows:
     """The same person has fewer than `at_least` rows in `table` for which `where` is true."""
 
     table: str
@@ -121,26 +121,26 @@ class Lacks:
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class AllOf:
     """All parts are true; with no parts, always."""
 
     parts: tuple["Predicate", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Some:
+class AnyOf:
     """At least one part is true; with no parts, never."""
 
     parts: tuple["Predicate", ...]
 
 
 Atom: TypeAlias = (
-    InSpans | InTexts | NotInTexts | StartsWith | StartsOtherwise | IsMissing | IsPresent | Gap | Has | Lacks
+    InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent | Gap | HasRows | LacksRows
 )
-Predicate: TypeAlias = Atom | Every | Some
+Predicate: TypeAlias = Atom | AllOf | AnyOf
 
-ALWAYS, NEVER = Every(()), Some(())
-GAPS = {Unit.DAYS: Line(DAYS.lowest - DAYS.highest, DAYS.highest - DAYS.lowest), Unit.YEARS: Line(-9999, 9999)}
+ALWAYS, NEVER = AllOf(()), AnyOf(())
+GAPS = {Unit.DAYS: Domain(DAYS.lowest - DAYS.highest, DAYS.highest - DAYS.lowest), Unit.YEARS: Domain(-9999, 9999)}
 
 
 def every(parts: Iterable[Predicate]) -> Predicate:
@@ -153,28 +153,34 @@ def every(parts: Iterable[Predicate]) -> Predicate:
     >>> every([young, adult]).spans
     ((18, 30),)
     """
-    flat = [p for part in parts for p in (part.parts if isinstance(part, Every) else (part,))]
+    flat = [p for part in parts for p in (part.parts if isinstance(part, AllOf) else (part,))]
     merged = _merged(flat, _both)
-    return NEVER if NEVER in merged else _sorted(Every, (part for part in merged if part != ALWAYS))
+    return NEVER if NEVER in merged else _sorted(AllOf, (part for part in merged if part != ALWAYS))
 
 
 def some(parts: Iterable[Predicate]) -> Predicate:
     """Return the canonical form of "at least one of `parts`"."""
-    flat = [p for part in parts for p in (part.parts if isinstance(part, Some) else (part,))]
+    flat = [p for part in parts for p in (part.parts if isinstance(part, AnyOf) else (part,))]
     merged = _merged(flat, _either)
-    return ALWAYS if ALWAYS in merged else _sorted(Some, (part for part in merged if part != NEVER))
+    return ALWAYS if ALWAYS in merged else _sorted(AnyOf, (part for part in merged if part != NEVER))
 
 
 def atom(given: Atom) -> Predicate:
     """Return the canonical form of one atom: an impossible one is `NEVER`, one that only wants a value `IsPresent`."""
     match given:
-        case InSpans(spans=()) | InTexts(texts=()) | Gap(spans=()) | StartsOtherwise(prefix="") | Has(where=Some(())):
+        case (
+            InIntervals(spans=())
+            | InTexts(texts=())
+            | Gap(spans=())
+            | StartsNotWith(prefix="")
+            | HasRows(where=AnyOf(()))
+        ):
             return NEVER
-        case Lacks(where=Some(())):
+        case LacksRows(where=AnyOf(())):
             return ALWAYS
         case NotInTexts(column=column, texts=()) | StartsWith(column=column, prefix=""):
             return IsPresent(column=column)
-        case InSpans(column=column, line=line, spans=spans) if spans == line.everything:
+        case InIntervals(column=column, line=line, spans=spans) if spans == line.everything:
             return IsPresent(column=column)
         case InTexts() | NotInTexts():
             return replace(given, texts=tuple(sorted(set(given.texts))))
@@ -185,7 +191,7 @@ def atom(given: Atom) -> Predicate:
             return given
 
 
-def _sorted(kind: type[Every] | type[Some], parts: Iterable[Predicate]) -> Predicate:
+def _sorted(kind: type[AllOf] | type[AnyOf], parts: Iterable[Predicate]) -> Predicate:
     named = {spelling(part): part for part in parts}
     ordered = tuple(named[name] for name in sorted(named))
     return ordered[0] if len(ordered) == 1 else kind(ordered)
@@ -217,7 +223,7 @@ def _topic(part: Predicate) -> object:
     match part:
         case Gap(until=until, since=since, unit=unit):
             return until, since, unit
-        case Has() | Lacks() | Every() | Some():
+        case HasRows() | LacksRows() | AllOf() | AnyOf():
             return id(part)
         case _:
             return part.column
@@ -225,7 +231,7 @@ def _topic(part: Predicate) -> object:
 
 def _both(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
-        case InSpans(column=c), InSpans(column=d) if c == d:
+        case InIntervals(column=c), InIntervals(column=d) if c == d:
             return atom(replace(left, spans=intersection(left.spans, right.spans)))
         case InTexts(column=c, texts=a), InTexts(column=d, texts=b) if c == d:
             return atom(InTexts(column=c, texts=tuple(set(a) & set(b))))
@@ -253,7 +259,7 @@ def _present_and(left: Predicate, right: Predicate) -> Predicate | None:
 
 def _either(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
-        case InSpans(column=c), InSpans(column=d) if c == d:
+        case InIntervals(column=c), InIntervals(column=d) if c == d:
             return atom(replace(left, spans=left.line.spans([*left.spans, *right.spans])))
         case InTexts(column=c, texts=a), InTexts(column=d, texts=b) if c == d:
             return atom(InTexts(column=c, texts=tuple(set(a) | set(b))))
@@ -281,7 +287,7 @@ def _present_or(left: Predicate, right: Predicate) -> Predicate | None:
 def _valued(predicate: Predicate) -> str | None:
     """Return the column whose value an atom speaks about."""
     match predicate:
-        case InSpans() | InTexts() | NotInTexts() | StartsWith() | StartsOtherwise():
+        case InIntervals() | InTexts() | NotInTexts() | StartsWith() | StartsNotWith():
             return predicate.column
         case _:
             return None

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from lapwing.queries.expressions import EVERYONE, Condition, Literal, Name, Value, Year
 from lapwing.queries.plan import Moment
-from lapwing.queries.written import EVERYONE, Condition, Literal, Name, Value, Year
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,7 +24,7 @@ class By:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Asked:
+class QuestionBase:
     """What every question has: a table, which of its rows, and how to group them.
 
     `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some.
@@ -40,12 +40,12 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CountPeople(Asked):
+class CountPeople(QuestionBase):
     """The number of people who have such a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CountRows(Asked):
+class CountRows(QuestionBase):
     """The number of such rows, counting at most `max_rows` of a person; of those with a value in `present` only.
 
     Unlike a condition, `present` says nothing about the groups: beside it, others may be counted.
@@ -55,14 +55,14 @@ class CountRows(Asked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sum(Asked):
+class Sum(QuestionBase):
     """The total of a value, a person's part clipped to `max_rows` times its bounds."""
 
     value: Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Average(Asked):
+class Average(QuestionBase):
     """The mean, variance, covariance or correlation of one or two values."""
 
     moment: Moment
@@ -70,7 +70,7 @@ class Average(Asked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ranks(Asked):
+class Ranks(QuestionBase):
     """The values below which these fractions of the rows lie."""
 
     value: Value
@@ -79,7 +79,7 @@ class Ranks(Asked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TopCategories(Asked):
+class TopCategories(QuestionBase):
     """The `k` categories with the most people; `ranked_by` is what SQL ranks them by, which must count people too."""
 
     column: Name
@@ -88,7 +88,7 @@ class TopCategories(Asked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Funnel(Asked):
+class Funnel(QuestionBase):
     """The number of people who pass the first step, the first two, ... and all of them."""
 
     steps: tuple[Condition, ...]
@@ -96,14 +96,14 @@ class Funnel(Asked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CountDistinct(Asked):
+class CountDistinct(QuestionBase):
     """The number of different values in a column."""
 
     column: Name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EnoughPeople(Asked):
+class EnoughPeople(QuestionBase):
     """Whether at least `people` people have such a row."""
 
     people: int

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Column
-from lapwing.queries.written import Name, Spelled, Value
+from lapwing.queries.expressions import Name, Spelled, Value
 from lapwing.vocabulary.errors import BadQuestionError
 
 

@@ -9,7 +9,14 @@ Proof: proofs/contribution_bounds.md
 from dataclasses import dataclass
 
 from lapwing.queries import term as terms
-from lapwing.queries.aggregate import Aggregate, ClippedTotals, DistinctCells, Furthest, Once, PickedRows
+from lapwing.queries.aggregate import (
+    Aggregate,
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    CountPerPerson,
+    DistinctKeys,
+    LastStepPerPerson,
+)
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
@@ -56,21 +63,21 @@ def sensitivity(aggregate: Aggregate, unit: PrivacyUnit) -> Sensitivity:
 def _of_one_person(aggregate: Aggregate, cells: int | None, adjacency: Adjacency) -> Sensitivity:
     replaced = adjacency is Adjacency.REPLACE
     match aggregate.bounding:
-        case Once(max_cells=limit):
+        case CountPerPerson(max_cells=limit):
             return _in_cells(_at_most(limit, cells), cells, (1, 1), adjacency, _once_reason(limit, cells))
-        case Furthest():
+        case LastStepPerPerson():
             moved = 2 if replaced else 1
             reason = "each person is in exactly one step, the first they fail or the end"
             return Sensitivity(
                 l1=moved, l2_squared=moved, linf=1, monotone=not replaced, reason=_why(reason, adjacency)
             )
-        case ClippedTotals(low=low, high=high, max_cells=limit):
+        case ClippedSumPerPerson(low=low, high=high, max_cells=limit):
             touched = _at_most(limit, cells)
             reason = f"a person's total is clipped to {low}..{high} grid steps" + _cells_reason(touched, cells)
             return _in_cells(touched, cells, (low, high), adjacency, reason)
-        case PickedRows():
+        case BoundedRowsPerPerson():
             return _of_rows(aggregate.bounding, cells, adjacency)
-        case DistinctCells(max_cells=most):
+        case DistinctKeys(max_cells=most):
             limit = _at_most(most, aggregate.cell_count)
             reason = f"a person can be the only one in at most {limit} cells"
             return Sensitivity(
@@ -101,7 +108,7 @@ def _in_cells(
     )
 
 
-def _of_rows(bounding: PickedRows, cells: int | None, adjacency: Adjacency) -> Sensitivity:
+def _of_rows(bounding: BoundedRowsPerPerson, cells: int | None, adjacency: Adjacency) -> Sensitivity:
     # A person adds a vector without negative numbers whose sum is at most `block` in each cell they touch.
     block, rows = bounding.max_rows * bounding.most, bounding.max_rows
     touched = 1 if bounding.max_cells is None else _at_most(bounding.max_cells, cells)

@@ -14,7 +14,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from lapwing.queries.asking import quantiles
+from lapwing.queries.builders import quantiles
+from lapwing.queries.expressions import And, Condition, Literal, Name, Value, Within, Year
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS, check_most
 from lapwing.queries.plan import Moment
 from lapwing.queries.questions import (
@@ -29,7 +30,6 @@ from lapwing.queries.questions import (
 from lapwing.queries.sql_conditions import Given, Reader
 from lapwing.queries.sql_nodes import identifier, literal, name_of, parsed
 from lapwing.queries.sql_refusals import check_all_read, only, refusal
-from lapwing.queries.written import And, Condition, Literal, Name, Value, Within, Year
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact, whole
 

@@ -11,23 +11,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from lapwing.queries.days import FLIPPED, day_of
-from lapwing.queries.sql_nodes import (
-    chain,
-    function_name,
-    identifier,
-    is_count,
-    is_date,
-    literal,
-    name_of,
-    negative,
-    number_of_days,
-    parsed,
-    table_name,
-    times,
-    upper_text,
-)
-from lapwing.queries.sql_refusals import check_all_read, only, refusal
-from lapwing.queries.written import (
+from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
@@ -48,6 +32,22 @@ from lapwing.queries.written import (
     Value,
     Year,
 )
+from lapwing.queries.sql_nodes import (
+    chain,
+    function_name,
+    identifier,
+    is_count,
+    is_date,
+    literal,
+    name_of,
+    negative,
+    number_of_days,
+    parsed,
+    table_name,
+    times,
+    upper_text,
+)
+from lapwing.queries.sql_refusals import check_all_read, only, refusal
 from lapwing.vocabulary.errors import BadQuestionError
 
 _COMPARISONS: dict[type[exp.Expr], str] = {

@@ -12,9 +12,9 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lapwing.queries.column import check_text
+from lapwing.queries.expressions import Literal, Name, Value
 from lapwing.queries.limits import LONGEST_TEXT, MOST_BRACKETS, MOST_DEPTH, MOST_NODES, MOST_TOKENS, check_most
 from lapwing.queries.sql_refusals import only, refusal
-from lapwing.queries.written import Literal, Name, Value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact, whole
 

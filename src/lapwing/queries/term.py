@@ -46,7 +46,7 @@ class Elapsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantTerm:
     """The same number for every row."""
 
     value: int
@@ -90,7 +90,7 @@ class Rounded:
             )
 
 
-Term: TypeAlias = OnGrid | Elapsed | Constant | Plus | Times | Rounded
+Term: TypeAlias = OnGrid | Elapsed | ConstantTerm | Plus | Times | Rounded
 
 
 def bounds(term: Term) -> tuple[int, int]:
@@ -103,7 +103,7 @@ def bounds(term: Term) -> tuple[int, int]:
     match term:
         case OnGrid(low=low, high=high) | Elapsed(low=low, high=high):
             return low, high
-        case Constant(value):
+        case ConstantTerm(value):
             return value, value
         case Plus(left, right):
             (a, b), (c, d) = bounds(left), bounds(right)
@@ -143,7 +143,7 @@ def columns(term: Term) -> frozenset[str]:
             return frozenset({column})
         case Elapsed(until=until, since=since):
             return frozenset(end for end in (until, since) if isinstance(end, str))
-        case Constant():
+        case ConstantTerm():
             return frozenset()
         case Plus(left, right) | Times(left, right):
             return columns(left) | columns(right)

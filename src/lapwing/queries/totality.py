@@ -19,40 +19,40 @@ from typing import TypeAlias
 from lapwing.queries.aggregate import (
     Aggregate,
     BinnedKey,
-    ClippedTotals,
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    CountPerPerson,
     DeclaredKey,
-    DistinctCells,
-    Furthest,
+    DistinctKeys,
     GridKey,
     Key,
-    Once,
-    OpenKey,
-    PickedRows,
+    LastStepPerPerson,
+    PrivateKey,
 )
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, MOST_GRID, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.column import check_text as check_is_text
-from lapwing.queries.picking import FACTOR, MODULUS, SHIFT
+from lapwing.queries.intervals import DAYS, DOUBLES, INTEGERS, TRUTHS, Domain, Interval, ymd
 from lapwing.queries.predicate import (
     GAPS,
-    Every,
+    AllOf,
+    AnyOf,
     Gap,
-    Has,
-    InSpans,
+    HasRows,
+    InIntervals,
     InTexts,
     IsMissing,
     IsPresent,
-    Lacks,
+    LacksRows,
     NotInTexts,
     Predicate,
     Ref,
-    Some,
-    StartsOtherwise,
+    StartsNotWith,
     StartsWith,
     Unit,
 )
-from lapwing.queries.spans import DAYS, DOUBLES, INTEGERS, TRUTHS, Line, Span, ymd
-from lapwing.queries.term import MOST_TERM, Constant, Elapsed, OnGrid, Plus, Rounded, Term, Times, bounds, magnitude
+from lapwing.queries.row_sampling import FACTOR, MODULUS, SHIFT
+from lapwing.queries.term import MOST_TERM, ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, bounds, magnitude
 from lapwing.vocabulary.errors import BadQuestionError
 
 MOST_ROWS = 2**63
@@ -72,16 +72,16 @@ _TOO_MANY_COMPARED = (
 class Held(Enum):
     """What holds a number on every engine, as the range within which nothing overflows and nothing is rounded."""
 
-    WHOLE = Line(INT64_LOWEST, INT64_HIGHEST)
+    WHOLE = Domain(INT64_LOWEST, INT64_HIGHEST)
     """A 64-bit integer."""
 
-    TERM = Line(-MOST_TERM, MOST_TERM)
+    TERM = Domain(-MOST_TERM, MOST_TERM)
     """A 64-bit integer with room for a sign and one addition."""
 
-    DOUBLE = Line(-MOST_GRID, MOST_GRID)
+    DOUBLE = Domain(-MOST_GRID, MOST_GRID)
     """A double that is whole or halfway between two whole numbers."""
 
-    WIDE = Line(-(2**126), 2**126)
+    WIDE = Domain(-(2**126), 2**126)
     """A sum: HUGEINT in DuckDB, NUMERIC in PostgreSQL, DECIMAL(38, 0) in Spark."""
 
 
@@ -145,7 +145,7 @@ def of_term(term: Term) -> Iterator[Number]:
             gap = MOST_TERM + 1 if outside else gap
             yield Number("the time between two days", -gap, gap, Held.DOUBLE)
             yield Number("the clipped time between two days", low, high, Held.DOUBLE)
-        case Constant():
+        case ConstantTerm():
             yield Number("a constant of the expression", low, high, Held.TERM)
         case Plus(left, right) | Times(left, right):
             yield from of_term(left)
@@ -166,20 +166,20 @@ def _of_key(key: Key) -> Iterator[Number]:
             yield Number("the width of a cell", width, width, Held.TERM)
         case BinnedKey(bins=bins):
             yield Number("the number of a bin", -1, len(bins) - 1, Held.WHOLE)
-        case DeclaredKey() | OpenKey():
+        case DeclaredKey() | PrivateKey():
             pass  # values as they are stored
 
 
 def _of_bounding(aggregate: Aggregate) -> Iterator[Number]:
     match aggregate.bounding:
-        case Once() | DistinctCells() | Furthest():
+        case CountPerPerson() | DistinctKeys() | LastStepPerPerson():
             yield Number("a count", 0, MOST_ROWS - 1, Held.WHOLE)
-        case ClippedTotals(term=term, low=low, high=high):
+        case ClippedSumPerPerson(term=term, low=low, high=high):
             yield from of_term(term)
             yield _sum("the total of one person", *bounds(term), rows=MOST_ROWS)
             yield Number("the clipped total of one person", low, high, Held.TERM)
             yield _sum("the total", low, high, rows=MOST_ROWS)
-        case PickedRows(terms=terms, max_rows=rows):
+        case BoundedRowsPerPerson(terms=terms, max_rows=rows):
             for term in terms:
                 yield from of_term(term)
                 low, high = bounds(term)
@@ -215,15 +215,15 @@ class _Conditions:
         for key in aggregate.keys:
             self.key(key, table)
         match aggregate.bounding:
-            case Furthest(steps=steps):
+            case LastStepPerPerson(steps=steps):
                 for step in steps:
                     self.about_rows(step, table)
-            case ClippedTotals(term=term):
+            case ClippedSumPerPerson(term=term):
                 self.term(term, table)
-            case PickedRows(terms=terms):
+            case BoundedRowsPerPerson(terms=terms):
                 for term in terms:
                     self.term(term, table)
-            case Once() | DistinctCells():
+            case CountPerPerson() | DistinctKeys():
                 pass
 
     def key(self, key: Key, table: Table) -> None:
@@ -235,7 +235,7 @@ class _Conditions:
                 _require(width >= 1, f"cells of width {width} cover no range")
                 self.term(term, table)
                 self.term(term, table)  # it is written twice
-            case DeclaredKey() | OpenKey():
+            case DeclaredKey() | PrivateKey():
                 pass
 
     def about_rows(self, predicate: Predicate, table: Table) -> None:
@@ -245,10 +245,10 @@ class _Conditions:
     def condition(self, predicate: Predicate, where: _Where, depth: int) -> None:
         _check_depth(depth)
         match predicate:
-            case Every(parts) | Some(parts):
+            case AllOf(parts) | AnyOf(parts):
                 for part in parts:
                     self.condition(part, where, depth + 1)
-            case Has(table=name, where=inner, at_least=times) | Lacks(table=name, where=inner, at_least=times):
+            case HasRows(table=name, where=inner, at_least=times) | LacksRows(table=name, where=inner, at_least=times):
                 _require(1 <= times <= _MOST_TIMES, f"{times} is too often for a condition; write at most {2**20}")
                 self.count(1)
                 self.condition(inner, (self.population.table(name), *where), depth + 1)
@@ -257,12 +257,12 @@ class _Conditions:
                 for ref in (until, since):
                     self.day(ref, where)
                 self.count(6 * len(spans))
-            case InSpans(column=column, line=line, spans=spans):
+            case InIntervals(column=column, line=line, spans=spans):
                 self.spans(where[0], column, line, spans)
                 self.count(2 * len(spans))
             case InTexts(column=column, texts=texts) | NotInTexts(column=column, texts=texts):
                 self.texts(where[0], column, texts)
-            case StartsWith(column=column, prefix=prefix) | StartsOtherwise(column=column, prefix=prefix):
+            case StartsWith(column=column, prefix=prefix) | StartsNotWith(column=column, prefix=prefix):
                 self.texts(where[0], column, (prefix,))
             case IsMissing() | IsPresent():
                 self.count(2)
@@ -275,22 +275,22 @@ class _Conditions:
         time: a question that fails would tell that they are there.
         """
         match predicate:
-            case Every(parts) | Some(parts):
+            case AllOf(parts) | AnyOf(parts):
                 looks = [self.looks_out(part, where) for part in parts]
                 return frozenset().union(*(seen for seen, _ in looks)), max((rows for _, rows in looks), default=0)
             case Gap(until=until, since=since):
                 ups = {ref.up for ref in (until, since) if ref.up}
-                return frozenset(up for up in ups if where[up].rows is Rows.MANY_A_PERSON), 0
-            case Has(table=name, where=inner) | Lacks(table=name, where=inner):
+                return frozenset(up for up in ups if where[up].rows is RowsPerPerson.MANY_A_PERSON), 0
+            case HasRows(table=name, where=inner) | LacksRows(table=name, where=inner):
                 table = self.population.table(name)
                 seen, rows = self.looks_out(inner, (table, *where))
-                rows = rows + (table.rows is Rows.MANY_A_PERSON) if seen else 0
+                rows = rows + (table.rows is RowsPerPerson.MANY_A_PERSON) if seen else 0
                 _require(rows <= 1, _TOO_MANY_COMPARED)
                 return frozenset(up - 1 for up in seen if up > 1), rows
             case _:
                 return frozenset(), 0
 
-    def spans(self, table: Table, column: str, line: Line, spans: tuple[Span, ...]) -> None:
+    def spans(self, table: Table, column: str, line: Domain, spans: tuple[Interval, ...]) -> None:
         _require(self.line(table, column) == line, f"{column!r} is compared with what it does not hold")
         _check_spans(line, spans)
 
@@ -317,7 +317,7 @@ class _Conditions:
                     if isinstance(end, str):
                         self.day(Ref(column=end), (table,))
                 self.count(7)
-            case Constant():
+            case ConstantTerm():
                 self.count(1)
             case Plus(left, right) | Times(left, right):
                 self.term(left, table, depth + 1)
@@ -327,7 +327,7 @@ class _Conditions:
                 self.term(inner, table, depth + 1)
                 self.count(2)
 
-    def line(self, table: Table, column: str) -> Line | None:
+    def line(self, table: Table, column: str) -> Domain | None:
         """Return the line that a column's numbers are on, or None where it holds text."""
         if column == self.population.person_key(table):
             return INTEGERS if table.key_type is KeyType.INTEGER else None
@@ -341,7 +341,7 @@ class _Conditions:
         )
 
 
-def line_of(column: Column) -> Line | None:
+def line_of(column: Column) -> Domain | None:
     """Return the line of whole numbers that a column's values are on, or None where it holds text."""
     match column.type:
         case Integer():
@@ -358,7 +358,7 @@ def line_of(column: Column) -> Line | None:
             return TRUTHS
 
 
-def _check_spans(line: Line, spans: tuple[Span, ...]) -> None:
+def _check_spans(line: Domain, spans: tuple[Interval, ...]) -> None:
     inside = all(line.lowest <= low <= high <= line.highest for low, high in spans)
     _require(inside and bool(spans), f"a span of values leaves {line.lowest}..{line.highest}; write smaller numbers")
 

@@ -95,7 +95,7 @@ class ExponentialSelection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponse:
+class RandomizedResponseRelease:
     """One answer out of `categories`: the truth with probability e^ε/(e^ε + categories - 1), else any other, evenly."""
 
     epsilon: Fraction
@@ -107,7 +107,7 @@ class RandomizedResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianSparseVector:
+class GaussianSparseVectorRelease:
     """A sparse vector with Gaussian noise: threshold noise once, query noise each time, at most `yeses` of `questions`.
 
     `monotone` says that all questions of one pair of neighbours move the same way; `with_gap` that a yes came with
@@ -193,8 +193,8 @@ Event: TypeAlias = (
     | PureRelease
     | ApproximateRelease
     | ExponentialSelection
-    | RandomizedResponse
-    | GaussianSparseVector
+    | RandomizedResponseRelease
+    | GaussianSparseVectorRelease
     | Composed
     | Repeated
     | InParallel

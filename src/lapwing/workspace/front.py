@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from lapwing.workspace.workspace import Workspace, create_workspace, open_workspace
 from lapwing.session import Session
+from lapwing.workspace.workspace import Workspace, create_workspace, open_workspace
 
 
 def open(  # noqa: A001 - it is written lapwing.open

@@ -35,18 +35,18 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from lapwing.accounting.filters.opening import Budget
-from lapwing.workspace.addresses import require_no_password
-from lapwing.workspace.toml_sections import Document, Section
 from lapwing.engines.time_limit import LONGEST, TIME_LIMIT
 from lapwing.ledger.canonical import name as ledger_name
-from lapwing.queries.catalogue import KeyType, Population, Rows, Table
-from lapwing.queries.cells import Cell
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from lapwing.queries.segments import Segment
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_written, positive, probability, whole
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.workspace.addresses import require_no_password
+from lapwing.workspace.toml_sections import Document, Section
 
 FILE: Final = "lapwing.toml"
 _NUMBER: Final = (str, int, float)
@@ -217,11 +217,11 @@ def _time_limit(section: Section) -> int:
         return whole("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)
 
 
-def _cell(name: str, section: Section) -> Cell:
+def _cell(name: str, section: Section) -> Segment:
     first, last = section.take("first", int), section.take("last", int)
     section.done()
     with section.blamed():
-        return Cell(name=name, first=first, last=last)
+        return Segment(name=name, first=first, last=last)
 
 
 def _budget(outer: Section, name: str) -> Budget:
@@ -247,7 +247,11 @@ def _table(name: str, section: Section, folder: Path) -> tuple[Table, Source]:
         table = Table(
             name=name,
             columns=tuple(_column(column, one) for column, one in columns.sections()),
-            rows=section.one_of("rows", {"one": Rows.ONE_A_PERSON, "many": Rows.MANY_A_PERSON}, Rows.ONE_A_PERSON),
+            rows=section.one_of(
+                "rows",
+                {"one": RowsPerPerson.ONE_A_PERSON, "many": RowsPerPerson.MANY_A_PERSON},
+                RowsPerPerson.ONE_A_PERSON,
+            ),
             person_key=section.take("person_key", str, None),
             key_type=section.one_of("key_type", {one.value: one for one in KeyType}, KeyType.INTEGER),
             row_key=section.take("row_key", str, None),

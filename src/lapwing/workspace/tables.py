@@ -14,6 +14,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from lapwing.engines.duckdb import DuckDB
+from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.engines.engine import Engine, hide_failures
+from lapwing.engines.generations import Generations
+from lapwing.engines.rehearsal import rehearsal_engine
+from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.locked_file import LockedFile
+from lapwing.vocabulary.errors import RegistrationError, SettingsError
+from lapwing.vocabulary.extras import load_extra
 from lapwing.workspace.settings import (
     DuckDBSource,
     FileSource,
@@ -24,15 +33,6 @@ from lapwing.workspace.settings import (
     SparkSource,
     place_of,
 )
-from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.engines.engine import Engine, unless_it_fails
-from lapwing.engines.generations import Generations
-from lapwing.engines.rehearsal import rehearsal_engine
-from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.locked_file import LockedFile
-from lapwing.vocabulary.errors import RegistrationError, SettingsError
-from lapwing.vocabulary.extras import load_extra
 
 _BLOCK = 1 << 20
 
@@ -218,7 +218,7 @@ class Tables:
         required = {} if versions is None else versions  # any newer ones do, where none were charged for
 
         def open_() -> tuple[Engine, Mapping[str, int]]:
-            return unless_it_fails(lambda: self._opened(required), self._on_failure)
+            return hide_failures(lambda: self._opened(required), self._on_failure)
 
         with self._engines.leased(wanted, open_) as engine:
             yield engine

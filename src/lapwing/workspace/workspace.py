@@ -21,11 +21,9 @@ from threading import Lock
 from typing import Final, Self
 
 from lapwing.accounting.filters.account import EVERYONE
+from lapwing.accounting.filters.approximate import DeltaShares
 from lapwing.accounting.filters.opening import Budget
-from lapwing.accounting.filters.two_arms import DeltaShares
-from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
-from lapwing.workspace.tables import Fingerprints, Tables
-from lapwing.engines.engine import unless_it_fails
+from lapwing.engines.engine import hide_failures
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
@@ -38,6 +36,8 @@ from lapwing.vocabulary.errors import (
     SettingsError,
 )
 from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
+from lapwing.workspace.tables import Fingerprints, Tables
 
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
@@ -149,7 +149,7 @@ class Workspace:
         """
         declared = self.settings.declared(population)
         tables = self._opened(declared if table is None else declared.only(table))
-        return unless_it_fails(tables.crowded, self._log)
+        return hide_failures(tables.crowded, self._log)
 
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
@@ -204,7 +204,7 @@ class Workspace:
     def _tried(self, declared: PopulationSettings) -> LapwingError | None:
         reasons: list[Exception] = []
         try:
-            unless_it_fails(self._tables_of(declared).try_out, reasons.append)
+            hide_failures(self._tables_of(declared).try_out, reasons.append)
         except EngineError as failure:
             (reason,) = reasons
             if isinstance(reason, LapwingError):

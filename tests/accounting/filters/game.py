@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.charge import OneShot
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.vocabulary.event import (
     ApproximateRelease,
     DiscreteLaplaceNoise,
@@ -126,7 +126,7 @@ def value(account: Account, menu, depth: int, r, *, cells=None, excess: float = 
 
 
 def admitted(account: Account, event: Event, cell=None):
-    after = account.admit(OneShot(event=event, cells=None if cell is None else frozenset({cell})))
+    after = account.admit(SingleRelease(event=event, cells=None if cell is None else frozenset({cell})))
     return after if isinstance(after, Account) else None
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from accounting.filters.atoms import gaussian_profile
 from lapwing.accounting.filters.account import EVERYONE, Admission, replay
-from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
+from lapwing.accounting.filters.charge import Reservation, SingleRelease, StreamClosing, WholeBudget, YesCharge
 from lapwing.accounting.filters.cost import Cost, cost_of
+from lapwing.accounting.filters.decision import Accepted
 from lapwing.accounting.filters.odometer import Odometer
 from lapwing.accounting.filters.opening import open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
-from lapwing.accounting.filters.verdict import Step
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError
@@ -31,7 +31,7 @@ from lapwing.vocabulary.event import (
     LaplaceNoise,
     PoissonSampled,
     PureRelease,
-    RandomizedResponse,
+    RandomizedResponseRelease,
     Repeated,
     SampledWithoutReplacement,
 )
@@ -47,13 +47,13 @@ SHARES = DeltaShares(failures=Fraction(1, 10))
 
 
 def tell(epsilon):
-    return OneShot(event=RandomizedResponse(epsilon=Fraction(epsilon)))
+    return SingleRelease(event=RandomizedResponseRelease(epsilon=Fraction(epsilon)))
 
 
 sizes = st.sampled_from([Fraction(1, 100), Fraction(1, 20), Fraction(1, 9), Fraction(1, 3), Fraction(3, 4)])
 scopes = st.none() | st.frozensets(st.sampled_from(CELLS), min_size=1)
 events = st.one_of(
-    st.builds(RandomizedResponse, epsilon=sizes),
+    st.builds(RandomizedResponseRelease, epsilon=sizes),
     st.builds(PureRelease, epsilon=sizes),
     st.builds(ExponentialSelection, epsilon=sizes),
     st.builds(LaplaceNoise, l1_sensitivity=sizes, scale=st.just(Fraction(1))),
@@ -61,7 +61,7 @@ events = st.one_of(
     st.builds(ApproximateRelease, epsilon=sizes, delta=st.just(Fraction(1, 10**8))),
 )
 requests = st.one_of(
-    st.builds(OneShot, event=events, cells=scopes),
+    st.builds(SingleRelease, event=events, cells=scopes),
     st.builds(WholeBudget, event=events, cells=scopes),
     st.builds(
         Reservation,
@@ -71,15 +71,15 @@ requests = st.one_of(
         yeses=st.integers(1, 3),
         cells=scopes,
     ),
-    st.builds(Yes, stream=st.sampled_from("abc")),
-    st.builds(Closing, stream=st.sampled_from("abc")),
+    st.builds(YesCharge, stream=st.sampled_from("abc")),
+    st.builds(StreamClosing, stream=st.sampled_from("abc")),
 )
 
 
 def carry_out(account, wishes):
     """Do what can be done of `wishes`; yield each line of the book with the account after it."""
     for wish in wishes:
-        if isinstance(wish, OneShot | WholeBudget | Reservation):
+        if isinstance(wish, SingleRelease | WholeBudget | Reservation):
             if isinstance(wish, Reservation) and wish.stream in account.streams:
                 continue
             line = account.quote(wish)
@@ -87,7 +87,7 @@ def carry_out(account, wishes):
                 continue
         else:
             stream = account.streams.get(wish.stream)
-            if stream is None or (isinstance(wish, Yes) and not stream.unused):
+            if stream is None or (isinstance(wish, YesCharge) and not stream.unused):
                 continue
             line = wish
         account = account.book(line)
@@ -128,7 +128,7 @@ def test_nothing_is_admitted_beyond_the_cap_and_a_replay_is_the_same_bit_for_bit
 def test_a_refusal_leaves_the_account_as_it_was_and_says_what_would_fit(budget, wishes, wish) -> None:
     opening = open_account(budget, cells=CELLS)
     account = [opening, *(after for _, after in carry_out(opening, wishes))][-1]
-    if not isinstance(wish, OneShot):
+    if not isinstance(wish, SingleRelease):
         return
     before = json.dumps(to_record(account))
     outcome = account.admit(wish)
@@ -143,11 +143,14 @@ def test_a_refusal_leaves_the_account_as_it_was_and_says_what_would_fit(budget, 
             (fits.gaussian, lambda size: GaussianNoise(l2_sensitivity_squared=size, sigma_squared=Fraction(1))),
         ):
             if size:
-                assert account.admit(OneShot(event=event(size), cells=frozenset({outcome.cell})))
+                assert account.admit(SingleRelease(event=event(size), cells=frozenset({outcome.cell})))
 
 
 @settings(max_examples=40)
-@given(st.permutations([Yes(stream="a"), Yes(stream="a"), Yes(stream="b"), Closing(stream="c")]), st.booleans())
+@given(
+    st.permutations([YesCharge(stream="a"), YesCharge(stream="a"), YesCharge(stream="b"), StreamClosing(stream="c")]),
+    st.booleans(),
+)
 def test_the_order_in_which_streams_are_paid_and_closed_does_not_matter(lines, pure) -> None:
     account = open_account(BUDGETS["pure" if pure else "approximate"])
     for stream in "abc":
@@ -182,12 +185,12 @@ class TestExactTotals:
     @given(st.lists(st.floats(0.01, 0.9), max_size=9), st.lists(st.floats(0.001, 0.2), max_size=4), st.randoms())
     def test_randomized_responses_and_gaussians(self, tells, mus, shuffler) -> None:
         wishes = [tell(e) for e in tells] + [
-            OneShot(event=GaussianNoise(l2_sensitivity_squared=Fraction(m) ** 2, sigma_squared=Fraction(1)))
+            SingleRelease(event=GaussianNoise(l2_sensitivity_squared=Fraction(m) ** 2, sigma_squared=Fraction(1)))
             for m in mus
         ]
         shuffler.shuffle(wishes)
         admitted = [line.charge.event for line, _ in carry_out(open_account(BUDGETS["approximate"]), wishes)]
-        told = [float(e.epsilon) for e in admitted if isinstance(e, RandomizedResponse)]
+        told = [float(e.epsilon) for e in admitted if isinstance(e, RandomizedResponseRelease)]
         noise = sum(float(e.l2_sensitivity_squared) for e in admitted if isinstance(e, GaussianNoise))
         assert self.exact_delta(1.0, told, noise) <= 1e-6 * (1 + 1e-9)
 
@@ -195,16 +198,16 @@ class TestExactTotals:
     @given(st.lists(st.floats(0.01, 0.4), min_size=1, max_size=8), st.floats(0.001, 0.2))
     def test_the_reading_lies_between_the_promise_and_the_exact_total(self, tells, mu) -> None:
         noise = GaussianNoise(l2_sensitivity_squared=Fraction(mu) ** 2, sigma_squared=Fraction(1))
-        wishes = [tell(tells[0]), OneShot(event=noise), *(tell(e) for e in tells[1:])]
+        wishes = [tell(tells[0]), SingleRelease(event=noise), *(tell(e) for e in tells[1:])]
         book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"]), wishes)]
         admitted = [line.charge.event for line in book]
         reading = read(book, EVERYONE)
         assert reading <= 1 + 1e-3
-        told = [float(e.epsilon) for e in admitted if isinstance(e, RandomizedResponse)]
+        told = [float(e.epsilon) for e in admitted if isinstance(e, RandomizedResponseRelease)]
         assert self.exact_delta(reading, told, mu * mu if noise in admitted else 0.0) <= 1e-6 * (1 + 1e-9)
 
     @settings(max_examples=50)
-    @given(st.lists(requests.filter(lambda wish: not isinstance(wish, Closing)), max_size=20))
+    @given(st.lists(requests.filter(lambda wish: not isinstance(wish, StreamClosing)), max_size=20))
     def test_whatever_was_admitted_was_within_the_promise_had_it_been_fixed_in_advance(self, wishes) -> None:
         book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"], cells=CELLS), wishes)]
         for cell in CELLS:
@@ -215,12 +218,12 @@ class TestPartitions:
     def test_disjoint_cells_pay_side_by_side(self) -> None:
         account = open_account(BUDGETS["pure"], cells=CELLS)
         for cell in CELLS:
-            account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1)), cells=frozenset({cell})))
+            account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1)), cells=frozenset({cell})))
         assert all(filter_.left == 0 for filter_ in account.filters.values())
 
     def test_a_charge_that_one_cell_cannot_pay_is_charged_to_none(self) -> None:
         account = open_account(BUDGETS["pure"], cells=CELLS)
-        account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1)), cells=frozenset({"south"})))
+        account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1)), cells=frozenset({"south"})))
         refusal = account.admit(tell("1/10"))
         assert refusal.cell == "south"
         assert account.filters["north"].left == 1
@@ -250,15 +253,17 @@ class TestPartitions:
 
     def test_what_remains_is_what_every_cell_can_pay(self) -> None:
         account = open_account(BUDGETS["pure"], cells=CELLS)
-        account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1, 4)), cells={"south"}))
+        account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1, 4)), cells={"south"}))
         assert account.remaining().pure == Fraction(3, 4)
         assert account.remaining(frozenset({"north"})).pure == 1
         assert account.how_many(tell("1/10")) == 7
-        assert account.how_many(OneShot(event=PureRelease(epsilon=Fraction(1, 10)), cells={"north", "west"})) == 10
+        assert (
+            account.how_many(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)), cells={"north", "west"})) == 10
+        )
 
     def test_of_each_kind_as_much_is_left_as_in_the_cell_that_has_least(self) -> None:
         account = open_account(BUDGETS["approximate"], cells=CELLS)
-        account = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1, 10)), cells={"south"}))
+        account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)), cells={"south"}))
         least, most = (account.remaining(frozenset({cell})) for cell in ("south", "north"))
         assert all(0 < getattr(least, kind) < getattr(most, kind) for kind in ("pure", "laplace", "gaussian"))
         assert account.remaining() == account.remaining(frozenset({"south", "north"})) == least
@@ -267,7 +272,7 @@ class TestPartitions:
     def test_an_unknown_cell_is_refused(self, cells) -> None:
         with pytest.raises(ParameterError, match="cell"):
             open_account(BUDGETS["pure"], cells=CELLS).admit(
-                OneShot(event=PureRelease(epsilon=Fraction(1)), cells=cells)
+                SingleRelease(event=PureRelease(epsilon=Fraction(1)), cells=cells)
             )
 
 
@@ -294,7 +299,11 @@ class TestRaisingTheCap:
 
     def test_a_plan_that_took_everything_takes_its_part_of_a_larger_budget(self) -> None:
         account = open_account(BUDGETS["approximate"])
-        book = [account.quote(WholeBudget(event=Repeated(part=RandomizedResponse(epsilon=Fraction("0.05")), times=26)))]
+        book = [
+            account.quote(
+                WholeBudget(event=Repeated(part=RandomizedResponseRelease(epsilon=Fraction("0.05")), times=26))
+            )
+        ]
         account = account.book(book[0])
         assert account.remaining().pure == 0
         raised = account.book(raise_cap(account, self.LARGER, book))
@@ -340,7 +349,7 @@ class TestBadInput:
         ],
         ids=["negative", "noiseless", "less than once", "inside", "nothing", "no event", "a mechanism"],
     )
-    @pytest.mark.parametrize("charge", [OneShot, WholeBudget])
+    @pytest.mark.parametrize("charge", [SingleRelease, WholeBudget])
     def test_an_event_that_would_give_budget_back_is_refused(self, event, charge) -> None:
         with pytest.raises(ParameterError):
             open_account(BUDGETS["pure"]).quote(charge(event=event()))
@@ -351,7 +360,7 @@ class TestBadInput:
             open_account(BUDGETS["pure"], cells=["north", "south"], adjacency=adjacency)
 
     def test_a_refusal_is_no_yes(self) -> None:
-        refused = open_account(BUDGETS["pure"]).admit(OneShot(event=PureRelease(epsilon=Fraction(10**6))))
+        refused = open_account(BUDGETS["pure"]).admit(SingleRelease(event=PureRelease(epsilon=Fraction(10**6))))
         assert isinstance(refused, Refusal)
         assert not refused
 
@@ -359,7 +368,7 @@ class TestBadInput:
     def test_one_quote_is_booked_once(self, budget) -> None:
         account = open_account(budget)
         event = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(40))
-        charge = OneShot(event=PureRelease(epsilon=Fraction(3, 5)) if isinstance(budget, PureDP) else event)
+        charge = SingleRelease(event=PureRelease(epsilon=Fraction(3, 5)) if isinstance(budget, PureDP) else event)
         quoted = account.quote(charge)
         assert isinstance(quoted, Admission)
         with pytest.raises(ParameterError, match=r"follow on"):
@@ -367,14 +376,16 @@ class TestBadInput:
 
     def test_a_record_cannot_give_budget_back(self) -> None:
         with pytest.raises(ParameterError, match="below zero"):
-            Step(slack=Fraction(-1, 2))
+            Accepted(slack=Fraction(-1, 2))
         with pytest.raises(ParameterError, match="below zero"):
             Cost(epsilon=Fraction(-5), reserved=Fraction(0), delta=Fraction(0), rho=None)
         with pytest.raises(ParameterError, match="below zero"):
-            Step(residue=math.nan)
+            Accepted(residue=math.nan)
 
     def test_a_cap_is_raised_over_the_whole_history_or_not_at_all(self) -> None:
-        spent = open_account(PureDP(epsilon=Fraction(1))).admit(OneShot(event=PureRelease(epsilon=Fraction(9, 10))))
+        spent = open_account(PureDP(epsilon=Fraction(1))).admit(
+            SingleRelease(event=PureRelease(epsilon=Fraction(9, 10)))
+        )
         with pytest.raises(ParameterError, match="do not lead to this account"):
             raise_cap(spent, PureDP(epsilon=Fraction(2)), [])
 
@@ -387,10 +398,10 @@ class TestBadInput:
             (drawn, Adjacency.REPLACE, Adjacency.ADD_REMOVE),
         ):
             assert isinstance(
-                open_account(BUDGETS["approximate"], adjacency=right).quote(OneShot(event=event)), Admission
+                open_account(BUDGETS["approximate"], adjacency=right).quote(SingleRelease(event=event)), Admission
             )
             with pytest.raises(ParameterError, match="needs the adjacency"):
-                open_account(BUDGETS["approximate"], adjacency=wrong).quote(OneShot(event=event))
+                open_account(BUDGETS["approximate"], adjacency=wrong).quote(SingleRelease(event=event))
 
     @pytest.mark.parametrize("cells", ["north", [], [""]], ids=repr)
     def test_a_partition_without_names_is_refused(self, cells) -> None:
@@ -398,7 +409,7 @@ class TestBadInput:
             open_account(BUDGETS["pure"], cells=cells)
 
     @pytest.mark.parametrize("cells", ["north", 3], ids=repr)
-    @pytest.mark.parametrize("charge", [OneShot, WholeBudget])
+    @pytest.mark.parametrize("charge", [SingleRelease, WholeBudget])
     def test_a_scope_that_is_no_set_is_refused(self, charge, cells) -> None:
         with pytest.raises(ParameterError, match="no set of cells"):
             charge(event=PureRelease(epsilon=Fraction(1)), cells=cells)
@@ -459,7 +470,9 @@ class TestBadInput:
             open_account(BUDGETS["approximate"]).book(line)
         gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
         with pytest.raises(ParameterError, match="is no price"):
-            open_account(BUDGETS["pure"]).book(open_account(BUDGETS["approximate"]).quote(OneShot(event=gaussian)))
+            open_account(BUDGETS["pure"]).book(
+                open_account(BUDGETS["approximate"]).quote(SingleRelease(event=gaussian))
+            )
 
 
 class TestStaleQuotes:
@@ -467,9 +480,9 @@ class TestStaleQuotes:
 
     def test_one_quote_is_not_booked_twice_when_the_residue_is_dead(self) -> None:
         account = open_account(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
-        account = account.admit(OneShot(event=RandomizedResponse(epsilon=Fraction(3, 5))))
+        account = account.admit(SingleRelease(event=RandomizedResponseRelease(epsilon=Fraction(3, 5))))
         assert account.filters["everyone"].residue is None
-        quote = account.quote(OneShot(event=RandomizedResponse(epsilon=Fraction(2, 5))))
+        quote = account.quote(SingleRelease(event=RandomizedResponseRelease(epsilon=Fraction(2, 5))))
         account = account.book(quote)
         assert account.filters["everyone"].pure.left == 0
         with pytest.raises(ParameterError, match="cannot follow"):
@@ -477,14 +490,16 @@ class TestStaleQuotes:
 
     @pytest.mark.parametrize("residue", [0.0, 0.05])
     def test_a_residue_of_nothing_does_not_grow(self, residue) -> None:
-        spent = replace(TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares()), residue=0.0, untouched=False)
-        cost = cost_of(OneShot(event=PureRelease(epsilon=Fraction(1, 100))))
+        spent = replace(
+            ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares()), residue=0.0, untouched=False
+        )
+        cost = cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 100))))
         with pytest.raises(ParameterError, match="cannot follow"):
-            spent.book(cost, Step(residue=residue))
+            spent.book(cost, Accepted(residue=residue))
 
     def test_a_plan_that_takes_everything_is_not_booked_after_anything_else(self) -> None:
         account = open_account(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
         quote = account.quote(WholeBudget(event=PureRelease(epsilon=Fraction(1))))
-        touched = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1, 100))))
+        touched = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1, 100))))
         with pytest.raises(ParameterError, match="cannot follow"):
             touched.book(quote)

@@ -12,13 +12,13 @@ from scipy.special import gammaln
 from scipy.stats import norm
 
 from lapwing.accounting.filters.account import EVERYONE
-from lapwing.accounting.filters.charge import OneShot, Reservation, WholeBudget
+from lapwing.accounting.filters.charge import Reservation, SingleRelease, WholeBudget
 from lapwing.accounting.filters.cost import cost_of
+from lapwing.accounting.filters.decision import Accepted
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.remaining import how_many, what_fits
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
-from lapwing.accounting.filters.verdict import Step
+from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.vocabulary.event import (
     ApproximateRelease,
     ExponentialSelection,
@@ -26,7 +26,7 @@ from lapwing.vocabulary.event import (
     LaplaceNoise,
     PoissonSampled,
     PureRelease,
-    RandomizedResponse,
+    RandomizedResponseRelease,
     Repeated,
 )
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
@@ -37,11 +37,11 @@ def filter_of(epsilon, delta):
 
 
 def tell(epsilon):
-    return OneShot(event=RandomizedResponse(epsilon=Fraction(epsilon)))
+    return SingleRelease(event=RandomizedResponseRelease(epsilon=Fraction(epsilon)))
 
 
 def gaussian(mu_squared):
-    return OneShot(event=GaussianNoise(l2_sensitivity_squared=Fraction(mu_squared), sigma_squared=Fraction(1)))
+    return SingleRelease(event=GaussianNoise(l2_sensitivity_squared=Fraction(mu_squared), sigma_squared=Fraction(1)))
 
 
 def optimal_delta(times, each, epsilon):
@@ -89,8 +89,8 @@ def test_gaussians_cost_exactly_what_they_are() -> None:
 
 def test_other_families() -> None:
     fresh = filter_of("1", "1e-6")
-    laplace = OneShot(event=LaplaceNoise(l1_sensitivity=Fraction("0.01"), scale=Fraction(1)))
-    selection = OneShot(event=ExponentialSelection(epsilon=Fraction("0.02")))
+    laplace = SingleRelease(event=LaplaceNoise(l1_sensitivity=Fraction("0.01"), scale=Fraction(1)))
+    selection = SingleRelease(event=ExponentialSelection(epsilon=Fraction("0.02")))
     assert how_many(fresh, laplace) >= 560
     assert how_many(fresh, selection) >= 555
 
@@ -98,11 +98,11 @@ def test_other_families() -> None:
 class TestPlans:
     """26 randomized responses keep (1, 1e-6) if they are fixed in advance; chosen on the way, 21 are admitted."""
 
-    PLAN = Repeated(part=RandomizedResponse(epsilon=Fraction("0.05")), times=26)
+    PLAN = Repeated(part=RandomizedResponseRelease(epsilon=Fraction("0.05")), times=26)
 
     def test_a_plan_may_take_the_whole_budget_if_it_is_the_first_charge(self) -> None:
         account = open_account(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
-        assert isinstance(account.admit(OneShot(event=self.PLAN)), Refusal)
+        assert isinstance(account.admit(SingleRelease(event=self.PLAN)), Refusal)
         assert isinstance(account.admit(tell("0.01")).admit(WholeBudget(event=self.PLAN)), Refusal)
         taken = account.admit(WholeBudget(event=self.PLAN))
         fits = what_fits(taken.filters[EVERYONE])
@@ -118,9 +118,9 @@ class TestPlans:
         account = open_account(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
         fresh = account.filters[EVERYONE].residue
         plan = Repeated(part=LaplaceNoise(l1_sensitivity=Fraction("0.05"), scale=Fraction(1)), times=10)
-        planned = fresh - account.admit(OneShot(event=plan)).filters[EVERYONE].residue
+        planned = fresh - account.admit(SingleRelease(event=plan)).filters[EVERYONE].residue
         for _ in range(plan.times):
-            account = account.admit(OneShot(event=plan.part))
+            account = account.admit(SingleRelease(event=plan.part))
         one_by_one = fresh - account.filters[EVERYONE].residue
         assert 10 * 0.05**2 * (1 - 0.05 / 3) < planned < one_by_one
 
@@ -130,21 +130,21 @@ class TestPlans:
             part=GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(1)), rate=Fraction(1, 100)
         )
         account = open_account(ApproximateDP(epsilon=Fraction(3), delta=Fraction(1, 10**6)))
-        filter_ = account.admit(OneShot(event=Repeated(part=step, times=1000))).filters[EVERYONE]
+        filter_ = account.admit(SingleRelease(event=Repeated(part=step, times=1000))).filters[EVERYONE]
         assert 0.4 < filter_.residue / account.filters[EVERYONE].residue < 0.6
         assert 0.8 < filter_.slack / account.filters[EVERYONE].slack < 0.95
 
 
 def test_a_release_that_may_fail_needs_a_share_of_delta() -> None:
-    failing = OneShot(event=ApproximateRelease(epsilon=Fraction("0.01"), delta=Fraction("1e-8")))
+    failing = SingleRelease(event=ApproximateRelease(epsilon=Fraction("0.01"), delta=Fraction("1e-8")))
     assert how_many(filter_of("1", "1e-6"), failing) == 0
 
 
 class TestWhatFits:
     def test_sums(self) -> None:
-        fits = what_fits(PureSum(epsilon=Fraction(1, 5)))
+        fits = what_fits(PureFilter(epsilon=Fraction(1, 5)))
         assert (fits.pure, fits.laplace, fits.gaussian) == (Fraction(1, 5), Fraction(1, 5), 0)
-        fits = what_fits(ConcentratedSum(rho=Fraction(1, 50)))
+        fits = what_fits(ConcentratedFilter(rho=Fraction(1, 50)))
         assert fits.gaussian == Fraction(1, 25)
         e = float(fits.pure)
         assert 0.0199 < e * math.tanh(e / 2) <= 0.02 or e * e / 2 == pytest.approx(0.02, rel=1e-3)
@@ -181,7 +181,7 @@ class TestWhatFits:
 
     def test_a_refusal_names_numbers_and_a_remedy(self) -> None:
         account = open_account(ConcentratedDP(rho=Fraction(1, 50)))
-        error = account.admit(OneShot(event=PureRelease(epsilon=Fraction(1)))).error()
+        error = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1)))).error()
         assert error.left == Fraction(1, 50)
         assert error.currency == "rho"
         assert "raise the cap" in str(error)
@@ -194,9 +194,9 @@ class TestWhatFits:
 )
 def test_how_often_a_price_fits_a_sum_is_how_often_it_is_admitted(budget, price, most) -> None:
     """Nothing is counted one by one where the same is added each time."""
-    for filter_ in (PureSum(epsilon=budget), ConcentratedSum(rho=budget)):
+    for filter_ in (PureFilter(epsilon=budget), ConcentratedFilter(rho=budget)):
         charge, admitted, left = tell(price), 0, filter_
         cost = cost_of(charge)
-        while admitted < most and isinstance(step := left.weigh(charge.event, cost), Step):
+        while admitted < most and isinstance(step := left.weigh(charge.event, cost), Accepted):
             left, admitted = left.book(cost, step), admitted + 1
         assert how_many(filter_, charge, at_most=most) == admitted

@@ -22,13 +22,13 @@ from accounting.filters.naive_filters import (
     residue_one_order,
 )
 from lapwing.accounting.filters.account import EVERYONE, Account
-from lapwing.accounting.filters.charge import OneShot
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.filters.loss_family import LossFamily
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.residue import residue_after
 from lapwing.accounting.running import RunningLoss
-from lapwing.vocabulary.event import GaussianNoise, RandomizedResponse
+from lapwing.vocabulary.event import GaussianNoise, RandomizedResponseRelease
 from lapwing.vocabulary.guarantee import ApproximateDP
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -56,11 +56,11 @@ def half_way(size):
 
 
 def tell(epsilon):
-    return OneShot(event=RandomizedResponse(epsilon=Fraction(epsilon)))
+    return SingleRelease(event=RandomizedResponseRelease(epsilon=Fraction(epsilon)))
 
 
 def gaussian(mu_squared):
-    return OneShot(event=GaussianNoise(l2_sensitivity_squared=Fraction(mu_squared), sigma_squared=Fraction(1)))
+    return SingleRelease(event=GaussianNoise(l2_sensitivity_squared=Fraction(mu_squared), sigma_squared=Fraction(1)))
 
 
 class TestATotalIsNoGate:

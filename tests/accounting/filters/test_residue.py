@@ -15,7 +15,7 @@ from lapwing.accounting.filters.cost import loss_of
 from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.filters.loss_family import LossFamily
 from lapwing.accounting.filters.residue import _Grid, _Side, fits_last, residue_after
-from lapwing.vocabulary.event import PoissonSampled, RandomizedResponse
+from lapwing.vocabulary.event import PoissonSampled, RandomizedResponseRelease
 
 S = largest_mu_squared(Fraction(1), Fraction("0.999e-6"))
 SLACK = 2.0**-45
@@ -143,7 +143,7 @@ class TestTheCertificate:
 
     def test_an_asymmetric_event_has_both_orders(self) -> None:
         """Randomized response on a secret half of the people: losses log(1/2 + e^±3/2)."""
-        event = PoissonSampled(part=RandomizedResponse(epsilon=Fraction(3)), rate=Fraction(1, 2))
+        event = PoissonSampled(part=RandomizedResponseRelease(epsilon=Fraction(3)), rate=Fraction(1, 2))
         losses = np.log(0.5 + 0.5 * np.exp([3.0, -3.0]))
         removed = Atoms(losses, np.exp(losses) / (1 + math.exp(3)) * np.exp([0.0, 3.0]))
         assert removed.masses.sum() == pytest.approx(1, abs=1e-12)

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from accounting.filters.sparse_vector_law import Stream, log_no, log_yes
 from lapwing.accounting.filters.account import EVERYONE
-from lapwing.accounting.filters.charge import Closing, OneShot, Reservation, Yes
+from lapwing.accounting.filters.charge import Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
-from lapwing.vocabulary.event import RandomizedResponse
+from lapwing.vocabulary.event import RandomizedResponseRelease
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 
 OPENING, PRICE, YESES = Fraction("0.2548"), Fraction("0.14904"), 5
@@ -22,7 +22,7 @@ APPROXIMATE = open_account(ApproximateDP(epsilon=Fraction(2), delta=Fraction(1, 
 
 
 def tell(epsilon):
-    return OneShot(event=RandomizedResponse(epsilon=Fraction(epsilon)))
+    return SingleRelease(event=RandomizedResponseRelease(epsilon=Fraction(epsilon)))
 
 
 class TestAcrossAPartition:
@@ -39,7 +39,7 @@ class TestAcrossAPartition:
             Reservation(stream="s", opening=OPENING, price=PRICE, yeses=YESES, cells=frozenset({"p", "q"}))
         )
         for _ in range(YESES):
-            account = account.book(Yes(stream="s"))
+            account = account.book(YesCharge(stream="s"))
         assert self.loss_of_a_person_of_p() <= account.filters["p"].realised == OPENING + 5 * PRICE
         assert account.filters["q"] == account.filters["p"]
         assert account.filters["far away"].realised == 0
@@ -99,7 +99,7 @@ class TestRealisedCharges:
 
     def close(self, account, streams, terms):
         if terms.stream in account.streams:
-            yield account.book(Closing(stream=terms.stream)), streams, 0.0
+            yield account.book(StreamClosing(stream=terms.stream)), streams, 0.0
 
     def ask(self, account, streams, terms):
         if terms.stream in account.streams and account.streams[terms.stream].unused:
@@ -107,14 +107,14 @@ class TestRealisedCharges:
             gaps = gap, gap + self.direction * self.analyst.randrange(2)
             stream = streams[terms.stream]
             yield account, {**streams, terms.stream: stream.answered(log_no, gaps)}, 0.0
-            paid = account.book(Yes(stream=terms.stream))
+            paid = account.book(YesCharge(stream=terms.stream))
             yield paid, {**streams, terms.stream: stream.answered(log_yes, gaps)}, 0.0
 
     def test_a_stream_without_a_yes_has_used_its_opening_up(self) -> None:
         """Giving the opening back after an all-no stream would sell this loss for nothing, as often as one likes."""
         loss = Stream(float(OPENING), float(PRICE)).answered(log_no, (-1, 0)).loss
         assert loss == pytest.approx(float(OPENING), rel=1e-3)
-        account = PURE.admit(STREAM).book(Closing(stream="s"))
+        account = PURE.admit(STREAM).book(StreamClosing(stream="s"))
         assert account.filters[EVERYONE].realised == OPENING
         assert account.filters[EVERYONE].reserved == 0
 
@@ -125,14 +125,14 @@ class TestTheBook:
         assert account.filters[EVERYONE].left == 2 - STREAM.whole
         assert isinstance(account.admit(tell("1.1")), Refusal)
         for yeses in range(1, YESES + 1):
-            account = account.book(Yes(stream="s"))
+            account = account.book(YesCharge(stream="s"))
             assert account.filters[EVERYONE].realised == OPENING + yeses * PRICE
             assert account.filters[EVERYONE].left == 2 - STREAM.whole
         with pytest.raises(StreamHaltedError):
-            account.book(Yes(stream="s"))
+            account.book(YesCharge(stream="s"))
 
     def test_closing_gives_back_what_no_yes_has_used(self) -> None:
-        account = PURE.admit(STREAM).book(Yes(stream="s")).book(Closing(stream="s"))
+        account = PURE.admit(STREAM).book(YesCharge(stream="s")).book(StreamClosing(stream="s"))
         assert account.filters[EVERYONE].left == 2 - OPENING - PRICE
         assert account.admit(tell(2 - OPENING - PRICE)).filters[EVERYONE].left == 0
 
@@ -141,9 +141,9 @@ class TestTheBook:
         with pytest.raises(ParameterError, match="is open already"):
             account.quote(STREAM)
         with pytest.raises(StreamError, match="not open"):
-            account.book(Closing(stream="s")).book(Yes(stream="s"))
+            account.book(StreamClosing(stream="s")).book(YesCharge(stream="s"))
         with pytest.raises(StreamError, match="not open"):
-            PURE.book(Closing(stream="s"))
+            PURE.book(StreamClosing(stream="s"))
 
     @pytest.mark.parametrize(
         "account", [APPROXIMATE, open_account(ConcentratedDP(rho=Fraction(2)))], ids=["residue", "concentrated"]
@@ -159,7 +159,7 @@ class TestTheBook:
         opened = account.admit(small)
         whole = account.admit(tell(small.whole))
         assert moments(opened) == moments(whole)
-        assert moments(opened.book(Yes(stream="s")).book(Closing(stream="s"))) == moments(whole)
+        assert moments(opened.book(YesCharge(stream="s")).book(StreamClosing(stream="s"))) == moments(whole)
 
     def test_the_pure_arm_comes_back_when_a_stream_closes_and_the_dead_residue_arm_never_does(self) -> None:
         account = open_account(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
@@ -169,7 +169,7 @@ class TestTheBook:
         assert account.filters[EVERYONE].pure.left == Fraction("-0.01")
         assert account.filters[EVERYONE].residue > 0
         assert isinstance(account.admit(tell("0.05")), Refusal)
-        account = account.book(Closing(stream="s")).admit(tell("0.05"))
+        account = account.book(StreamClosing(stream="s")).admit(tell("0.05"))
         assert account.filters[EVERYONE].pure.left == Fraction("0.03")
         assert account.filters[EVERYONE].residue is None
         account = account.admit(tell("0.03"))

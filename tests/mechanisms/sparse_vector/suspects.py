@@ -5,17 +5,17 @@ from fractions import Fraction
 from lapwing.auditor import noise_laws
 from lapwing.auditor.moved_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
-from lapwing.auditor.transcripts import NO, Level, Yes
+from lapwing.auditor.transcripts import NO, AuditedYes, Level
 from lapwing.mechanisms.above_threshold import AboveThreshold
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.adjacency import Adjacency
 
-COUNTS = Movement.of_counts(Adjacency.ADD_REMOVE)
-REPLACED = Movement.of_counts(Adjacency.REPLACE)
-REALS = Movement.of_anything(sensitivity="0.3")  # two steps of the grid 1/4
+COUNTS = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
+REPLACED = ValueSensitivity.of_counts(Adjacency.REPLACE)
+REALS = ValueSensitivity.of_anything(sensitivity="0.3")  # two steps of the grid 1/4
 
 
 def shipped(moves=COUNTS, *, grid=1, epsilon=1, threshold=0):
@@ -23,13 +23,13 @@ def shipped(moves=COUNTS, *, grid=1, epsilon=1, threshold=0):
     shared = {"epsilon": epsilon, "threshold": threshold, "moves": moves, "grid": grid}
     return {
         "above threshold": AboveThreshold(**shared),
-        "bare": SparseVector(yeses=3, tells=YesTells.NOTHING_MORE, **shared),
+        "bare": SparseVector(yeses=3, tells=YesReveals.NOTHING_MORE, **shared),
         "gap": SparseVector(yeses=2, **shared),
         "shifted": SparseVector(yeses=2, shift=5, **shared),
-        "two-sided": SparseVector(yeses=2, noise=StreamNoise.LAPLACE, **shared),
-        "number": SparseVector(yeses=2, tells=YesTells.NUMBER, **shared),
-        "adaptive": AdaptiveSparse(yeses=2, clear_by=12, **shared),
-        "adaptive two-sided": AdaptiveSparse(yeses=2, clear_by=12, noise=StreamNoise.LAPLACE, **shared),
+        "two-sided": SparseVector(yeses=2, noise=SparseVectorNoise.LAPLACE, **shared),
+        "number": SparseVector(yeses=2, tells=YesReveals.NUMBER, **shared),
+        "adaptive": AdaptiveSparseVector(yeses=2, clear_by=12, **shared),
+        "adaptive two-sided": AdaptiveSparseVector(yeses=2, clear_by=12, noise=SparseVectorNoise.LAPLACE, **shared),
     }
 
 
@@ -58,7 +58,7 @@ def outcome_of(mechanism, answer, *, gap=None, number=None):
     *clear, plain = mechanism.rule.comparisons
     is_clear = bool(clear) and answer.price == mechanism.rule.unit_price
     lifted = 0 if is_clear else (plain.bar - plain.centre) * mechanism.grid
-    return Yes(
+    return AuditedYes(
         gap=None if gap is None else gap(answer.gap - lifted),
         numeric=None if number is None else number(answer.number - answer.threshold),
         level=Level.CLEAR if is_clear else Level.PLAIN,
@@ -73,7 +73,7 @@ def _clear(comparison, step, times):
 def _law(law, step, times=Fraction(1)):
     match law:
         case Geometric():
-            return noise_laws.Geometric(float(law.scale * times * step), step=step)
+            return noise_laws.AuditedGeometric(float(law.scale * times * step), step=step)
         case DiscreteLaplace():
-            return noise_laws.DiscreteLaplace(float(law.scale * times * step), step=step)
+            return noise_laws.AuditedDiscreteLaplace(float(law.scale * times * step), step=step)
     raise TypeError(law)

@@ -10,10 +10,9 @@ from scipy.stats import binom
 from lapwing.auditor.transcripts import NO, YES
 from lapwing.mechanisms.above_threshold import AboveThreshold
 from lapwing.mechanisms.sparse_vector import accuracy
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.tails import (
     depth,
     log_at_least,
@@ -29,11 +28,12 @@ from lapwing.mechanisms.sparse_vector.textbook import (
     restarted_margin,
     slides_margin,
 )
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms.sparse_vector.suspects import COUNTS, NAMES, REALS, shipped, variant_of
 
-ANYTHING = Movement.of_anything(sensitivity=1)
+ANYTHING = ValueSensitivity.of_anything(sensitivity=1)
 LAWS = [Geometric(Fraction(5, 2)), DiscreteLaplace(Fraction(7)), RoundedGaussian(Fraction(4))]
 
 
@@ -107,7 +107,7 @@ def test_the_chance_that_all_are_right_is_what_the_oracle_says(name) -> None:
 
 
 def test_an_adaptive_stream_is_right_as_often_as_its_sampled_self() -> None:
-    mechanism = AdaptiveSparse(epsilon=1, yeses=2, threshold=0, moves=COUNTS, clear_by=12)
+    mechanism = AdaptiveSparseVector(epsilon=1, yeses=2, threshold=0, moves=COUNTS, clear_by=12)
     expected = mechanism.chance_all_right(10, questions=12)
     trials = 4000
     right = 0
@@ -136,7 +136,7 @@ def test_the_margins_are_those_computed_for_continuous_noise(yeses, moves, place
     """At epsilon 1 and 1000 questions, 90 %: figures that were computed before this code was written."""
     ours = SparseVector(epsilon=1, yeses=yeses, threshold=0, moves=moves).placed_for(1000)
     textbook = SparseVector(
-        epsilon=1, yeses=yeses, threshold=0, moves=moves, noise=StreamNoise.LAPLACE, threshold_share="1/2"
+        epsilon=1, yeses=yeses, threshold=0, moves=moves, noise=SparseVectorNoise.LAPLACE, threshold_share="1/2"
     )
     assert float(ours.margin("0.9", questions=1000)) == pytest.approx(placed, abs=1, rel=0.01)
     assert float(textbook.margin("0.9", questions=1000)) == pytest.approx(printed, abs=1.5, rel=0.01)
@@ -152,7 +152,7 @@ def test_the_margin_is_the_first_at_which_the_confidence_is_reached() -> None:
 def test_the_theorem_holds_and_is_a_little_looser_than_the_truth() -> None:
     for mechanism in [
         *shipped().values(),
-        GaussianSparse(threshold_sigma=9, query_sigma=20, yeses=3, questions=100, threshold=0, moves=COUNTS),
+        GaussianSparseVector(threshold_sigma=9, query_sigma=20, yeses=3, questions=100, threshold=0, moves=COUNTS),
     ]:
         guaranteed = mechanism.guaranteed_margin("0.9", questions=100)
         assert mechanism.margin("0.9", questions=100) <= guaranteed <= 3 * mechanism.margin("0.9", questions=100)
@@ -212,7 +212,7 @@ def test_placing_helps_a_search_and_is_undone_by_placing_anew() -> None:
     placed = stream.placed_for(1000)
     assert placed.margin("0.9", questions=1000) < stream.margin("0.9", questions=1000)
     assert placed.placed_for(1000).shift == pytest.approx(placed.shift, abs=1)
-    adaptive = AdaptiveSparse(epsilon=1, yeses=5, threshold=0, moves=COUNTS)
+    adaptive = AdaptiveSparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS)
     assert adaptive.placed_for(1000).margin("0.9", questions=1000) < adaptive.margin("0.9", questions=1000)
 
 
@@ -233,7 +233,7 @@ def test_margins_of_nothing_are_refused() -> None:
 
 def test_the_theorem_holds_for_two_sided_noise_however_small() -> None:
     for epsilon in ("2", "3", "5"):
-        stream = SparseVector(epsilon=epsilon, yeses=1, threshold=0, moves=COUNTS, noise=StreamNoise.LAPLACE)
+        stream = SparseVector(epsilon=epsilon, yeses=1, threshold=0, moves=COUNTS, noise=SparseVectorNoise.LAPLACE)
         for confidence in ("0.5", "0.6", "0.7", "0.8", "0.9", "0.99"):
             for above in (0, 1):
                 within = stream.guaranteed_margin(confidence, questions=1, above=above)

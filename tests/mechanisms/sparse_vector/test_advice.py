@@ -3,11 +3,11 @@
 import pytest
 
 from lapwing.mechanisms.sparse_vector.advice import Way, advise
-from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms.sparse_vector.suspects import COUNTS
 
-ANYTHING = Movement.of_anything(sensitivity=1)
+ANYTHING = ValueSensitivity.of_anything(sensitivity=1)
 
 
 @pytest.mark.parametrize(

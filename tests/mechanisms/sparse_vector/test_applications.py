@@ -6,7 +6,7 @@ import re
 import runpy
 from pathlib import Path
 
-from lapwing.mechanisms.sparse_vector.stream import Status
+from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
 from lapwing.vocabulary.sensitive import Sensitive
 
 ROOT = Path(__file__).parents[3]
@@ -39,7 +39,7 @@ def test_cohorts_far_from_the_threshold_are_decided_right() -> None:
     assert len(far) >= 3
     assert mechanism.chance_of_yes(50) < 1e-10
     assert not any(stream.ask(cohort.size(patients)) for cohort in far)
-    assert stream.status is Status.OPEN
+    assert stream.status is SparseVectorStatus.OPEN
     assert stream.spent == mechanism.threshold_epsilon
     assert 3 <= sum(size >= 200 for size in sizes.values()) <= 10  # a few deserve a yes
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
-from lapwing.mechanisms.sparse_vector.answers import Answer
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
+from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer
 from lapwing.mechanisms.sparse_vector.estimates import _range, share_of_question
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
+from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
 from lapwing.mechanisms.sparse_vector.tails import variance
 from lapwing.noise.laws import DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
@@ -48,9 +48,9 @@ SEARCH = np.full(1000, -20)
 CASES = {
     "one-sided": (SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS), SEARCH),
     "one-sided, known number": (SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS, questions=1000), SEARCH),
-    "two-sided": (SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS, noise=StreamNoise.LAPLACE), SEARCH),
-    "number": (SparseVector(epsilon=2, yeses=5, threshold=0, moves=COUNTS, tells=YesTells.NUMBER), SEARCH),
-    "adaptive": (AdaptiveSparse(epsilon=1, yeses=3, threshold=0, moves=COUNTS), np.full(1000, -12)),
+    "two-sided": (SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS, noise=SparseVectorNoise.LAPLACE), SEARCH),
+    "number": (SparseVector(epsilon=2, yeses=5, threshold=0, moves=COUNTS, tells=YesReveals.NUMBER), SEARCH),
+    "adaptive": (AdaptiveSparseVector(epsilon=1, yeses=3, threshold=0, moves=COUNTS), np.full(1000, -12)),
     "grid": (SparseVector(epsilon=1, yeses=2, threshold=0, moves=REALS, grid="1/4"), np.full(200, -6.1)),
 }
 
@@ -80,10 +80,14 @@ def test_a_plain_margin_beside_a_gap_would_be_a_lie() -> None:
 
 def test_a_known_number_of_questions_makes_intervals_shorter_and_ends_them() -> None:
     endless, (known, _) = CASES["one-sided"][0], CASES["one-sided, known number"]
-    late = Answer(above=True, question=900, threshold=Fraction(0), price=endless.yes_price, gap=Fraction(30))
+    late = SparseVectorAnswer(
+        above=True, question=900, threshold=Fraction(0), price=endless.yes_price, gap=Fraction(30)
+    )
     lengths = [m.interval(late).high - m.interval(late).low for m in (endless, known)]
     assert lengths[1] < lengths[0] < 1.6 * lengths[1]
-    later = Answer(above=True, question=1001, threshold=Fraction(0), price=endless.yes_price, gap=Fraction(30))
+    later = SparseVectorAnswer(
+        above=True, question=1001, threshold=Fraction(0), price=endless.yes_price, gap=Fraction(30)
+    )
     assert known.interval(later) is None
     assert endless.interval(later) is not None
 
@@ -95,8 +99,8 @@ def test_the_shares_of_all_questions_sum_to_at_most_one() -> None:
 
 
 def test_what_tells_nothing_has_no_interval() -> None:
-    bare = SparseVector(epsilon=1, yeses=2, threshold=0, moves=COUNTS, tells=YesTells.NOTHING_MORE)
-    gaussian = GaussianSparse(threshold_sigma=1, query_sigma=1, yeses=1, questions=9, threshold=0, moves=COUNTS)
+    bare = SparseVector(epsilon=1, yeses=2, threshold=0, moves=COUNTS, tells=YesReveals.NOTHING_MORE)
+    gaussian = GaussianSparseVector(threshold_sigma=1, query_sigma=1, yeses=1, questions=9, threshold=0, moves=COUNTS)
     for mechanism in (bare, gaussian):
         yes = mechanism.open().ask(FAR)
         assert yes
@@ -108,7 +112,7 @@ def test_what_tells_nothing_has_no_interval() -> None:
 
 
 def test_a_number_and_a_gap_together_are_more_precise_than_either() -> None:
-    mechanism = SparseVector(epsilon=1, yeses=2, threshold=0, moves=COUNTS, tells=YesTells.NUMBER)
+    mechanism = SparseVector(epsilon=1, yeses=2, threshold=0, moves=COUNTS, tells=YesReveals.NUMBER)
     answers = [mechanism.open().ask(FAR) for _ in range(8000)]  # far above: nothing is selected
     errors = {
         "number": np.array([float(answer.number) - FAR for answer in answers]),
@@ -128,7 +132,7 @@ def test_a_number_and_a_gap_together_are_more_precise_than_either() -> None:
 
 def test_intervals_of_a_number_are_kept_when_the_gap_contradicts_them() -> None:
     mechanism = CASES["number"][0]
-    odd = Answer(
+    odd = SparseVectorAnswer(
         above=True,
         question=1,
         threshold=Fraction(0),

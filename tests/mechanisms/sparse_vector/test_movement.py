@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.mechanisms.sparse_vector.lattice import Lattice
-from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.lattice import ValueLattice
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 
@@ -20,14 +20,14 @@ ONE = Fraction(1)
 @pytest.mark.parametrize(
     ("moves", "rise", "span"),
     [
-        (Movement.of_counts(Adjacency.ADD_REMOVE), 1, 1),
-        (Movement.of_counts(Adjacency.REPLACE), 1, 2),
-        (Movement.of_counts(Adjacency.ADD_REMOVE, people=4), 4, 4),
-        (Movement.of_sums(Adjacency.ADD_REMOVE, most=250), 250, 250),
-        (Movement.of_sums(Adjacency.REPLACE, most=250), 250, 500),
-        (Movement.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=3), 3, 4),
-        (Movement.of_arrivals(Adjacency.REPLACE, up=1, down=3), 4, 8),
-        (Movement.of_anything(sensitivity="2.5"), 3, 6),
+        (ValueSensitivity.of_counts(Adjacency.ADD_REMOVE), 1, 1),
+        (ValueSensitivity.of_counts(Adjacency.REPLACE), 1, 2),
+        (ValueSensitivity.of_counts(Adjacency.ADD_REMOVE, people=4), 4, 4),
+        (ValueSensitivity.of_sums(Adjacency.ADD_REMOVE, most=250), 250, 250),
+        (ValueSensitivity.of_sums(Adjacency.REPLACE, most=250), 250, 500),
+        (ValueSensitivity.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=3), 3, 4),
+        (ValueSensitivity.of_arrivals(Adjacency.REPLACE, up=1, down=3), 4, 8),
+        (ValueSensitivity.of_anything(sensitivity="2.5"), 3, 6),
     ],
     ids=["counts", "replaced", "family", "sums", "sums replaced", "lopsided", "lopsided replaced", "anything"],
 )
@@ -36,22 +36,22 @@ def test_the_reach_of_one_person_in_steps(moves, rise, span) -> None:
 
 
 def test_counts_are_one_way_only_where_people_come_or_go() -> None:
-    assert Movement.of_counts(Adjacency.ADD_REMOVE).is_one_way
-    assert not Movement.of_counts(Adjacency.REPLACE).is_one_way
-    assert not Movement.of_anything(sensitivity=1).is_one_way
+    assert ValueSensitivity.of_counts(Adjacency.ADD_REMOVE).is_one_way
+    assert not ValueSensitivity.of_counts(Adjacency.REPLACE).is_one_way
+    assert not ValueSensitivity.of_anything(sensitivity=1).is_one_way
 
 
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: Movement.of_anything(sensitivity=0),
-        lambda: Movement.of_anything(sensitivity=-1),
-        lambda: Movement.of_anything(sensitivity=math.nan),
-        lambda: Movement.of_sums(Adjacency.ADD_REMOVE, most=-1),
-        lambda: Movement.of_sums(Adjacency.ADD_REMOVE, most=0),
-        lambda: Movement.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=-1),
-        lambda: Movement.of_counts("add-remove"),
-        lambda: Movement.of_counts(Adjacency.ADD_REMOVE, people=0),
+        lambda: ValueSensitivity.of_anything(sensitivity=0),
+        lambda: ValueSensitivity.of_anything(sensitivity=-1),
+        lambda: ValueSensitivity.of_anything(sensitivity=math.nan),
+        lambda: ValueSensitivity.of_sums(Adjacency.ADD_REMOVE, most=-1),
+        lambda: ValueSensitivity.of_sums(Adjacency.ADD_REMOVE, most=0),
+        lambda: ValueSensitivity.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=-1),
+        lambda: ValueSensitivity.of_counts("add-remove"),
+        lambda: ValueSensitivity.of_counts(Adjacency.ADD_REMOVE, people=0),
     ],
     ids=["zero", "negative", "nan", "negative sum", "zero sum", "negative down", "text", "nobody"],
 )
@@ -69,7 +69,7 @@ grids = st.sampled_from([Fraction(2) ** n for n in range(-6, 4)])
 def test_a_value_that_moves_within_its_bounds_stays_within_them_on_the_lattice(value, up, down, share, grid) -> None:
     if not up + down:
         return
-    lattice, moves = Lattice(grid), Movement.of_arrivals(Adjacency.ADD_REMOVE, up=up, down=down)
+    lattice, moves = ValueLattice(grid), ValueSensitivity.of_arrivals(Adjacency.ADD_REMOVE, up=up, down=down)
     moved = Fraction(value) - down + share * (up + down)
     change = lattice.value(moved if grid != 1 else math.floor(moved)) - lattice.value(
         Fraction(value) if grid != 1 else math.floor(value)
@@ -82,8 +82,12 @@ def test_a_value_that_moves_within_its_bounds_stays_within_them_on_the_lattice(v
 
 
 def test_the_cheap_case_cannot_be_written_down_without_an_adjacency() -> None:
-    moves = Movement.of_anything(sensitivity=1)
-    for build in (lambda: Movement(up=1, down=0), lambda: Movement(1, 0, 1), lambda: replace(moves, down=0)):
+    moves = ValueSensitivity.of_anything(sensitivity=1)
+    for build in (
+        lambda: ValueSensitivity(up=1, down=0),
+        lambda: ValueSensitivity(1, 0, 1),
+        lambda: replace(moves, down=0),
+    ):
         with pytest.raises(ParameterError, match="of_counts, of_sums, of_arrivals or of_anything"):
             build()
     assert copy.deepcopy(moves) == moves

@@ -8,12 +8,12 @@ import pytest
 
 from lapwing.auditor.privacy_loss import NeighbouringPair, privacy_loss
 from lapwing.auditor.transcript_laws import every_beginning
-from lapwing.auditor.transcripts import NO, YES, Level, Yes
-from lapwing.auditor.worst_pairs import Movement as Moving
+from lapwing.auditor.transcripts import NO, YES, AuditedYes, Level
+from lapwing.auditor.worst_pairs import AuditedMovement as Moving
 from lapwing.auditor.worst_pairs import worst_loss
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
-from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from mechanisms.sparse_vector.suspects import COUNTS, NAMES, REALS, REPLACED, shipped, variant_of
 
@@ -66,13 +66,13 @@ def outcomes_looked_at(mechanism):
     """A few values of what comes with a yes: the law of the rest is between them."""
     gaps = (0, 1, 4) if mechanism.rule.shows_gap else (None,)
     numbers = (-3, 2) if mechanism.rule.fresh_noise else (None,)
-    plain = [Yes(gap=gap, numeric=number) for gap in gaps for number in numbers]
-    return [*plain, Yes(gap=15, level=Level.CLEAR)] if isinstance(mechanism, AdaptiveSparse) else plain
+    plain = [AuditedYes(gap=gap, numeric=number) for gap in gaps for number in numbers]
+    return [*plain, AuditedYes(gap=15, level=Level.CLEAR)] if isinstance(mechanism, AdaptiveSparseVector) else plain
 
 
 def price_of(mechanism, transcript):
-    half = sum(isinstance(outcome, Yes) and outcome.level is Level.CLEAR for outcome in transcript)
-    whole = sum(isinstance(outcome, Yes) for outcome in transcript) - half
+    half = sum(isinstance(outcome, AuditedYes) and outcome.level is Level.CLEAR for outcome in transcript)
+    whole = sum(isinstance(outcome, AuditedYes) for outcome in transcript) - half
     return mechanism.threshold_epsilon + mechanism.yes_price * (whole + Fraction(half, 2))
 
 
@@ -94,7 +94,7 @@ def random_analyst(rng, moves):
 
 @pytest.mark.parametrize(
     "moves",
-    [COUNTS, REPLACED, Movement.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=3)],
+    [COUNTS, REPLACED, ValueSensitivity.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=3)],
     ids=["counts", "replaced", "lopsided"],
 )
 @pytest.mark.parametrize("name", ["bare", "shifted", "number", "adaptive"])
@@ -111,7 +111,7 @@ def test_every_prefix_of_every_adaptive_transcript_costs_at_most_what_was_spent(
 
 
 def test_a_lopsided_movement_pays_for_its_two_sides_and_no_more() -> None:
-    moves = Movement.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=3)
+    moves = ValueSensitivity.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=3)
     variant = variant_of(SparseVector(epsilon=1, yeses=1, threshold=0, moves=moves))
     transcript = (*(NO,) * 10, YES)
     leaving = NeighbouringPair(here=[*[40] * 10, -40], there=[*[43] * 10, -41])  # up where it is a no, down at the yes
@@ -121,7 +121,7 @@ def test_a_lopsided_movement_pays_for_its_two_sides_and_no_more() -> None:
 
 
 def test_a_group_of_people_is_protected_together() -> None:
-    moves = Movement.of_counts(Adjacency.ADD_REMOVE, people=3)
+    moves = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE, people=3)
     mechanism = SparseVector(epsilon=1, yeses=1, threshold=0, moves=moves)
     mixed = NeighbouringPair(here=[*[40] * 10, -40], there=[*[42] * 10, -41])  # two came and one left
     assert 0.5 < privacy_loss(variant_of(mechanism), mixed, (*(NO,) * 10, YES)) <= 1 + EXACT

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.mechanisms.above_threshold import AboveThreshold
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells, best_share
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals, best_share
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
@@ -23,18 +23,18 @@ epsilons = st.fractions(Fraction(1, 1000), 20, max_denominator=1000)
 
 @given(epsilon=epsilons, yeses=st.integers(1, 500), moves=st.sampled_from([COUNTS, REPLACED]))
 def test_the_parts_of_epsilon_sum_up_exactly(epsilon, yeses, moves) -> None:
-    for tells in (YesTells.GAP, YesTells.NUMBER):
+    for tells in (YesReveals.GAP, YesReveals.NUMBER):
         stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, moves=moves, tells=tells)
         assert stream.threshold_epsilon + yeses * stream.yes_price == epsilon == stream.event.epsilon
         assert stream.rule.price_of(stream.rule.units) == epsilon
-        assert (stream.number_price > 0) == (tells is YesTells.NUMBER)
-    adaptive = AdaptiveSparse(epsilon=epsilon, yeses=yeses, threshold=0, moves=moves)
+        assert (stream.number_price > 0) == (tells is YesReveals.NUMBER)
+    adaptive = AdaptiveSparseVector(epsilon=epsilon, yeses=yeses, threshold=0, moves=moves)
     assert adaptive.rule.price_of(adaptive.rule.units) == epsilon == adaptive.event.epsilon
 
 
 @given(epsilon=epsilons, yeses=st.integers(1, 500), moves=st.sampled_from([COUNTS, REPLACED]))
 def test_scales_are_never_smaller_than_their_price_demands(epsilon, yeses, moves) -> None:
-    stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, moves=moves, tells=YesTells.NUMBER)
+    stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, moves=moves, tells=YesReveals.NUMBER)
     rise, span = moves.in_steps(Fraction(1))
     (comparison,) = stream.rule.comparisons
     assert stream.rule.threshold_noise.scale >= rise / stream.threshold_epsilon
@@ -61,7 +61,7 @@ def test_counts_that_come_or_go_have_half_the_noise_of_others() -> None:
         )
 
     assert scale(COUNTS) == Geometric(Fraction(10))
-    assert scale(REPLACED) == scale(Movement.of_anything(sensitivity=1)) == Geometric(Fraction(20))
+    assert scale(REPLACED) == scale(ValueSensitivity.of_anything(sensitivity=1)) == Geometric(Fraction(20))
 
 
 def test_a_textbook_is_followed_to_the_letter_where_wanted() -> None:
@@ -126,7 +126,7 @@ def test_more_epsilon_than_any_noise_can_use_is_refused_in_terms_of_epsilon() ->
 
 
 def test_a_reservation_is_what_the_stream_costs() -> None:
-    for mechanism in (SparseVector(**SHARED), AdaptiveSparse(**SHARED)):
+    for mechanism in (SparseVector(**SHARED), AdaptiveSparseVector(**SHARED)):
         held = mechanism.reservation("cohorts", cells=frozenset({"north"}))
         assert (held.stream, held.cells) == ("cohorts", {"north"})
         assert held.opening == mechanism.threshold_epsilon
@@ -140,5 +140,5 @@ def test_a_shift_moves_the_bar_and_not_the_estimate() -> None:
     plain, shifted = (SparseVector(**SHARED, shift=shift).rule.comparisons[0] for shift in (0, 7))
     assert (shifted.bar - plain.bar, shifted.centre) == (7, plain.centre)
     assert SparseVector(**SHARED, shift="0.5").shift == 1
-    laplace = SparseVector(**SHARED, noise=StreamNoise.LAPLACE).rule.comparisons[0]
+    laplace = SparseVector(**SHARED, noise=SparseVectorNoise.LAPLACE).rule.comparisons[0]
     assert laplace.centre == 0

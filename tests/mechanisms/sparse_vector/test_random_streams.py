@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import Geometric
 from lapwing.vocabulary.adjacency import Adjacency
 
@@ -58,12 +58,12 @@ def movement(rng):
     up, down = int(rng.integers(1, 4)), int(rng.integers(0, 3))
     kind = rng.integers(4)
     if kind == 0:
-        return Movement.of_counts(adjacency, people=people), (1, 0), adjacency, people
+        return ValueSensitivity.of_counts(adjacency, people=people), (1, 0), adjacency, people
     if kind == 1:
-        return Movement.of_sums(adjacency, most=up, people=people), (up, 0), adjacency, people
+        return ValueSensitivity.of_sums(adjacency, most=up, people=people), (up, 0), adjacency, people
     if kind == 2:
-        return Movement.of_arrivals(adjacency, up=up, down=down, people=people), (up, down), adjacency, people
-    return Movement.of_anything(sensitivity=up, people=people), (up, up), Adjacency.ADD_REMOVE, people
+        return ValueSensitivity.of_arrivals(adjacency, up=up, down=down, people=people), (up, down), adjacency, people
+    return ValueSensitivity.of_anything(sensitivity=up, people=people), (up, up), Adjacency.ADD_REMOVE, people
 
 
 def ranges(alone, adjacency, people):
@@ -81,8 +81,8 @@ def stream(rng):
         yeses=int(rng.integers(1, 6)),
         threshold=0,
         moves=moves,
-        noise=[StreamNoise.GEOMETRIC, StreamNoise.LAPLACE][rng.integers(2)],
-        tells=[YesTells.GAP, YesTells.NOTHING_MORE][rng.integers(2)],
+        noise=[SparseVectorNoise.GEOMETRIC, SparseVectorNoise.LAPLACE][rng.integers(2)],
+        tells=[YesReveals.GAP, YesReveals.NOTHING_MORE][rng.integers(2)],
         threshold_share=[None, Fraction(int(rng.integers(1, 10)), 10)][rng.integers(2)],
         shift=int(rng.integers(-5, 6)),
     )
@@ -137,7 +137,7 @@ def test_a_movement_twice_as_far_as_was_said_is_seen(times) -> None:
 def test_a_movement_in_steps_holds_the_ranges_of_every_group(people, adjacency) -> None:
     """Whatever mixture of arrivals and departures: no value rises further, and all of them lie within one span."""
     for up, down in ((1, 0), (2, 1), (3, 3), (5, 2)):
-        rise, span = Movement.of_arrivals(adjacency, up=up, down=down, people=people).in_steps(Fraction(1))
+        rise, span = ValueSensitivity.of_arrivals(adjacency, up=up, down=down, people=people).in_steps(Fraction(1))
         told = ranges((up, down), adjacency, people)
         assert max(high for _, high in told) == rise
         assert max(high - low for low, high in told) == span

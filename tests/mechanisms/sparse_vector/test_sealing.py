@@ -5,11 +5,11 @@ from fractions import Fraction
 import pytest
 
 from lapwing.mechanisms.sparse_vector import sealing
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
-from lapwing.mechanisms.sparse_vector.stream import Status
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError, StreamError, StreamHaltedError
 from mechanisms.sparse_vector.suspects import COUNTS, shipped
@@ -17,7 +17,7 @@ from mechanisms.sparse_vector.suspects import COUNTS, shipped
 KEY = bytes(range(32))
 FAR = 10**9
 STREAM = SparseVector(epsilon=1, yeses=3, threshold=200, moves=COUNTS)
-GAUSSIAN = GaussianSparse(threshold_sigma=3, query_sigma=5, yeses=2, questions=4, threshold=0, moves=COUNTS)
+GAUSSIAN = GaussianSparseVector(threshold_sigma=3, query_sigma=5, yeses=2, questions=4, threshold=0, moves=COUNTS)
 
 
 @pytest.mark.parametrize("mechanism", [*shipped().values(), GAUSSIAN], ids=[*shipped(), "gaussian"])
@@ -27,7 +27,7 @@ def test_a_resumed_stream_goes_on_where_it_was(mechanism) -> None:
     secret, spent = stream._Stream__noise.open_for_release(), stream.spent
     again = mechanism.resume(stream.suspend(KEY), key=KEY, sequence=1, name="s")
     assert again._Stream__noise.open_for_release() == secret
-    assert (again.asked, again.yeses, again.spent, again.status) == (1, 0, spent, Status.OPEN)
+    assert (again.asked, again.yeses, again.spent, again.status) == (1, 0, spent, SparseVectorStatus.OPEN)
     assert again.sequence == 1
     assert again.ask(FAR).question == 2
 
@@ -38,7 +38,7 @@ def test_yeses_are_counted_across_suspensions() -> None:
         given += bool(stream.ask(FAR))
         stream = STREAM.resume(stream.suspend(KEY), key=KEY, sequence=sequence)
     assert given == 3
-    assert (stream.status, stream.spent) == (Status.HALTED, 1)
+    assert (stream.status, stream.spent) == (SparseVectorStatus.HALTED, 1)
     with pytest.raises(StreamHaltedError):
         stream.ask(FAR)
 
@@ -46,7 +46,7 @@ def test_yeses_are_counted_across_suspensions() -> None:
 def test_a_suspended_stream_is_over_in_this_object() -> None:
     stream = STREAM.open()
     stream.suspend(KEY)
-    assert (stream.status, stream.reserved) == (Status.SUSPENDED, 1)
+    assert (stream.status, stream.reserved) == (SparseVectorStatus.SUSPENDED, 1)
     assert stream._Stream__noise is None
     for ask in (lambda: stream.ask(1), lambda: stream.ask_many([1]), lambda: stream.suspend(KEY)):
         with pytest.raises(StreamError, match="suspended"):
@@ -54,7 +54,7 @@ def test_a_suspended_stream_is_over_in_this_object() -> None:
 
 
 def test_sealed_bytes_have_one_length_whatever_the_secret() -> None:
-    wide = SparseVector(epsilon=1, yeses=3, threshold=200, moves=Movement.of_anything(sensitivity=10**9))
+    wide = SparseVector(epsilon=1, yeses=3, threshold=200, moves=ValueSensitivity.of_anything(sensitivity=10**9))
     lengths = {len(mechanism.open().suspend(KEY)) for mechanism in [STREAM, wide] * 20}
     assert len(lengths) == 1
 
@@ -109,10 +109,10 @@ def test_an_older_seal_is_refused_once_the_sequence_moved_on() -> None:
         {"threshold": 201},
         {"grid": "1/2"},
         {"shift": 1},
-        {"tells": YesTells.NOTHING_MORE},
-        {"noise": StreamNoise.LAPLACE},
+        {"tells": YesReveals.NOTHING_MORE},
+        {"noise": SparseVectorNoise.LAPLACE},
         {"threshold_share": "1/2"},
-        {"moves": Movement.of_counts(Adjacency.REPLACE)},
+        {"moves": ValueSensitivity.of_counts(Adjacency.REPLACE)},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -122,7 +122,7 @@ def test_another_mechanism_cannot_go_on_with_it(change) -> None:
     with pytest.raises(SealBrokenError):
         SparseVector(**given | change).resume(sealed, key=KEY, sequence=1)
     with pytest.raises(SealBrokenError):
-        AdaptiveSparse(**given).resume(sealed, key=KEY, sequence=1)
+        AdaptiveSparseVector(**given).resume(sealed, key=KEY, sequence=1)
 
 
 @pytest.mark.parametrize("key", [b"short", bytes(31), bytes(33), "k" * 32, None], ids=["5", "31", "33", "text", "none"])
@@ -130,7 +130,7 @@ def test_what_is_no_key_is_refused_without_being_shown(key) -> None:
     stream = STREAM.open()
     with pytest.raises(ParameterError, match="<sensitive>"):
         stream.suspend(key)
-    assert stream.status is Status.OPEN
+    assert stream.status is SparseVectorStatus.OPEN
     with pytest.raises(ParameterError, match="32 secret bytes"):
         STREAM.resume(b"", key=key, sequence=1)
 
@@ -144,5 +144,5 @@ def test_a_halted_stream_can_be_put_away_and_stays_halted() -> None:
     stream = STREAM.open()
     stream.ask_many([FAR] * 3)
     again = STREAM.resume(stream.suspend(KEY), key=KEY, sequence=1)
-    assert again.status is Status.HALTED
+    assert again.status is SparseVectorStatus.HALTED
     assert again.spent == Fraction(1)

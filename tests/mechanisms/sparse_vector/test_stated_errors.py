@@ -9,16 +9,16 @@ import pytest
 
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.mechanisms.sparse_vector import accuracy, tails
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 
-COUNTS = Movement.of_counts(Adjacency.ADD_REMOVE)
-ANYTHING = Movement.of_anything(sensitivity=1)
+COUNTS = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
+ANYTHING = ValueSensitivity.of_anything(sensitivity=1)
 CONFIDENCES = ["0.5", "0.95", "0.99999", "0.999999", "0.999999999"]
 
 
@@ -105,11 +105,13 @@ def in_forty_digits(mechanism, margin, *, below, above):
         return float(total + 2 * r**reach)
 
 
-@pytest.mark.parametrize("noise", [StreamNoise.LAPLACE, StreamNoise.GEOMETRIC], ids=["two-sided", "one-sided"])
+@pytest.mark.parametrize(
+    "noise", [SparseVectorNoise.LAPLACE, SparseVectorNoise.GEOMETRIC], ids=["two-sided", "one-sided"]
+)
 @pytest.mark.parametrize("confidence", ["0.99999", "0.999999999"])
 def test_a_stream_of_wide_noise_errs_no_more_often_than_its_margin_says(noise, confidence) -> None:
     """More than 4096 likely values: here a sum that was taken as an integral promised up to 11,000 times too much."""
-    epsilon = "0.05" if noise is StreamNoise.LAPLACE else "0.02"
+    epsilon = "0.05" if noise is SparseVectorNoise.LAPLACE else "0.02"
     stream = SparseVector(epsilon=epsilon, yeses=3, threshold=0, moves=COUNTS, noise=noise)
     margin = int(stream.margin(confidence, questions=33))
     doubt = float(1 - Fraction(confidence))
@@ -121,16 +123,18 @@ STREAMS = {
     "one-sided": lambda: SparseVector(epsilon="0.02", yeses=3, threshold=0, moves=COUNTS),
     "one-sided, narrow": lambda: SparseVector(epsilon=2, yeses=1, threshold=0, moves=COUNTS),
     "one-sided, general": lambda: SparseVector(epsilon="0.03", yeses=7, threshold=0, moves=ANYTHING),
-    "two-sided": lambda: SparseVector(epsilon="0.05", yeses=3, threshold=0, moves=COUNTS, noise=StreamNoise.LAPLACE),
+    "two-sided": lambda: SparseVector(
+        epsilon="0.05", yeses=3, threshold=0, moves=COUNTS, noise=SparseVectorNoise.LAPLACE
+    ),
     "many yeses": lambda: SparseVector(epsilon="0.5", yeses=400, threshold=0, moves=COUNTS),
     "many yeses, two-sided": lambda: SparseVector(
-        epsilon="0.3", yeses=150, threshold=0, moves=ANYTHING, noise=StreamNoise.LAPLACE
+        epsilon="0.3", yeses=150, threshold=0, moves=ANYTHING, noise=SparseVectorNoise.LAPLACE
     ),
-    "adaptive": lambda: AdaptiveSparse(epsilon="0.05", yeses=3, threshold=0, moves=COUNTS, clear_by=300),
-    "Gaussian": lambda: GaussianSparse(
+    "adaptive": lambda: AdaptiveSparseVector(epsilon="0.05", yeses=3, threshold=0, moves=COUNTS, clear_by=300),
+    "Gaussian": lambda: GaussianSparseVector(
         threshold_sigma=300, query_sigma=500, yeses=20, questions=10**6, threshold=0, moves=COUNTS
     ),
-    "Gaussian, wide": lambda: GaussianSparse(
+    "Gaussian, wide": lambda: GaussianSparseVector(
         threshold_sigma=5000, query_sigma=9000, yeses=3, questions=1000, threshold=0, moves=COUNTS
     ),
 }
@@ -170,7 +174,7 @@ def test_the_chance_of_a_yes_keeps_nine_digits(name) -> None:
 
 
 def test_placing_for_a_high_confidence_helps_at_that_confidence() -> None:
-    stream = SparseVector(epsilon="0.05", yeses=3, threshold=0, moves=COUNTS, noise=StreamNoise.LAPLACE)
+    stream = SparseVector(epsilon="0.05", yeses=3, threshold=0, moves=COUNTS, noise=SparseVectorNoise.LAPLACE)
     surest = "0.999999999"
     placed = stream.placed_for(1000, surest)
     best = min(

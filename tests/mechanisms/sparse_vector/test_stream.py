@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from lapwing.mechanisms.sparse_vector import stream as stream_module
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesTells
-from lapwing.mechanisms.sparse_vector.stream import Status
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
+from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
 from lapwing.vocabulary.errors import (
     ParameterError,
     RandomnessError,
@@ -37,13 +37,13 @@ def cohorts(**changes):
 
 def gaussian(**changes):
     given = {"threshold_sigma": 3, "query_sigma": 5, "yeses": 2, "questions": 4, "threshold": 0, "moves": COUNTS}
-    return GaussianSparse(**given | changes)
+    return GaussianSparseVector(**given | changes)
 
 
 def test_a_stream_halts_with_its_last_yes_and_answers_nothing_after_it() -> None:
     stream = cohorts().open()
     assert [bool(stream.ask(value)) for value in (-FAR, FAR, -FAR, FAR, FAR)] == [False, True, False, True, True]
-    assert (stream.status, stream.asked, stream.yeses) == (Status.HALTED, 5, 3)
+    assert (stream.status, stream.asked, stream.yeses) == (SparseVectorStatus.HALTED, 5, 3)
     for ask in (lambda: stream.ask(FAR), lambda: stream.ask(-FAR), lambda: stream.ask_many([-FAR]), stream.lose):
         with pytest.raises(StreamHaltedError, match="all the 3 yeses") as refusal:
             ask()
@@ -72,7 +72,7 @@ def test_a_yes_that_comes_after_many_noes_is_found_in_its_place() -> None:
     stream = cohorts().open()
     answers = stream.ask_many(values)
     assert (answers.positions, len(answers), stream.asked) == ((77_777, 123_456), 200_000, 200_000)
-    assert stream.status is Status.OPEN
+    assert stream.status is SparseVectorStatus.OPEN
     assert len(stream.ask_many(np.array([], np.int64))) == 0
 
 
@@ -94,7 +94,7 @@ def test_what_a_stream_has_cost_is_exact_and_what_it_may_still_cost_is_held_back
 
 
 def test_an_adaptive_stream_gives_more_yeses_for_the_same_epsilon_and_never_overspends() -> None:
-    mechanism = AdaptiveSparse(epsilon=1, yeses=8, threshold=0, moves=COUNTS)
+    mechanism = AdaptiveSparseVector(epsilon=1, yeses=8, threshold=0, moves=COUNTS)
     clear = mechanism.open()
     assert len(clear.ask_many([FAR] * 100)) == 15  # at half price each, until a whole one is not left
     assert clear.spent == 1 - mechanism.yes_price / 2
@@ -102,7 +102,7 @@ def test_an_adaptive_stream_gives_more_yeses_for_the_same_epsilon_and_never_over
     with pytest.raises(StreamHaltedError):
         clear.ask(FAR)
     mixed, near = mechanism.open(), int(mechanism.clear_by // 2)
-    while mixed.status is Status.OPEN:
+    while mixed.status is SparseVectorStatus.OPEN:
         mixed.ask(near)
     assert 1 - mechanism.yes_price < mixed.spent <= 1
 
@@ -113,19 +113,19 @@ def test_a_lost_answer_costs_what_a_yes_costs_and_uses_one_up() -> None:
     assert (stream.asked, stream.yeses) == (1, 1)
     assert stream.spent == cohorts(yeses=2).threshold_epsilon + cohorts(yeses=2).yes_price
     stream.ask(FAR)
-    assert stream.status is Status.HALTED
+    assert stream.status is SparseVectorStatus.HALTED
 
 
 @pytest.mark.parametrize(
     "mechanism",
-    [AdaptiveSparse(epsilon=1, yeses=8, threshold=0, moves=COUNTS), gaussian()],
+    [AdaptiveSparseVector(epsilon=1, yeses=8, threshold=0, moves=COUNTS), gaussian()],
     ids=["two comparisons", "gaussian"],
 )
 def test_noise_that_is_not_priced_for_it_cannot_lose_an_answer(mechanism) -> None:
     stream = mechanism.open()
     with pytest.raises(StreamError, match="derive the answer again"):
         stream.lose()
-    assert (stream.asked, stream.status) == (0, Status.OPEN)
+    assert (stream.asked, stream.status) == (0, SparseVectorStatus.OPEN)
 
 
 def test_a_gaussian_stream_halts_after_its_questions_too_and_has_no_pure_price() -> None:
@@ -140,7 +140,7 @@ def test_a_gaussian_stream_halts_after_its_questions_too_and_has_no_pure_price()
     one.ask(-FAR)
     one.ask(-FAR)
     assert one.ask(-FAR).question == 4
-    assert one.status is Status.HALTED
+    assert one.status is SparseVectorStatus.HALTED
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_many_counts_that_are_no_list_of_integers_are_refused(values) -> None:
 
 def test_every_number_is_answered_on_a_grid() -> None:
     """A refusal that depends on the number would tell about the table: NaN is 0, and what is too large saturates."""
-    mechanism = SparseVector(epsilon=1, yeses=9, threshold=-1000, moves=REALS, grid="1/4", tells=YesTells.GAP)
+    mechanism = SparseVector(epsilon=1, yeses=9, threshold=-1000, moves=REALS, grid="1/4", tells=YesReveals.GAP)
     numbers = [math.nan, math.inf, 1e300, 2**70, Fraction(2**70), np.float32(5.5), 7]
     one_by_one, at_once = mechanism.open(), mechanism.open()
     assert all(one_by_one.ask(number) for number in numbers)
@@ -228,9 +228,9 @@ def test_thresholds_are_rounded_up_to_the_lattice_and_told_with_the_answer() -> 
 
 def test_a_yes_tells_what_was_asked_for_and_a_no_nothing() -> None:
     for tells, gap, number in (
-        (YesTells.NOTHING_MORE, False, False),
-        (YesTells.GAP, True, False),
-        (YesTells.NUMBER, True, True),
+        (YesReveals.NOTHING_MORE, False, False),
+        (YesReveals.GAP, True, False),
+        (YesReveals.NUMBER, True, True),
     ):
         stream = cohorts(tells=tells).open()
         no, yes = stream.ask(-FAR), stream.ask(FAR)
@@ -278,7 +278,7 @@ def test_a_stream_answers_only_in_the_process_that_opened_it(monkeypatch) -> Non
 def test_a_closed_stream_has_forgotten_its_noise() -> None:
     with cohorts().open() as stream:
         stream.ask(-FAR)
-    assert stream.status is Status.CLOSED
+    assert stream.status is SparseVectorStatus.CLOSED
     assert stream._Stream__noise is None
     stream.close()
     for ask in (lambda: stream.ask(1), lambda: stream.ask_many([1]), stream.lose, lambda: stream.suspend(bytes(32))):
@@ -339,7 +339,7 @@ def test_a_failure_while_noise_is_drawn_shows_neither_the_value_nor_the_secret(s
 
 
 def test_an_answer_can_be_derived_again_from_the_same_source() -> None:
-    mechanism = cohorts(tells=YesTells.NUMBER, yeses=50)
+    mechanism = cohorts(tells=YesReveals.NUMBER, yeses=50)
     key = bytes(range(32))
     sealed = mechanism.open().suspend(key)
     answers = [
@@ -372,7 +372,7 @@ def test_arrays_that_are_no_plain_vector_are_refused_as_values_and_nothing_happe
             inside = refusal.value.__traceback__.tb_next.tb_next
             told = traceback.TracebackException(type(refusal.value), refusal.value, inside, capture_locals=True)
             assert not wrapped or str(FAR) not in "".join(told.format())
-        assert (stream.asked, stream.spent, stream.status) == (0, 0, Status.OPEN)
+        assert (stream.asked, stream.spent, stream.status) == (0, 0, SparseVectorStatus.OPEN)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -381,7 +381,7 @@ def test_arrays_that_are_no_plain_vector_are_refused_as_thresholds_and_nothing_h
         stream = cohorts(grid=grid, moves=moves).open()
         with pytest.raises(ParameterError, match="thresholds"):
             stream.ask_many(Sensitive(np.array([FAR, FAR])), HOSTILE[name])
-        assert (stream.asked, stream.spent, stream.status) == (0, 0, Status.OPEN)
+        assert (stream.asked, stream.spent, stream.status) == (0, 0, SparseVectorStatus.OPEN)
 
 
 FAILURES = [ZeroDivisionError, MemoryError, ParameterError]
@@ -409,17 +409,17 @@ def test_a_failure_with_an_open_value_is_charged_as_lost_and_tells_nothing(monke
     assert (error.__cause__, error.__context__) == (None, None)
     told = traceback.TracebackException(type(error), error, error.__traceback__.tb_next, capture_locals=True)
     assert "987654321" not in "".join(told.format())
-    assert (stream.asked, stream.yeses, stream.status) == (1, 1, Status.OPEN)
+    assert (stream.asked, stream.yeses, stream.status) == (1, 1, SparseVectorStatus.OPEN)
     assert stream.spent == mechanism.threshold_epsilon + mechanism.yes_price
     assert stream.ask(FAR)
-    assert stream.status is Status.HALTED
+    assert stream.status is SparseVectorStatus.HALTED
 
 
 @pytest.mark.parametrize(
     ("mechanism", "spent"),
     [
         (cohorts(yeses=2), 1),
-        (AdaptiveSparse(epsilon=1, yeses=8, threshold=0, moves=COUNTS), 1),
+        (AdaptiveSparseVector(epsilon=1, yeses=8, threshold=0, moves=COUNTS), 1),
         (gaussian(), None),
     ],
     ids=["more lost than yeses", "two comparisons", "gaussian"],
@@ -430,7 +430,7 @@ def test_a_failure_that_is_not_priced_closes_the_stream_at_its_full_price(monkey
         patch.setattr(stream_module.Rule, "decide_many", fail(ZeroDivisionError))
         with pytest.raises(StreamError, match="charged as lost"):
             stream.ask_many([1, 2, 3])
-    assert (stream.status, stream.spent) == (Status.CLOSED, spent)
+    assert (stream.status, stream.spent) == (SparseVectorStatus.CLOSED, spent)
     assert not stream.reserved
     assert stream._Stream__noise is None
 
@@ -441,7 +441,7 @@ def test_a_yes_that_was_counted_and_then_failed_is_charged_once(monkeypatch) -> 
         patch.setattr(stream_module, "Answer", fail(ZeroDivisionError))
         with pytest.raises(StreamError, match="charged as lost"):
             stream.ask(FAR)
-    assert (stream.status, stream.yeses, stream.spent) == (Status.HALTED, 1, 1)
+    assert (stream.status, stream.yeses, stream.spent) == (SparseVectorStatus.HALTED, 1, 1)
 
 
 def test_a_value_that_fails_to_open_is_charged_and_an_interrupt_stays_one(monkeypatch) -> None:
@@ -453,7 +453,7 @@ def test_a_value_that_fails_to_open_is_charged_and_an_interrupt_stays_one(monkey
                 one.ask(5)
             with pytest.raises(seen, match="charged as lost"):
                 many.ask_many([5])
-        assert (one.yeses, many.status, many.spent) == (1, Status.CLOSED, 1)
+        assert (one.yeses, many.status, many.spent) == (1, SparseVectorStatus.CLOSED, 1)
 
 
 @pytest.mark.parametrize(

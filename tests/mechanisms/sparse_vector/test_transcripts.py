@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from lapwing.auditor.transcript_laws import transcript_probabilities
-from lapwing.auditor.transcripts import CLEAR_YES, YES, Level, Within, Yes
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
-from lapwing.mechanisms.sparse_vector.stream import Status
+from lapwing.auditor.transcripts import CLEAR_YES, YES, AuditedWithin, AuditedYes, Level
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
+from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
 from mechanisms.sparse_vector.suspects import COUNTS, NAMES, REALS, outcome_of, shipped, variant_of
 from statistical.goodness import fits, p_value
 
@@ -26,22 +26,22 @@ SAMPLES, FEWER_SAMPLES = 30_000, 20_000
 
 def binned(number):
     low = max(edge for edge in GAPS if edge <= number)
-    return Within(low, GAPS[GAPS.index(low) + 1])
+    return AuditedWithin(low, GAPS[GAPS.index(low) + 1])
 
 
 def signed_bin(number):
-    return Within(0, float("inf")) if number >= 0 else Within(-float("inf"), 0)
+    return AuditedWithin(0, float("inf")) if number >= 0 else AuditedWithin(-float("inf"), 0)
 
 
 def looks(mechanism):
     """How the answers of a mechanism are told apart, and all yeses that then exist."""
-    if isinstance(mechanism, AdaptiveSparse):
+    if isinstance(mechanism, AdaptiveSparseVector):
         return {}, (YES, CLEAR_YES)
     if mechanism.rule.fresh_noise:
-        signs = Within(0, float("inf")), Within(-float("inf"), 0)
-        return {"number": signed_bin}, tuple(Yes(numeric=sign) for sign in signs)
+        signs = AuditedWithin(0, float("inf")), AuditedWithin(-float("inf"), 0)
+        return {"number": signed_bin}, tuple(AuditedYes(numeric=sign) for sign in signs)
     if mechanism.rule.shows_gap:
-        return {"gap": binned}, tuple(Yes(gap=Within(a, b)) for a, b in itertools.pairwise(GAPS))
+        return {"gap": binned}, tuple(AuditedYes(gap=AuditedWithin(a, b)) for a, b in itertools.pairwise(GAPS))
     return {}, (YES,)
 
 
@@ -61,7 +61,7 @@ def test_transcripts_asked_one_by_one_have_the_law_of_the_oracle(name) -> None:
 
     def transcript():
         stream = mechanism.open()
-        answers = (stream.ask(value) for value in values if stream.status is Status.OPEN)
+        answers = (stream.ask(value) for value in values if stream.status is SparseVectorStatus.OPEN)
         return tuple(outcome_of(mechanism, answer, **look) for answer in answers)
 
     truth, *lies = p_values(

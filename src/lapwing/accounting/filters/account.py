@@ -12,13 +12,13 @@ from functools import reduce
 from types import MappingProxyType
 from typing import TypeAlias
 
-from lapwing.accounting.filters.charge import Charge, Closing, Reservation, Yes
+from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
+from lapwing.accounting.filters.charge import Charge, Reservation, StreamClosing, YesCharge
 from lapwing.accounting.filters.cost import Cost, cost_of
+from lapwing.accounting.filters.decision import Accepted, Insufficient
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.remaining import Remaining, how_many, what_fits
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum, require_carried
-from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
-from lapwing.accounting.filters.verdict import Shortage, Step
+from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter, require_carried
 from lapwing.accounting.sampling import required_adjacency
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
@@ -27,7 +27,7 @@ from lapwing.vocabulary.guarantee import Guarantee
 EVERYONE = "everyone"
 """The only cell of a population that is not partitioned."""
 
-CellFilter: TypeAlias = PureSum | ConcentratedSum | TwoArms
+CellFilter: TypeAlias = PureFilter | ConcentratedFilter | ApproximateFilter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Admission:
 
     charge: Charge
     cost: Cost
-    steps: Mapping[str, Step]
+    steps: Mapping[str, Accepted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class Account:
         steps = {}
         for cell in self._named(charge.cells):
             verdict = self.filters[cell].weigh(charge.event, cost)
-            if isinstance(verdict, Shortage):
+            if isinstance(verdict, Insufficient):
                 return Refusal(cell=cell, shortage=verdict, filter_=self.filters[cell])
             steps[cell] = verdict
         return Admission(charge=charge, cost=cost, steps=MappingProxyType(steps))
@@ -133,7 +133,7 @@ class Account:
                     )
                 opened = {charge.stream: OpenStream(reservation=charge)} if isinstance(charge, Reservation) else {}
                 return self._with(filters, {**self.streams, **opened})
-            case Yes(stream=name):
+            case YesCharge(stream=name):
                 stream = self._open(name)
                 if stream.given == stream.reservation.yeses:
                     raise StreamHaltedError(yeses=stream.given)
@@ -142,7 +142,7 @@ class Account:
                     for cell in self._named(stream.reservation.cells)
                 }
                 return self._with(filters, {**self.streams, name: replace(stream, given=stream.given + 1)})
-            case Closing(stream=name):
+            case StreamClosing(stream=name):
                 stream = self._open(name)
                 filters = {
                     cell: self.filters[cell].release(stream.unused) for cell in self._named(stream.reservation.cells)
@@ -195,7 +195,7 @@ class Account:
 
 
 def _overdrawn(filter_: CellFilter) -> bool:
-    return isinstance(filter_, PureSum | ConcentratedSum) and filter_.left < 0
+    return isinstance(filter_, PureFilter | ConcentratedFilter) and filter_.left < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ class CapChange:
     account: Account
 
 
-Booking: TypeAlias = Admission | Yes | Closing | CapChange
+Booking: TypeAlias = Admission | YesCharge | StreamClosing | CapChange
 """One line of an account's book."""
 
 

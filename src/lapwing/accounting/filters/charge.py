@@ -15,7 +15,7 @@ from lapwing.vocabulary.exact import positive, whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneShot:
+class SingleRelease:
     """One release, or one plan: a `Composed` or `Repeated` event whose parameters are fixed before its first answer.
 
     Parameters
@@ -36,13 +36,13 @@ class OneShot:
 class WholeBudget:
     """A plan that wants an (epsilon, delta) budget for itself: the first charge, and the only one there will be.
 
-    It is admitted if its total, composed as a plan, is within the budget, and it takes all of it. A `OneShot` of the
-    same event leaves something for others, and must fit into what a Gaussian release promises at *every* epsilon. To a
-    budget that is a sum it is a `OneShot`.
+    It is admitted if its total, composed as a plan, is within the budget, and it takes all of it. A `SingleRelease` of
+    the same event leaves something for others, and must fit into what a Gaussian release promises at *every* epsilon.
+    To a budget that is a sum it is a `SingleRelease`.
 
     Parameters
     ----------
-    event, cells : as of a `OneShot`
+    event, cells : as of a `SingleRelease`
     """
 
     event: Event
@@ -100,20 +100,20 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Yes:
+class YesCharge:
     """A yes that a stream has given, or an answer of it that was lost and counts as one."""
 
     stream: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closing:
+class StreamClosing:
     """The end of a stream, with no question in flight."""
 
     stream: str
 
 
-Charge: TypeAlias = OneShot | WholeBudget | Reservation
+Charge: TypeAlias = SingleRelease | WholeBudget | Reservation
 
 
 def _scope(cells: object) -> frozenset[str] | None:

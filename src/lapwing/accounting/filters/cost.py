@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair
-from lapwing.accounting.filters.charge import Charge, OneShot, Reservation, WholeBudget
+from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, WholeBudget
 from lapwing.accounting.filters.loss_family import LossChain, LossFamily
 from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
 from lapwing.accounting.losses.law import LossLaw
@@ -88,7 +88,7 @@ def cost_of(charge: Charge) -> Cost:
     """
     whole = cost_of_event(charge.event)
     match charge:
-        case OneShot():
+        case SingleRelease():
             return whole
         case WholeBudget():
             return replace(whole, takes_everything=True)

@@ -6,10 +6,10 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from lapwing.accounting.filters.account import EVERYONE, Account, Admission, Booking, CapChange, CellFilter, replay
-from lapwing.accounting.filters.charge import Charge, OneShot, WholeBudget
+from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
+from lapwing.accounting.filters.charge import Charge, SingleRelease, WholeBudget
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
-from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
+from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive, probability
@@ -123,7 +123,7 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
 def _admit_anew(account: Account, charge: Charge) -> Account | Refusal:
     """Admit a charge that took all of a smaller budget as part of the larger one, if it fits there."""
     if isinstance(charge, WholeBudget):
-        part = account.admit(OneShot(event=charge.event, cells=charge.cells))
+        part = account.admit(SingleRelease(event=charge.event, cells=charge.cells))
         if isinstance(part, Account):
             return part
     return account.admit(charge)
@@ -160,11 +160,11 @@ def _for_each_of_two(budget: Budget) -> Budget:
 def _fresh(budget: Budget, shares: DeltaShares) -> CellFilter:
     match budget:
         case PureDP(epsilon=epsilon):
-            return PureSum(epsilon=epsilon)
+            return PureFilter(epsilon=epsilon)
         case ConcentratedDP(rho=rho):
-            return ConcentratedSum(rho=rho)
+            return ConcentratedFilter(rho=rho)
         case ApproximateDP(epsilon=epsilon, delta=delta):
-            return TwoArms.opened(epsilon, delta, shares)
+            return ApproximateFilter.opened(epsilon, delta, shares)
 
 
 def _spoken(budget: Guarantee) -> str:

@@ -15,12 +15,12 @@ from types import MappingProxyType, NoneType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange, OpenStream
-from lapwing.accounting.filters.charge import Charge, Closing, OneShot, Reservation, WholeBudget, Yes
+from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
+from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, WholeBudget, YesCharge
 from lapwing.accounting.filters.cost import Cost
+from lapwing.accounting.filters.decision import Accepted
 from lapwing.accounting.filters.opening import Budget
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
-from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
-from lapwing.accounting.filters.verdict import Step
+from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.vocabulary import event_record
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
@@ -33,18 +33,18 @@ Record: TypeAlias = dict[str, Any]
 _KINDS: dict[str, type[Any]] = {
     "account": Account,
     "admission": Admission,
-    "yes": Yes,
-    "closing": Closing,
+    "yes": YesCharge,
+    "closing": StreamClosing,
     "cap-change": CapChange,
-    "one-shot": OneShot,
+    "one-shot": SingleRelease,
     "whole-budget": WholeBudget,
     "reservation": Reservation,
     "cost": Cost,
-    "step": Step,
+    "step": Accepted,
     "open-stream": OpenStream,
-    "pure-sum": PureSum,
-    "concentrated-sum": ConcentratedSum,
-    "two-arms": TwoArms,
+    "pure-sum": PureFilter,
+    "concentrated-sum": ConcentratedFilter,
+    "two-arms": ApproximateFilter,
     "delta-shares": DeltaShares,
     "pure-dp": PureDP,
     "approximate-dp": ApproximateDP,

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from lapwing.accounting.filters.approximate import ApproximateFilter
+from lapwing.accounting.filters.decision import Insufficient
 from lapwing.accounting.filters.remaining import Remaining, what_fits
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
-from lapwing.accounting.filters.two_arms import TwoArms
-from lapwing.accounting.filters.verdict import Shortage
+from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.vocabulary.decimals import decimal_below
 from lapwing.vocabulary.errors import BudgetExceededError
 
@@ -25,8 +25,8 @@ class Refusal:
     """
 
     cell: str
-    shortage: Shortage
-    filter_: PureSum | ConcentratedSum | TwoArms
+    shortage: Insufficient
+    filter_: PureFilter | ConcentratedFilter | ApproximateFilter
 
     @property
     def would_fit(self) -> Remaining:
@@ -48,7 +48,7 @@ class Refusal:
             instead = (f"delta {decimal_below(left)}",) if left else ()
         elif currency == "mu squared":  # nobody pays in it: half of it is a rho
             currency, asked, left = "rho", None, left / 2  # what it asks for is a bound, no price
-        elif isinstance(self.filter_, TwoArms):
+        elif isinstance(self.filter_, ApproximateFilter):
             left = fits.pure  # which the residue may admit when the sum does not
         return BudgetExceededError(
             asked=asked if asked is None or asked > left else None,
@@ -60,5 +60,5 @@ class Refusal:
 
     @property
     def _without_delta(self) -> tuple[str, ...]:
-        delta = self.shortage.currency == "delta" and isinstance(self.filter_, TwoArms)
+        delta = self.shortage.currency == "delta" and isinstance(self.filter_, ApproximateFilter)
         return ("group by columns whose values are declared, which takes no delta",) if delta else ()

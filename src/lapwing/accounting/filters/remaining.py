@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge
 from lapwing.accounting.filters.cost import cost_of, cost_of_event
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
-from lapwing.accounting.filters.two_arms import TwoArms
-from lapwing.accounting.filters.verdict import Filter, Shortage
+from lapwing.accounting.filters.decision import Filter, Insufficient
+from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.vocabulary.decimals import decimal_below
 from lapwing.vocabulary.event import Event, LaplaceNoise, PureRelease
 
@@ -41,22 +41,22 @@ class Remaining:
         return f"one question of {' or '.join(self.prices)}" if self.prices else "nothing"
 
 
-def what_fits(filter_: PureSum | ConcentratedSum | TwoArms) -> Remaining:
+def what_fits(filter_: PureFilter | ConcentratedFilter | ApproximateFilter) -> Remaining:
     """Return the largest single releases that `filter_` admits.
 
     Examples
     --------
-    >>> from lapwing.accounting.filters.two_arms import DeltaShares
+    >>> from lapwing.accounting.filters.approximate import DeltaShares
     >>> fresh = TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
     >>> print(what_fits(fresh))
     one question of epsilon 1 or rho 0.02801
     """
     match filter_:
-        case PureSum(left=left):
+        case PureFilter(left=left):
             return Remaining(pure=left, laplace=left, gaussian=Fraction(0))
-        case ConcentratedSum(left=left):
+        case ConcentratedFilter(left=left):
             gaussian, sum_left = 2 * left, Fraction(0)
-        case TwoArms(residue=residue, pure=pure):
+        case ApproximateFilter(residue=residue, pure=pure):
             gaussian, sum_left = Fraction(residue or 0), max(pure.left if pure else Fraction(0), Fraction(0))
     return Remaining(
         pure=max(sum_left, _largest(filter_, _pure)),
@@ -75,14 +75,14 @@ def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
     10
     """
     cost = cost_of(charge)
-    if isinstance(filter_, PureSum | ConcentratedSum):  # which add the same amount each time
-        if isinstance(filter_.weigh(charge.event, cost), Shortage):
+    if isinstance(filter_, PureFilter | ConcentratedFilter):  # which add the same amount each time
+        if isinstance(filter_.weigh(charge.event, cost), Insufficient):
             return 0
-        amount = cost.held if isinstance(filter_, PureSum) else cost.rho
+        amount = cost.held if isinstance(filter_, PureFilter) else cost.rho
         return min(at_most, int(filter_.left // amount)) if amount else at_most
     for admitted in range(at_most):
         verdict = filter_.weigh(charge.event, cost)
-        if isinstance(verdict, Shortage):
+        if isinstance(verdict, Insufficient):
             return admitted
         filter_ = filter_.book(cost, verdict)
     return at_most
@@ -90,7 +90,7 @@ def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
 
 def _largest(filter_: Filter, event: Callable[[Fraction], Event]) -> Fraction:
     def fits(size: Fraction) -> bool:
-        return not isinstance(filter_.weigh(event(size), cost_of_event(event(size))), Shortage)
+        return not isinstance(filter_.weigh(event(size), cost_of_event(event(size))), Insufficient)
 
     high = _LARGEST
     while not fits(high):

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Final
 
 from lapwing.accounting.filters.cost import Cost
-from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
+from lapwing.accounting.filters.decision import Accepted, FilterDecision, Insufficient
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 
@@ -43,7 +43,7 @@ def require_carried(name: str, amount: Fraction | None) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PureSum:
+class PureFilter:
     """A pure budget: what is spent and what is reserved never exceeds `epsilon`.
 
     Every interaction that goes through it is `epsilon`-differentially private, whatever is asked after whatever answer
@@ -72,36 +72,36 @@ class PureSum:
         """What is neither spent nor reserved; as an arm of two it may be below zero."""
         return self.epsilon - self.realised - self.reserved
 
-    def weigh(self, event: Event, cost: Cost) -> Verdict:
+    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if it is pure and no more than what is left."""
         del event
         if cost.delta:
-            return Shortage(currency="delta", asked=cost.delta, left=Fraction(0))
+            return Insufficient(currency="delta", asked=cost.delta, left=Fraction(0))
         if cost.epsilon is None or cost.epsilon + cost.reserved > self.left:
-            return Shortage(currency="epsilon", asked=cost.held, left=self.left)
-        return Step()
+            return Insufficient(currency="epsilon", asked=cost.held, left=self.left)
+        return Accepted()
 
     def require_carried(self, cost: Cost) -> None:
         """Refuse a cost whose sums would grow longer with every charge."""
         require_carried("epsilon", cost.epsilon)
         require_carried("epsilon", cost.reserved)
 
-    def book(self, cost: Cost, step: Step) -> "PureSum":
+    def book(self, cost: Cost, step: Accepted) -> "PureFilter":
         """Add an admitted cost."""
         epsilon = _known("epsilon", cost.epsilon if step.epsilon is None else step.epsilon)
         return replace(self, realised=self.realised + epsilon, reserved=self.reserved + cost.reserved)
 
-    def settle(self, amount: Fraction) -> "PureSum":
+    def settle(self, amount: Fraction) -> "PureFilter":
         """Turn a reserved amount into a spent one."""
         return replace(self, realised=self.realised + amount, reserved=self.reserved - amount)
 
-    def release(self, amount: Fraction) -> "PureSum":
+    def release(self, amount: Fraction) -> "PureFilter":
         """Give a reserved amount back."""
         return replace(self, reserved=self.reserved - amount)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConcentratedSum:
+class ConcentratedFilter:
     """A zero-concentrated budget: the rhos of all charges never exceed `rho`; streams pay whole at the opening.
 
     Every interaction that goes through it is `rho`-zCDP, whatever is asked after whatever answer (Feldman and Zrnic
@@ -119,28 +119,28 @@ class ConcentratedSum:
         """What is not spent."""
         return self.rho - self.spent
 
-    def weigh(self, event: Event, cost: Cost) -> Verdict:
+    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if it has a rho, and one that is no more than what is left."""
         del event
         if cost.rho is None or cost.rho > self.left:
-            return Shortage(currency="rho", asked=cost.rho, left=self.left)
-        return Step()
+            return Insufficient(currency="rho", asked=cost.rho, left=self.left)
+        return Accepted()
 
     def require_carried(self, cost: Cost) -> None:
         """Refuse a cost whose sums would grow longer with every charge."""
         require_carried("rho", cost.rho)
 
-    def book(self, cost: Cost, step: Step) -> "ConcentratedSum":
+    def book(self, cost: Cost, step: Accepted) -> "ConcentratedFilter":
         """Add an admitted cost."""
         del step
         return replace(self, spent=self.spent + _known("rho", cost.rho))
 
-    def settle(self, amount: Fraction) -> "ConcentratedSum":
+    def settle(self, amount: Fraction) -> "ConcentratedFilter":
         """Change nothing: the whole stream was paid at its opening."""
         del amount
         return self
 
-    def release(self, amount: Fraction) -> "ConcentratedSum":
+    def release(self, amount: Fraction) -> "ConcentratedFilter":
         """Change nothing: the whole stream was paid at its opening."""
         del amount
         return self

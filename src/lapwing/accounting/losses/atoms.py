@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair
-from lapwing.accounting.losses.law import Lattice, Orders
+from lapwing.accounting.losses.law import LossLattice, Orders
 from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, fraction_above
 
 
@@ -93,7 +93,7 @@ class AtomicLaw:
         del tail
         return float(self.pair.losses[0]), float(self.pair.losses[-1])
 
-    def on_grid(self, step: float, tail: float) -> Lattice:
+    def on_grid(self, step: float, tail: float) -> LossLattice:
         """Return the atoms, each split between its neighbours on a grid that ends at the highest one."""
         del tail
         top = float(self.pair.losses[-1])
@@ -105,7 +105,7 @@ class AtomicLaw:
         masses = np.zeros(size)
         np.add.at(masses, below, self.pair.masses - raised)
         np.add.at(masses, np.maximum(below - 1, 0), raised)
-        return Lattice(top - (size - 1) * step, step, masses[::-1] * (1 + ROUND_OFF), self.infinite_mass)
+        return LossLattice(top - (size - 1) * step, step, masses[::-1] * (1 + ROUND_OFF), self.infinite_mass)
 
     def members(self, at_most: int) -> tuple[DominatingPair, ...]:
         """Return the atoms, coarsened if there are too many."""

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.losses.law import Lattice, Orders, Tails, half_exponential_lattice
+from lapwing.accounting.losses.law import LossLattice, Orders, Tails, half_exponential_lattice
 from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above
 
 _HUGE = 300.0
@@ -90,7 +90,7 @@ class BoundedRangeLaw:
         del tail
         return -self.top, self.top
 
-    def on_grid(self, step: float, tail: float) -> Lattice:
+    def on_grid(self, step: float, tail: float) -> LossLattice:
         """Return the envelope on a grid that ends at its largest loss."""
         del tail
         return half_exponential_lattice(

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.losses.law import Lattice, Orders, Tails, connect_the_dots
+from lapwing.accounting.losses.law import LossLattice, Orders, Tails, connect_the_dots
 from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, root_above
 
 _SQRT_HALF = math.sqrt(0.5)
@@ -73,7 +73,7 @@ class GaussianLaw:
         """Return the tails of the two normal laws of L."""
         return *_both_sides((x - self.mu**2 / 2) / self.mu), *_both_sides((x + self.mu**2 / 2) / self.mu)
 
-    def on_grid(self, step: float, tail: float) -> Lattice:
+    def on_grid(self, step: float, tail: float) -> LossLattice:
         """Return the law with its dots connected."""
         low, high = self.span(tail)
         return connect_the_dots(self.tails, low, high, step)

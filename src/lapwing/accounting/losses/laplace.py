@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.losses.law import Lattice, Orders, Tails, half_exponential_lattice, renyi_from_cumulant
+from lapwing.accounting.losses.law import LossLattice, Orders, Tails, half_exponential_lattice, renyi_from_cumulant
 from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
 
 
@@ -71,7 +71,7 @@ class LaplaceLaw:
         del tail
         return -self.top, self.top
 
-    def on_grid(self, step: float, tail: float) -> Lattice:
+    def on_grid(self, step: float, tail: float) -> LossLattice:
         """Return the law on a grid that ends at its largest loss."""
         del tail
         return half_exponential_lattice(

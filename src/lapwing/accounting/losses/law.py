@@ -28,7 +28,7 @@ _LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lattice:
+class LossLattice:
     """Masses at `lowest`, `lowest + step`, ...; they may sum to a little more than 1, never to less than the truth."""
 
     lowest: float
@@ -111,14 +111,14 @@ class LossLaw(Protocol):
     def span(self, tail: float) -> tuple[float, float]:
         """Return bounds outside which at most `tail` of P lies, on either side."""
 
-    def on_grid(self, step: float, tail: float) -> Lattice:
+    def on_grid(self, step: float, tail: float) -> LossLattice:
         """Return masses on a grid that dominate this law; at most `tail` is moved to infinity."""
 
     def members(self, at_most: int) -> tuple[DominatingPair, ...]:
         """Return finite pairs, of at most `at_most` atoms each, one of which dominates whatever has this order."""
 
 
-def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, step: float) -> Lattice:
+def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, step: float) -> LossLattice:
     """Return a lattice that ends at `high` and dominates the law with these tails.
 
     The masses p under P and q under Q of a cell (x, x + step] go to its ends so that both stay what they are: the upper
@@ -137,7 +137,7 @@ def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, 
     masses = np.append(p - upper, 0.0)
     masses[1:] += upper
     masses[0] += p_below[0] * (1 + ROUND_OFF)
-    return Lattice(float(x[0]), step, masses, float(p_above[-1]) * (1 + ROUND_OFF))
+    return LossLattice(float(x[0]), step, masses, float(p_above[-1]) * (1 + ROUND_OFF))
 
 
 def _cells(below: Floats, above: Floats) -> tuple[Floats, Floats]:
@@ -150,7 +150,7 @@ def _cells(below: Floats, above: Floats) -> tuple[Floats, Floats]:
 
 def half_exponential_lattice(
     top: float, step: float, *, top_density: float, top_atom: float, bottom_atom: float
-) -> Lattice:
+) -> LossLattice:
     """Return the law with density `top_density` e^((x - top)/2) on [-top, top] and an atom at either end.
 
     A cell of this density splits between its ends in the ratio 1 : e^(-step/2), so nothing cancels. The grid ends at
@@ -170,7 +170,7 @@ def half_exponential_lattice(
     masses[1 : cells + 1] += (1 - share) * cell
     masses[cells] += lifted
     masses[cells + 1] += bottom_atom + last - lifted
-    return Lattice(top - (cells + 1) * step, step, masses[::-1] * (1 + ROUND_OFF), 0.0)
+    return LossLattice(top - (cells + 1) * step, step, masses[::-1] * (1 + ROUND_OFF), 0.0)
 
 
 def renyi_from_cumulant(cumulant: float, alpha: float, largest_loss: float, roundings: int = 8) -> float:

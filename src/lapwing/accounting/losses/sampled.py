@@ -21,7 +21,7 @@ from lapwing.accounting.losses.atoms import AtomicLaw, pure_rho
 from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
 from lapwing.accounting.losses.gaussian import GaussianLaw
 from lapwing.accounting.losses.laplace import LaplaceLaw
-from lapwing.accounting.losses.law import Lattice, LossLaw, Orders, Tails, connect_the_dots
+from lapwing.accounting.losses.law import LossLattice, LossLaw, Orders, Tails, connect_the_dots
 from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
 
@@ -229,7 +229,7 @@ class SampledLaw:
         share = self.q
         return (1 - share) * q_below + share * p_below, (1 - share) * q_above + share * p_above, q_below, q_above
 
-    def on_grid(self, step: float, tail: float) -> Lattice:
+    def on_grid(self, step: float, tail: float) -> LossLattice:
         """Return the law with its dots connected."""
         low, high = self.span(tail)
         return connect_the_dots(self.tails, low, high, step)

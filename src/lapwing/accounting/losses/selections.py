@@ -18,7 +18,7 @@ from lapwing.accounting.concentrated import delta_from_rho, epsilon_from_rho
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
-from lapwing.accounting.losses.law import Lattice, LossLaw, Orders
+from lapwing.accounting.losses.law import LossLattice, LossLaw, Orders
 from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above
 
 _FEWEST_STEPS, _STEPS_OF_ALL = 48, 384
@@ -105,7 +105,7 @@ class SelectionsLaw:
         """Return the lowest and highest atom."""
         return self.atoms.span(tail)
 
-    def on_grid(self, step: float, tail: float) -> Lattice:
+    def on_grid(self, step: float, tail: float) -> LossLattice:
         """Return the envelope on a grid."""
         return self.atoms.on_grid(step, tail)
 

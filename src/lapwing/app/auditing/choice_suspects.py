@@ -5,14 +5,14 @@ from fractions import Fraction
 from lapwing.app.auditing.opened import noise_of, odds_of_truth, score_scale
 from lapwing.app.auditing.suspect import Suspect
 from lapwing.auditor.answers_and_keys import RandomizedAnswer, ThresholdedKeys
-from lapwing.auditor.choices import Choice, HistogramChoice, Rule
-from lapwing.auditor.worst_pairs import Movement
+from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice
+from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.mechanisms.exponential import ExponentialMechanism
+from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
+from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
-from lapwing.mechanisms.stable_keys import StableKeys
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 
@@ -50,7 +50,7 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
             name="exponential",
             claim=claim,
             box=lambda noise: Choice(
-                rule=Rule.EXPONENTIAL, scale=float(score_scale(exponential) * noise), sensitivity=_FAR
+                rule=AuditedRule.EXPONENTIAL, scale=float(score_scale(exponential) * noise), sensitivity=_FAR
             ),
             release=exponential.release,
             neighbours=_BEHIND,
@@ -59,7 +59,10 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
             name="exponential-rho",
             claim=ConcentratedDP(rho=epsilon**2 / 8),
             box=lambda noise: Choice(
-                rule=Rule.EXPONENTIAL, scale=float(score_scale(exponential) * noise), sensitivity=_FAR, candidates=2
+                rule=AuditedRule.EXPONENTIAL,
+                scale=float(score_scale(exponential) * noise),
+                sensitivity=_FAR,
+                candidates=2,
             ),
             release=exponential.release,
             neighbours=_BEHIND,
@@ -68,7 +71,7 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
             name="permute-and-flip",
             claim=claim,
             box=lambda noise: Choice(
-                rule=Rule.PERMUTE_AND_FLIP, scale=float(score_scale(flip) * noise), sensitivity=_FAR
+                rule=AuditedRule.PERMUTE_AND_FLIP, scale=float(score_scale(flip) * noise), sensitivity=_FAR
             ),
             release=flip.release,
             neighbours=_BEHIND,
@@ -77,10 +80,10 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
             name="permute-and-flip-counts",
             claim=claim,
             box=lambda noise: Choice(
-                rule=Rule.PERMUTE_AND_FLIP,
+                rule=AuditedRule.PERMUTE_AND_FLIP,
                 scale=float(score_scale(counts) * noise),
                 sensitivity=_FAR,
-                movement=Movement.TOGETHER,
+                movement=AuditedMovement.TOGETHER,
             ),
             release=counts.release,
             neighbours=([0, 0, -12], [0, 0, _FAR - 12]),
@@ -89,7 +92,7 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
             name="noisy-max-with-gap",
             claim=claim,
             box=lambda noise: Choice(
-                rule=Rule.PERMUTE_AND_FLIP,
+                rule=AuditedRule.PERMUTE_AND_FLIP,
                 scale=float(score_scale(winner) * noise),
                 sensitivity=_FAR,
                 candidates=2,
@@ -103,16 +106,16 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
 
 def _ranked(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
-    median = QuantileChoice(
+    median = PrivateQuantiles(
         at=[Fraction(1, 2)], cells=_CELLS, rows=_FAR, adjacency=Adjacency.ADD_REMOVE, epsilon=epsilon
     )
-    top = TopChoice(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
+    top = TopK(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
     return [
         Suspect(
             name="median",
             claim=claim,
             box=lambda noise: HistogramChoice(
-                rule=Rule.PERMUTE_AND_FLIP,
+                rule=AuditedRule.PERMUTE_AND_FLIP,
                 scale=float(score_scale(median) * noise),
                 cells=_CELLS,
                 at=median.at,
@@ -125,7 +128,11 @@ def _ranked(epsilon: Fraction) -> list[Suspect]:
             name="top-two",
             claim=claim,
             box=lambda noise: HistogramChoice(
-                rule=Rule.PERMUTE_AND_FLIP, scale=float(score_scale(top) * noise), cells=_TOP_CELLS, top=_TOP, rows=_FAR
+                rule=AuditedRule.PERMUTE_AND_FLIP,
+                scale=float(score_scale(top) * noise),
+                cells=_TOP_CELLS,
+                top=_TOP,
+                rows=_FAR,
             ),
             release=top.release,
             neighbours=([0, 0, 12], [0, 0, 12 + _FAR]),
@@ -134,7 +141,7 @@ def _ranked(epsilon: Fraction) -> list[Suspect]:
 
 
 def _answers_and_keys(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
-    keys = StableKeys(l1_sensitivity=_KEYS, epsilon=epsilon, delta=delta)
+    keys = PartitionSelection(l1_sensitivity=_KEYS, epsilon=epsilon, delta=delta)
     return [
         _responding("randomized-response", epsilon, RandomizedResponse(epsilon=epsilon)),
         _responding(

@@ -14,16 +14,18 @@ from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import GaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.mechanisms.laplace import LaplaceMechanism
 from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
+from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice
-from lapwing.mechanisms.stable_keys import StableKeys
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 
-Adding: TypeAlias = GeometricMechanism | LaplaceMechanism | GaussianMechanism | DiscreteGaussianMechanism | StableKeys
-Choosing: TypeAlias = ExponentialMechanism | PermuteAndFlip | NoisyMaxWithGap | QuantileChoice | TopChoice
+Adding: TypeAlias = (
+    GeometricMechanism | LaplaceMechanism | GaussianMechanism | DiscreteGaussianMechanism | PartitionSelection
+)
+Choosing: TypeAlias = ExponentialMechanism | PermuteAndFlip | NoisyMaxWithGap | PrivateQuantiles | TopK
 
 _BITS = 128
 
@@ -51,7 +53,7 @@ def score_scale(mechanism: Choosing) -> Fraction:
             return mechanism._lattice.scale  # noqa: SLF001 - see above
         case NoisyMaxWithGap():
             return score_scale(mechanism._selector)  # noqa: SLF001 - see above
-        case QuantileChoice() | TopChoice():
+        case PrivateQuantiles() | TopK():
             return min(score_scale(one) for one in mechanism.selectors)
 
 
@@ -70,14 +72,14 @@ def law_of(law: object, step: Fraction, noise: Fraction) -> NoiseLaw:
     """Return the auditor's own law for one that is drawn from in steps, with its noise multiplied."""
     match law:
         case Geometric():
-            return noise_laws.Geometric(float(law.scale * noise * step), step=step)
+            return noise_laws.AuditedGeometric(float(law.scale * noise * step), step=step)
         case DiscreteLaplace():
-            return noise_laws.DiscreteLaplace(float(law.scale * noise * step), step=step)
+            return noise_laws.AuditedDiscreteLaplace(float(law.scale * noise * step), step=step)
         case DiscreteGaussian():
-            return noise_laws.DiscreteGaussian(math.sqrt(law.sigma_squared) * float(noise * step), step=step)
+            return noise_laws.AuditedDiscreteGaussian(math.sqrt(law.sigma_squared) * float(noise * step), step=step)
         case RoundedLaplace():
-            return noise_laws.RoundedLaplace(float(law.scale_used * noise * step), step=step)
+            return noise_laws.AuditedRoundedLaplace(float(law.scale_used * noise * step), step=step)
         case RoundedGaussian():
-            return noise_laws.RoundedGaussian(float(law.sigma_used * noise * step), step=step)
+            return noise_laws.AuditedRoundedGaussian(float(law.sigma_used * noise * step), step=step)
         case _:
             raise TypeError(law)

@@ -8,19 +8,19 @@ from lapwing.app.auditing.opened import law_of
 from lapwing.app.auditing.suspect import Suspect
 from lapwing.auditor.moved_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
-from lapwing.auditor.streams import CorrelationStream, Stream
-from lapwing.auditor.worst_pairs import Movement as Moving
+from lapwing.auditor.streams import AuditedStream, CorrelationStream
+from lapwing.auditor.worst_pairs import AuditedMovement as Moving
 from lapwing.mechanisms.above_threshold import AboveThreshold
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparse
+from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, StreamNoise, YesTells
-from lapwing.mechanisms.sparse_vector.rule import Comparison
+from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.rule import ThresholdComparison
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 
-Shipped: TypeAlias = SparseVector | AdaptiveSparse | GaussianSparse
+Shipped: TypeAlias = SparseVector | AdaptiveSparseVector | GaussianSparseVector
 
 _NOES = 6
 _GAUSSIAN_NOES = 12
@@ -33,15 +33,17 @@ _TOGETHER = ([0] * 5, [*[_FAR] * 4, 0])
 def stream_suspects(epsilon: Fraction) -> list[Suspect]:
     """Return the streams that there are at this price; `gaussian_sparse` is one more."""
     claim = PureDP(epsilon=epsilon)
-    sums, others = (Movement.of_sums(adjacency, most=_FAR) for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE))
+    sums, others = (
+        ValueSensitivity.of_sums(adjacency, most=_FAR) for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE)
+    )
     printed = AboveThreshold.as_printed(epsilon=epsilon, threshold=0, sensitivity=_FAR)
     first = AboveThreshold(epsilon=epsilon, threshold=0, moves=sums)
-    bare = SparseVector(epsilon=epsilon, yeses=3, threshold=0, moves=sums, tells=YesTells.NOTHING_MORE)
+    bare = SparseVector(epsilon=epsilon, yeses=3, threshold=0, moves=sums, tells=YesReveals.NOTHING_MORE)
     gap = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=sums)
     general = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others)
-    laplace = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others, noise=StreamNoise.LAPLACE)
-    number = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others, tells=YesTells.NUMBER)
-    adaptive = AdaptiveSparse(epsilon=epsilon, yeses=2, clear_by=12, threshold=0, moves=sums)
+    laplace = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others, noise=SparseVectorNoise.LAPLACE)
+    number = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others, tells=YesReveals.NUMBER)
+    adaptive = AdaptiveSparseVector(epsilon=epsilon, yeses=2, clear_by=12, threshold=0, moves=sums)
     return [
         _pure("above-threshold", claim, first, Moving.TOGETHER),
         _pure("above-threshold-as-printed", claim, printed, Moving.EITHER_WAY),
@@ -89,7 +91,7 @@ def asked(mechanism: Shipped) -> Callable[[Sequence[int]], tuple[object, ...]]:
 def _pure(
     name: str,
     claim: PureDP,
-    mechanism: SparseVector | AdaptiveSparse,
+    mechanism: SparseVector | AdaptiveSparseVector,
     movement: Moving,
     *,
     noes: int = _NOES,
@@ -98,7 +100,7 @@ def _pure(
     return Suspect(
         name=name,
         claim=claim,
-        box=lambda noise: Stream(
+        box=lambda noise: AuditedStream(
             variant=variant_of(mechanism, noise), sensitivity=_FAR, movement=movement, noes=noes, yeses=yeses
         ),
         release=asked(mechanism),
@@ -108,18 +110,18 @@ def _pure(
 
 def gaussian_sparse(epsilon: Fraction, delta: Fraction) -> Suspect:
     """Return the Gaussian stream for this budget, or refuse one that is too small for it."""
-    mechanism = GaussianSparse.for_budget(
+    mechanism = GaussianSparseVector.for_budget(
         epsilon=epsilon,
         delta=delta,
         yeses=1,
         questions=_GAUSSIAN_NOES + 1,
         threshold=0,
-        moves=Movement.of_sums(Adjacency.REPLACE, most=_FAR),
+        moves=ValueSensitivity.of_sums(Adjacency.REPLACE, most=_FAR),
     )
     return Suspect(
         name="gaussian-sparse",
         claim=ApproximateDP(epsilon=epsilon, delta=delta),
-        box=lambda noise: Stream(variant=variant_of(mechanism, noise), sensitivity=_FAR, noes=_GAUSSIAN_NOES),
+        box=lambda noise: AuditedStream(variant=variant_of(mechanism, noise), sensitivity=_FAR, noes=_GAUSSIAN_NOES),
         release=asked(mechanism),
         neighbours=_RISING,
     )
@@ -132,7 +134,7 @@ def _correlations(epsilon: Fraction) -> Suspect:
         yeses=1,
         threshold=0,
         moves=screen.moves(Adjacency.ADD_REMOVE),
-        tells=YesTells.NOTHING_MORE,
+        tells=YesReveals.NOTHING_MORE,
     )
     return Suspect(
         name="correlation-screen",
@@ -145,6 +147,6 @@ def _correlations(epsilon: Fraction) -> Suspect:
     )
 
 
-def _clear(comparison: Comparison, step: Fraction, noise: Fraction) -> ClearYes:
+def _clear(comparison: ThresholdComparison, step: Fraction, noise: Fraction) -> ClearYes:
     centred = Shifted(law_of(comparison.noise, step, noise), by=-comparison.centre * step)
     return ClearYes(centred, margin=(comparison.bar - comparison.centre) * step)

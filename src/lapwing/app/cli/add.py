@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from lapwing.workspace.addresses import require_no_password
 from lapwing.app.cli.declaring import Declared, declared_columns, remarks, several_rows
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, waiting
-from lapwing.workspace.settings import FILE, read_settings
-from lapwing.workspace.settings_text import table_text
-from lapwing.workspace.workspace import Workspace, open_workspace
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.schemas import columns_in_postgres, columns_of_file
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
+from lapwing.workspace.addresses import require_no_password
+from lapwing.workspace.settings import FILE, read_settings
+from lapwing.workspace.settings_text import table_text
+from lapwing.workspace.workspace import Workspace, open_workspace
 
 
 def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -8,7 +8,7 @@ from lapwing.app.cli.options import Door, answered, at_the_door, priced
 from lapwing.app.cli.statistics import Words, any_question
 
 if TYPE_CHECKING:
-    from lapwing.answers.wishes import Offer
+    from lapwing.answers.target import TargetWords
 
 
 @click.command()
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @priced
 @answered
 @at_the_door
-def ask(door: Door, *, offer: "Offer", asked: Words, at_least: str | None, **how: Any) -> None:
+def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None, **how: Any) -> None:
     """Ask for any statistic, or whether there are at least so many.
 
     Every statistic is computed from numbers with noise on them. lapwing bounds what one person can add to it (by the

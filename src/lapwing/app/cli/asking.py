@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from lapwing.answers.wishes import Offer
+from lapwing.answers.target import TargetWords
 from lapwing.app.cli.options import Door
 from lapwing.app.cli.pictures import draw_answer, draw_prices
 from lapwing.app.cli.showing import facts, waiting
 from lapwing.app.cli.telling import answer_blocks, answer_record, preview_facts, preview_record
 from lapwing.app.plots.canvas import checked_path
-from lapwing.queries import asking
-from lapwing.queries.asking import Grouping
+from lapwing.queries import builders as asking
+from lapwing.queries.builders import Grouping
 from lapwing.queries.questions import Question, TopCategories
 from lapwing.queries.sql import read_sql
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import probability, whole
 
-Asked: TypeAlias = Mapping[str, Question]
+Questions: TypeAlias = Mapping[str, Question]
 """Questions by the names of their columns, which are charged as one."""
 
 
@@ -58,7 +58,7 @@ _NEEDED: Final = {"at": "--at 0.25,0.5,0.75", "k": "-k 3", "steps": "--step COND
 """Options that statistics which take them cannot do without."""
 
 
-def question_of(words: Sequence[str], **options: Any) -> Asked:
+def question_of(words: Sequence[str], **options: Any) -> Questions:
     """Return the question that was put: a SELECT in one word, or a statistic, its table and its columns.
 
     Parameters
@@ -105,8 +105,8 @@ def question_of(words: Sequence[str], **options: Any) -> Asked:
 
 def put(
     door: Door,
-    question: Asked,
-    offer: Offer,
+    question: Questions,
+    offer: TargetWords,
     *,
     key: str | None = None,
     rehearse: bool = False,
@@ -133,7 +133,7 @@ def put(
     door.tell(answer_record(answer, left, confidence), *answer_blocks(answer, left, confidence), drawn)
 
 
-def show_preview(door: Door, question: Asked, offer: Offer, plot: Path | None) -> None:
+def show_preview(door: Door, question: Questions, offer: TargetWords, plot: Path | None) -> None:
     """Tell what a question would cost, and how far off its answer would be."""
     with door.session() as session:
         preview = session.preview(question, **offer)

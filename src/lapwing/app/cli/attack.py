@@ -23,7 +23,7 @@ from lapwing.app.attack_story import (
 from lapwing.app.cli.options import json_option
 from lapwing.app.cli.showing import paragraph, table, tell
 from lapwing.app.plots.canvas import checked_folder, checked_path
-from lapwing.attacks.campaigns import NOTHING, Answers, Outcome
+from lapwing.attacks.campaigns import NOTHING, CampaignAnswers, CampaignOutcome
 from lapwing.vocabulary.exact import positive
 
 _EVERYTHING = "all"
@@ -82,18 +82,18 @@ def _blocks(name: str, told: Told) -> tuple[str, str]:
     )
 
 
-def _row(outcome: Outcome) -> list[str]:
+def _row(outcome: CampaignOutcome) -> list[str]:
     asked = f"{outcome.asked:,}" if outcome.answered == outcome.asked else f"{outcome.answered:,} of {outcome.asked:,}"
     shares = [f"{100 * share:.1f} %" for share in (outcome.recovered, outcome.chance)]
     return [outcome.attack, outcome.against, outcome.stopped, asked, *shares]
 
 
-def _at_the_door(told: Mapping[str, Told]) -> list[Outcome]:
-    return [one for scene in told.values() for one in scene.outcomes if one.answers is Answers.LAPWING]
+def _at_the_door(told: Mapping[str, Told]) -> list[CampaignOutcome]:
+    return [one for scene in told.values() for one in scene.outcomes if one.answers is CampaignAnswers.LAPWING]
 
 
-def _is_stopped(outcomes: Sequence[Outcome]) -> bool:
-    return all(one.stopped != NOTHING for one in outcomes) and not are_undone(outcomes, Answers.LAPWING)
+def _is_stopped(outcomes: Sequence[CampaignOutcome]) -> bool:
+    return all(one.stopped != NOTHING for one in outcomes) and not are_undone(outcomes, CampaignAnswers.LAPWING)
 
 
 def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
@@ -103,7 +103,7 @@ def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
     attacks = f"the best of {len(outcomes)} attacks" if len(outcomes) > 1 else "this attack"
     emptied = all(one.stopped != NOTHING for one in outcomes)
     end = "each time he left an empty account" if emptied else "NOTHING STOPPED HIM: this account is no account"
-    lost = "THIS IS MORE THAN LUCK: the budget is too large. " if are_undone(outcomes, Answers.LAPWING) else ""
+    lost = "THIS IS MORE THAN LUCK: the budget is too large. " if are_undone(outcomes, CampaignAnswers.LAPWING) else ""
     return paragraph(
         f"At lapwing's door the attacker {how}, and {end}. By luck alone {attacks} beats guessing by up to "
         f"{100 * luck:.0f} points in 19 of 20 runs (one deviation is {100 * best.deviation:.0f} points, for "
@@ -115,7 +115,7 @@ def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
     )
 
 
-def _beyond(outcome: Outcome) -> float:
+def _beyond(outcome: CampaignOutcome) -> float:
     return outcome.recovered - outcome.chance
 
 

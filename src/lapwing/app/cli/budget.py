@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lapwing.accounting.filters.account import Account
-from lapwing.answers.preview import Standing
+from lapwing.answers.preview import BudgetStatus
 from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.pictures import draw_account
 from lapwing.app.cli.showing import facts, several, table
@@ -96,7 +96,7 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
 
 def _record(account: Account) -> dict[str, Any]:
     spent, held, _ = amounts(account)
-    left = left_record(Standing(account=account))
+    left = left_record(BudgetStatus(account=account))
     return {"budget": budget_record(account.budget), "spent": exactly(spent), "held": exactly(held), "left": left}
 
 

@@ -8,7 +8,7 @@ from lapwing.app.cli.options import Door, answered, at_the_door, complete_tables
 from lapwing.app.cli.statistics import by_option, max_groups_option
 
 if TYPE_CHECKING:
-    from lapwing.answers.wishes import Offer
+    from lapwing.answers.target import TargetWords
 
 
 @click.command()
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def count(
     door: Door,
     *,
-    offer: "Offer",
+    offer: "TargetWords",
     table: str,
     where: str | None,
     by: tuple[str, ...],

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.answers.preview import Standing
+from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.stream_preview import StreamPreview, cost_in_words
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms, paid_by_yes
+from lapwing.answers.target import TargetWords
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.answers.wishes import Offer
 from lapwing.app.cli.failures import failure_record
 from lapwing.app.cli.options import Door
 from lapwing.app.cli.pictures import draw_stream
@@ -27,7 +27,7 @@ _SEARCHES: Final = (10, 100, 1000)
 
 
 def stream_offer(
-    offer: Offer, *, at_least: str, yeses: str, table: str | None = None, questions: str | None = None
+    offer: TargetWords, *, at_least: str, yeses: str, table: str | None = None, questions: str | None = None
 ) -> StreamOffer:
     """Return the terms that were offered for a stream, which is bought by epsilon or by accuracy."""
     for word in ("delta", "rho"):
@@ -127,7 +127,7 @@ def terms_facts(terms: StreamTerms, confidence: Any, account: Account) -> list[t
 def ask_once(
     door: Door,
     table: str,
-    offer: Offer,
+    offer: TargetWords,
     *,
     at_least: str,
     where: str | None,
@@ -178,7 +178,7 @@ def stream_answer_record(name: str, answer: StreamAnswer, interval: Interval | N
 
 
 def stream_answer_blocks(
-    answer: StreamAnswer, interval: Interval | None, left: Standing, *, cost: str, once: bool = False
+    answer: StreamAnswer, interval: Interval | None, left: BudgetStatus, *, cost: str, once: bool = False
 ) -> tuple[str, str]:
     """Return the answer of a stream in words, or of a question that is asked once."""
     if not once and not paid_by_yes(left.account):

@@ -9,7 +9,7 @@ import click
 from lapwing.accounting.advice import advise, factor
 from lapwing.accounting.interpretation import belief_drift, belief_range, best_true_positive_rate
 from lapwing.accounting.pricing import price
-from lapwing.app.cli.asking import Asked
+from lapwing.app.cli.asking import Questions
 from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.pictures import draw_meaning
 from lapwing.app.cli.showing import facts, paragraph
@@ -61,7 +61,7 @@ def explain(door: Door, *, asked: Words, prior: str, people: int | None, plot: P
             _explain_question(door, asked.question())
 
 
-def _explain_question(door: Door, question: Asked) -> None:
+def _explain_question(door: Door, question: Questions) -> None:
     with door.session() as session:
         texts = {name: explained(plan(one, session.population)) for name, one in question.items()}
     several = len(texts) > 1

@@ -8,7 +8,7 @@ from lapwing.app.cli.options import Door, answered, at_the_door, complete_tables
 from lapwing.app.cli.statistics import steps_option
 
 if TYPE_CHECKING:
-    from lapwing.answers.wishes import Offer
+    from lapwing.answers.target import TargetWords
 
 
 @click.command()
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @priced
 @answered
 @at_the_door
-def funnel(door: Door, offer: "Offer", table: str, steps: tuple[str, ...], where: str | None, **how: Any) -> None:
+def funnel(door: Door, offer: "TargetWords", table: str, steps: tuple[str, ...], where: str | None, **how: Any) -> None:
     """Count who passes one condition after the other, for one price.
 
     How a cohort shrinks from criterion to criterion is what a study wants to know first. Asked one by one the steps

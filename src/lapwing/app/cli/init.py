@@ -5,14 +5,14 @@ from pathlib import Path
 import click
 
 from lapwing.accounting.advice import advise
-from lapwing.workspace.addresses import require_no_password
 from lapwing.app.cli.options import json_option
 from lapwing.app.cli.showing import facts, tell
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
+from lapwing.workspace.addresses import require_no_password
 from lapwing.workspace.settings import FILE, read_settings
 from lapwing.workspace.settings_text import opening_text
 from lapwing.workspace.workspace import create_workspace
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
 
 
 @click.command()

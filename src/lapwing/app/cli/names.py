@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-_ELSEWHERE = "elsewhere"  # as in lapwing.queries.cells, which is slow to load
+_ELSEWHERE = "elsewhere"  # as in lapwing.queries.segments, which is slow to load
 _OPENED = "select record ->> 'stream' from entries where record ->> 'kind' = 'opening'"
 
 

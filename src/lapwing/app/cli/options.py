@@ -12,8 +12,8 @@ import click
 from lapwing.app.cli.showing import tell
 
 if TYPE_CHECKING:
-    from lapwing.workspace.workspace import Workspace
     from lapwing.session import Session
+    from lapwing.workspace.workspace import Workspace
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -10,7 +10,7 @@ from lapwing.accounting.filters.record import from_record
 from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import Preview
-from lapwing.answers.wishes import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, Offer
+from lapwing.answers.target import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, TargetWords
 from lapwing.app.cli.showing import named
 from lapwing.app.cli.telling import amounts, percent
 from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
@@ -27,7 +27,7 @@ _CERTAIN: Final = 1e-3
 _POINTS: Final = 160
 
 
-def draw_prices(path: Path, preview_at: Callable[..., Preview], chosen: Preview, offer: Offer) -> None:
+def draw_prices(path: Path, preview_at: Callable[..., Preview], chosen: Preview, offer: TargetWords) -> None:
     """Draw the error of a question against its price, a hundred times up and down from the price that was offered."""
     column, margin = next(iter(chosen.margin.items()))
     in_rho = "rho" in offer or chosen.price.epsilon is None

@@ -9,7 +9,7 @@ from lapwing.app.cli.options import Door, at_the_door, plot_option, priced
 from lapwing.app.cli.statistics import Words, any_question
 
 if TYPE_CHECKING:
-    from lapwing.answers.wishes import Offer
+    from lapwing.answers.target import TargetWords
 
 
 @click.command()
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @priced
 @plot_option
 @at_the_door
-def preview(door: Door, *, offer: "Offer", asked: Words, at_least: str | None, plot: Path | None, **rest: Any) -> None:
+def preview(
+    door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None, plot: Path | None, **rest: Any
+) -> None:
     """Say what a question would cost and how far off it would be.
 
     Price and error follow from the question and from what you offer, never from the data: so they can be known before,

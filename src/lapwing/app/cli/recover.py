@@ -6,12 +6,12 @@ import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.showing import facts, several, waiting
-from lapwing.workspace.settings import read_settings
-from lapwing.workspace.workspace import HEAD, renew_key
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.stream_records import Status
+from lapwing.ledger.stream_records import StreamStatus
 from lapwing.vocabulary.errors import LapwingError
+from lapwing.workspace.settings import read_settings
+from lapwing.workspace.workspace import HEAD, renew_key
 
 _STOPPED: Final = "all spending is stopped, until lapwing suspend --end"
 
@@ -87,4 +87,4 @@ def _accept_rollback(door: Door, *, yes: bool) -> None:
 
 def _open_streams(account: Ledger) -> list[str]:
     streams = (one for name in account.populations() for one in account.streams.streams(name))
-    return [one.name for one in streams if one.status is Status.OPEN]
+    return [one.name for one in streams if one.status is StreamStatus.OPEN]

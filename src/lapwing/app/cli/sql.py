@@ -9,7 +9,7 @@ from lapwing.app.cli.options import Door, answered, at_the_door, priced
 from lapwing.app.cli.statistics import max_groups_option, max_rows_option
 
 if TYPE_CHECKING:
-    from lapwing.answers.wishes import Offer
+    from lapwing.answers.target import TargetWords
 
 
 @click.command()
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @priced
 @answered
 @at_the_door
-def sql(door: Door, offer: "Offer", select: str, max_rows: str | None, max_groups: str | None, **how: Any) -> None:
+def sql(
+    door: Door, offer: "TargetWords", select: str, max_rows: str | None, max_groups: str | None, **how: Any
+) -> None:
     """Ask a SELECT of statistics; "-" reads it from standard input.
 
     Your SQL is read, understood and thrown away: what reaches the database is written by lapwing, and it adds noise to

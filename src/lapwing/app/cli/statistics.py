@@ -11,7 +11,7 @@ from lapwing.app.cli.options import where_option
 from lapwing.vocabulary.errors import ParameterError
 
 if TYPE_CHECKING:
-    from lapwing.app.cli.asking import Asked
+    from lapwing.app.cli.asking import Questions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,7 +37,7 @@ class Words:
     words: tuple[str, ...]
     options: Mapping[str, Any]
 
-    def question(self) -> "Asked":
+    def question(self) -> "Questions":
         """Read it, or refuse it."""
         self.require("nothing is asked; name a statistic and a table, or write a SELECT in quotes.")
         from lapwing.app.cli.asking import question_of

@@ -10,7 +10,7 @@ import click
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.stream_preview import GAUSSIAN_SIDE
 from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
-from lapwing.answers.wishes import Offer
+from lapwing.answers.target import TargetWords
 from lapwing.app.cli.asking import whole_or_none
 from lapwing.app.cli.enough import (
     show_stream_preview,
@@ -25,7 +25,7 @@ from lapwing.app.cli.pictures import draw_stream
 from lapwing.app.cli.showing import facts, several, table, waiting
 from lapwing.app.cli.telling import left_record
 from lapwing.app.plots.canvas import checked_path
-from lapwing.ledger.stream_records import Status, Stream
+from lapwing.ledger.stream_records import StreamRecord, StreamStatus
 from lapwing.session import Session
 from lapwing.streams import fresh_name
 from lapwing.vocabulary.decimals import brief, exactly
@@ -92,7 +92,7 @@ def open_stream(
     if plot is not None:
         checked_path(plot)
     given = {"epsilon": epsilon, "within": within, "confidence": confidence}
-    offer = cast("Offer", {word: value for word, value in given.items() if value is not None})
+    offer = cast("TargetWords", {word: value for word, value in given.items() if value is not None})
     wanted = stream_offer(offer, **terms)
     if dry_run:
         show_stream_preview(door, wanted, plot)
@@ -163,7 +163,7 @@ def close_stream(door: Door, name: str) -> None:
     It costs nothing.
     """
     with door.session() as session:
-        ended = next((one for one in _mine(session) if one.name == name and one.status is not Status.OPEN), None)
+        ended = next((one for one in _mine(session) if one.name == name and one.status is not StreamStatus.OPEN), None)
         if ended is not None:
             raise ParameterError(
                 "stream",
@@ -235,7 +235,7 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
     It costs nothing.
     """
     with door.session() as session:
-        shown = [one for one in _mine(session) if ended_too or one.status is Status.OPEN]
+        shown = [one for one in _mine(session) if ended_too or one.status is StreamStatus.OPEN]
         account = session.standing().account
     records = [_record(one, account) for one in shown]
     rows = [
@@ -255,13 +255,13 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
     door.tell({"streams": records}, table(header, rows, left=3) if rows else empty)
 
 
-def _mine(session: Session) -> list[Stream]:
+def _mine(session: Session) -> list[StreamRecord]:
     """Return the streams of whoever asks as the ledger has them: looking settles nothing and reads no data."""
     known = session.ledger.streams.streams(session.population.name)
     return [one for one in known if one.analyst == session.analyst]
 
 
-def _record(one: Stream, account: Account) -> dict[str, Any]:
+def _record(one: StreamRecord, account: Account) -> dict[str, Any]:
     terms = StreamTerms.read(one.terms)
     return {
         "stream": one.name,

@@ -8,7 +8,7 @@ import click
 from lapwing.app.cli.options import Door, at_the_door, complete_tables
 from lapwing.app.cli.showing import facts
 from lapwing.app.cli.showing import table as drawn
-from lapwing.queries.catalogue import Population, Rows, Table
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Category, Column, Date, Integer, Real
 from lapwing.vocabulary.decimals import brief, exactly
 
@@ -55,7 +55,7 @@ def _population_record(population: Population, shown: tuple[Table, ...], version
 
 
 def _block(table: Table, version: int) -> str:
-    rows = "one row a person" if table.rows is Rows.ONE_A_PERSON else "many rows a person"
+    rows = "one row a person" if table.rows is RowsPerPerson.ONE_A_PERSON else "many rows a person"
     counted = "" if table.max_rows is None else f", of which {table.max_rows} count"
     head = facts((table.name, f"{rows}{counted}; data version {version}"))
     lines = [[column.name, _kind(column), _range(column), "yes" if column.nullable else ""] for column in table.columns]
@@ -87,7 +87,7 @@ def _number(bound: Any) -> Any:
 def _record(table: Table, version: int) -> dict[str, Any]:
     return {
         "table": table.name,
-        "rows": "one" if table.rows is Rows.ONE_A_PERSON else "many",
+        "rows": "one" if table.rows is RowsPerPerson.ONE_A_PERSON else "many",
         "max_rows": table.max_rows,
         "version": version,
         "columns": [

@@ -5,12 +5,12 @@ from typing import Any
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
+from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.accounting.rounding import float_above
 from lapwing.answers.accuracy import accuracy
 from lapwing.answers.answer import MOST_SHOWN, Answer, Row
-from lapwing.answers.asked import Asked, Price
-from lapwing.answers.preview import Preview, Standing
+from lapwing.answers.preview import BudgetStatus, Preview
+from lapwing.answers.priced_question import Price, PricedQuestion
 from lapwing.app.cli.failures import failure_record
 from lapwing.app.cli.showing import facts, named, spoken, table
 from lapwing.queries.plan import Family, Quantiles, Top
@@ -19,12 +19,12 @@ from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
 
-def answer_record(answer: Answer, left: Standing, confidence: Exact) -> dict[str, Any]:
+def answer_record(answer: Answer, left: BudgetStatus, confidence: Exact) -> dict[str, Any]:
     """Return an answer as JSON values."""
     return {**answer.record(confidence), "left": left_record(left)}
 
 
-def answer_blocks(answer: Answer, left: Standing, confidence: Exact) -> tuple[str, str]:
+def answer_blocks(answer: Answer, left: BudgetStatus, confidence: Exact) -> tuple[str, str]:
     """Return an answer in words: what was told, then what about it."""
     rows, sure = answer.bounded(confidence), percent(confidence)
     single = len(rows) == 1 and len(answer.columns) == 1 and not answer.keys
@@ -81,7 +81,7 @@ def _error(answer: Answer, confidence: Exact, sure: str) -> str | None:
     return f"each has its place in the order within {brief(margin)} rows, with {sure} confidence"
 
 
-def _bounded(asked: Asked) -> str | None:
+def _bounded(asked: PricedQuestion) -> str | None:
     return f"{asked.bounding}; the error is about noise only" if asked.bounding else None
 
 
@@ -143,7 +143,7 @@ def _times(times: int) -> str:
     return f"over {most:,}" if times > most - 1 else f"{times - 1:,}"
 
 
-def left_record(standing: Standing) -> dict[str, Any]:
+def left_record(standing: BudgetStatus) -> dict[str, Any]:
     """Return what is left as JSON values: in the budget's currency where it has one, and what would fit."""
     fits = standing.remaining
     return {
@@ -158,9 +158,9 @@ def left_record(standing: Standing) -> dict[str, Any]:
 def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
     """Return what is spent, held and left of the fullest cell; None where a budget has no such numbers."""
     match min(account.filters.values(), key=lambda one: getattr(one, "left", 0)):
-        case PureSum(realised=spent, reserved=held, left=left):
+        case PureFilter(realised=spent, reserved=held, left=left):
             return spent, held, left
-        case ConcentratedSum(spent=spent, left=left):
+        case ConcentratedFilter(spent=spent, left=left):
             return spent, Fraction(0), left
         case _:
             return None, None, None

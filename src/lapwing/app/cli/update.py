@@ -10,10 +10,10 @@ from lapwing.app.cli.declaring import several_rows
 from lapwing.app.cli.options import folder_option, json_option
 from lapwing.app.cli.showing import facts, tell, waiting
 from lapwing.app.cli.telling import budget_words
-from lapwing.workspace.settings import read_settings
-from lapwing.workspace.workspace import KEY_FILE, Workspace, create_workspace, open_workspace
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.errors import LapwingError
+from lapwing.workspace.settings import read_settings
+from lapwing.workspace.workspace import KEY_FILE, Workspace, create_workspace, open_workspace
 
 _REMOVAL = "delete its section in lapwing.toml, then lapwing update; the account goes on as it stands"
 

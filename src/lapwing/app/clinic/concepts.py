@@ -13,7 +13,7 @@ from lapwing.app.clinic.uniforms import Numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class ClinicCondition:
     """A diagnosis: its share among people of an age is a logistic curve, or a bell around an age.
 
     Parameters
@@ -51,23 +51,23 @@ class Condition:
 
 
 CONDITIONS: Final = (
-    Condition(name="hypertension", share=0.62, age=58, slope=0.075, men=1.16, frailty=0.35),
-    Condition(name="type 2 diabetes", share=0.30, age=60, slope=0.065, men=1.22, frailty=0.55),
-    Condition(name="coronary heart disease", share=0.22, age=70, slope=0.09, men=1.5, frailty=0.5),
-    Condition(name="heart failure", share=0.15, age=76, slope=0.11, men=1.16, frailty=0.6),
-    Condition(name="stroke", share=0.09, age=72, slope=0.09, men=1.1, frailty=0.5),
-    Condition(name="chronic kidney disease", share=0.20, age=72, slope=0.08, frailty=0.55),
-    Condition(name="asthma", share=0.11, age=30, slope=-0.01, men=0.86, frailty=0.2),
-    Condition(name="chronic obstructive lung disease", share=0.16, age=68, slope=0.09, men=1.1, frailty=0.5),
-    Condition(name="depression", share=0.22, age=40, slope=0.005, men=0.64, frailty=0.3),
-    Condition(name="osteoarthritis", share=0.40, age=65, slope=0.08, men=0.75, frailty=0.2),
-    Condition(name="breast cancer", share=0.060, age=62, slope=0.07, men=0.01, frailty=0.1, cancer=True),
-    Condition(name="prostate cancer", share=0.100, age=70, slope=0.12, women=0.0, frailty=0.1, cancer=True),
-    Condition(name="colorectal cancer", share=0.030, age=66, slope=0.09, men=1.1, frailty=0.1, cancer=True),
-    Condition(name="lung cancer", share=0.012, age=68, slope=0.10, men=1.3, frailty=0.3, cancer=True),
-    Condition(name="melanoma", share=0.012, age=60, slope=0.06, cancer=True),
-    Condition(name="leukaemia or lymphoma", share=0.0055, age=40, slope=0.02, men=1.16, frailty=0.1, cancer=True),
-    Condition(name="testicular cancer", share=0.0045, age=31, bell=9, women=0.0, cancer=True),
+    ClinicCondition(name="hypertension", share=0.62, age=58, slope=0.075, men=1.16, frailty=0.35),
+    ClinicCondition(name="type 2 diabetes", share=0.30, age=60, slope=0.065, men=1.22, frailty=0.55),
+    ClinicCondition(name="coronary heart disease", share=0.22, age=70, slope=0.09, men=1.5, frailty=0.5),
+    ClinicCondition(name="heart failure", share=0.15, age=76, slope=0.11, men=1.16, frailty=0.6),
+    ClinicCondition(name="stroke", share=0.09, age=72, slope=0.09, men=1.1, frailty=0.5),
+    ClinicCondition(name="chronic kidney disease", share=0.20, age=72, slope=0.08, frailty=0.55),
+    ClinicCondition(name="asthma", share=0.11, age=30, slope=-0.01, men=0.86, frailty=0.2),
+    ClinicCondition(name="chronic obstructive lung disease", share=0.16, age=68, slope=0.09, men=1.1, frailty=0.5),
+    ClinicCondition(name="depression", share=0.22, age=40, slope=0.005, men=0.64, frailty=0.3),
+    ClinicCondition(name="osteoarthritis", share=0.40, age=65, slope=0.08, men=0.75, frailty=0.2),
+    ClinicCondition(name="breast cancer", share=0.060, age=62, slope=0.07, men=0.01, frailty=0.1, cancer=True),
+    ClinicCondition(name="prostate cancer", share=0.100, age=70, slope=0.12, women=0.0, frailty=0.1, cancer=True),
+    ClinicCondition(name="colorectal cancer", share=0.030, age=66, slope=0.09, men=1.1, frailty=0.1, cancer=True),
+    ClinicCondition(name="lung cancer", share=0.012, age=68, slope=0.10, men=1.3, frailty=0.3, cancer=True),
+    ClinicCondition(name="melanoma", share=0.012, age=60, slope=0.06, cancer=True),
+    ClinicCondition(name="leukaemia or lymphoma", share=0.0055, age=40, slope=0.02, men=1.16, frailty=0.1, cancer=True),
+    ClinicCondition(name="testicular cancer", share=0.0045, age=31, bell=9, women=0.0, cancer=True),
 )
 
 SEXES: Final = ("F", "M")

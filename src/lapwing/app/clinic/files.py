@@ -7,11 +7,11 @@ from typing import Final
 
 from lapwing.app.clinic import concepts
 from lapwing.app.clinic.people import BLOCK, MOST_VISITS, OLDEST, TODAY, YEARS_OF_VISITS, make_block
-from lapwing.workspace.settings import FILE
 from lapwing.engines.parquet_files import ParquetFiles
 from lapwing.vocabulary.decimals import exactly
 from lapwing.vocabulary.errors import SettingsError
 from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.workspace.settings import FILE
 
 TABLES: Final = ("person", "condition", "visit", "procedure", "measurement", "patient")
 SEED: Final = 1

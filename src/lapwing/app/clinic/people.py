@@ -35,7 +35,7 @@ _SITE_SHARES: Final = (0.29, 0.20, 0.15, 0.12, 0.09, 0.07, 0.05, 0.03)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class People:
+class PeopleBlock:
     """What is true of each person, whether it is on record or not."""
 
     id: Whole
@@ -74,7 +74,7 @@ def make_block(seed: int, block: int, people: int = BLOCK) -> Mapping[str, Colum
     return tables
 
 
-def _people(draws: Uniforms, block: int, people: int) -> People:
+def _people(draws: Uniforms, block: int, people: int) -> PeopleBlock:
     male = draws.take("sex", people) < 0.492
     shares, ages = zip(*_AGE_PYRAMID, strict=True)
     age = np.interp(draws.take("age", people), shares, ages).astype(np.int64)
@@ -82,7 +82,7 @@ def _people(draws: Uniforms, block: int, people: int) -> People:
     year = (TODAY.year - 1 - age - _EPOCH).astype("datetime64[Y]").astype("datetime64[D]")
     frailty = draws.normal("frailty", people)
     grown = 15.5 + 12.0 * np.minimum(age, 20) / 20
-    return People(
+    return PeopleBlock(
         id=np.arange(people) + block * BLOCK + 1,
         male=male,
         age=age,
@@ -93,7 +93,7 @@ def _people(draws: Uniforms, block: int, people: int) -> People:
     )
 
 
-def _person(draws: Uniforms, who: People) -> Columns:
+def _person(draws: Uniforms, who: PeopleBlock) -> Columns:
     return {
         "person_id": who.id,
         "sex": _sex(who),
@@ -102,7 +102,7 @@ def _person(draws: Uniforms, who: People) -> Columns:
     }
 
 
-def _conditions(draws: Uniforms, who: People, has: Mapping[str, Mask]) -> Columns:
+def _conditions(draws: Uniforms, who: PeopleBlock, has: Mapping[str, Mask]) -> Columns:
     """Return a row for each diagnosis, and for one in five a second one, from when it was written down again."""
     rows = []
     for code, one in enumerate(concepts.CONDITIONS):
@@ -119,7 +119,7 @@ def _conditions(draws: Uniforms, who: People, has: Mapping[str, Mask]) -> Column
     }
 
 
-def _visits(draws: Uniforms, who: People, cancer: Mask) -> Columns:
+def _visits(draws: Uniforms, who: PeopleBlock, cancer: Mask) -> Columns:
     """Return the visits of the last years: more with age, frailty and cancer, and none for many of the young."""
     rate = (0.9 + who.age / 40) * np.exp(0.3 * who.frailty)
     times = (-np.log(draws.take("visits", len(who.id))) * rate).astype(np.int64) + 2 * cancer
@@ -151,7 +151,7 @@ def _service(draws: Uniforms, ill: Mask, mother: Mask) -> Whole:
     return np.select(ranges, [concepts.SURGERY, concepts.OBSTETRICS, concepts.PSYCHIATRY], concepts.MEDICINE)
 
 
-def _procedures(draws: Uniforms, who: People, cancer: Mask, visit: Columns) -> Columns:
+def _procedures(draws: Uniforms, who: PeopleBlock, cancer: Mask, visit: Columns) -> Columns:
     """Return one operation for each admission for surgery, and smaller things for some of the other visits."""
     of, kind, service = _of(visit, who), _values(visit["kind"]), _values(visit["service"])
     age, ill, luck = who.age[of], cancer[of], draws.take("procedure", len(of))
@@ -182,7 +182,7 @@ def _procedures(draws: Uniforms, who: People, cancer: Mask, visit: Columns) -> C
     }
 
 
-def _measurements(draws: Uniforms, who: People, has: Mapping[str, Mask], visit: Columns) -> Columns:
+def _measurements(draws: Uniforms, who: PeopleBlock, has: Mapping[str, Mask], visit: Columns) -> Columns:
     """Return the body mass of most, the blood pressure at every other visit, and the sugar of who is diabetic."""
     weighed = ~_not_weighed(draws, who)
     of, day = _of(visit, who), _values(visit["day"])
@@ -208,7 +208,7 @@ def _measurements(draws: Uniforms, who: People, has: Mapping[str, Mask], visit: 
 
 
 def _patient(
-    draws: Uniforms, who: People, has: Mapping[str, Mask], cancer: Mask, tables: Mapping[str, Columns]
+    draws: Uniforms, who: PeopleBlock, has: Mapping[str, Mask], cancer: Mask, tables: Mapping[str, Columns]
 ) -> Columns:
     """Return one row a person: what the other tables say of them, in the words of a cohort."""
     visit = tables["visit"]
@@ -234,28 +234,28 @@ def _patient(
     }
 
 
-def _sex(who: People) -> Named:
+def _sex(who: PeopleBlock) -> Named:
     return Named(who.male.astype(np.int8), concepts.SEXES)
 
 
-def _may_give_birth(who: People, of: Whole) -> Mask:
+def _may_give_birth(who: PeopleBlock, of: Whole) -> Mask:
     fertile: Mask = ~who.male[of] & (who.age[of] >= 18) & (who.age[of] <= 45)
     return fertile
 
 
-def _unknown_birth(draws: Uniforms, who: People) -> Mask:
+def _unknown_birth(draws: Uniforms, who: PeopleBlock) -> Mask:
     return draws.take("birth unknown", len(who.id)) < 0.001
 
 
-def _not_weighed(draws: Uniforms, who: People) -> Mask:
+def _not_weighed(draws: Uniforms, who: PeopleBlock) -> Mask:
     return draws.take("not weighed", len(who.id)) < 0.04
 
 
-def _recently(draws: Uniforms, who: People) -> NDArray[np.datetime64]:
+def _recently(draws: Uniforms, who: PeopleBlock) -> NDArray[np.datetime64]:
     return _TODAY - who.days(2, draws.take("measured", len(who.id)))
 
 
-def _of(events: Columns, who: People) -> Whole:
+def _of(events: Columns, who: PeopleBlock) -> Whole:
     """Return whose each event is, as a place in the block."""
     place: Whole = _values(events["person_id"]) - who.id[0]
     return place

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
-from lapwing.attacks.campaigns import Answers, Outcome
+from lapwing.attacks.campaigns import CampaignAnswers, CampaignOutcome
 from lapwing.attacks.tracing import FALSE_POSITIVES, Traced
 
 
@@ -100,15 +100,15 @@ def draw_need_and_allowance(
         axes.set_yscale("log")
 
 
-_COLOURS: Final = {Answers.EXACT: QUIET, Answers.AD_HOC: SECOND, Answers.LAPWING: ACCENT}
+_COLOURS: Final = {CampaignAnswers.EXACT: QUIET, CampaignAnswers.AD_HOC: SECOND, CampaignAnswers.LAPWING: ACCENT}
 _LABELS: Final = {
-    Answers.EXACT: "exact answers",
-    Answers.AD_HOC: "answers with an ad-hoc blur",
-    Answers.LAPWING: "lapwing",
+    CampaignAnswers.EXACT: "exact answers",
+    CampaignAnswers.AD_HOC: "answers with an ad-hoc blur",
+    CampaignAnswers.LAPWING: "lapwing",
 }
 
 
-def draw_recovered(path: str | Path, outcomes: Sequence[tuple[str, Outcome]], *, title: str) -> None:
+def draw_recovered(path: str | Path, outcomes: Sequence[tuple[str, CampaignOutcome]], *, title: str) -> None:
     """Draw one bar an outcome, with what guessing would have got.
 
     Parameters

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from lapwing.mechanisms.sparse_vector.rule import Rule
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule
 from lapwing.mechanisms.sparse_vector.tails import (
     Floats,
     depth,
@@ -32,13 +32,13 @@ _RAISED = 1e-9  # relative: what is added to every chance of an error, many time
 _LEAST = 1e-300  # between integers, where a search may look, the chance can come out below zero
 
 
-def chance_of_yes(rule: Rule, distance: int) -> float:
+def chance_of_yes(rule: AnswerRule, distance: int) -> float:
     """Return the probability that a value `distance` steps above its threshold gets a yes."""
     z, log_weight = _over_the_threshold_noise(rule, (distance,), above=1)
     return min(1.0, float(np.exp(log_weight + _log_yes(rule, z - distance)).sum()))
 
 
-def chance_all_right(rule: Rule, *, margin: int, below: int, above: int) -> float:
+def chance_all_right(rule: AnswerRule, *, margin: int, below: int, above: int) -> float:
     """Return the probability that all questions are answered right when each is `margin` steps from its threshold.
 
     It is rounded down: the chance of an error is raised by a relative 1e-9.
@@ -46,7 +46,7 @@ def chance_all_right(rule: Rule, *, margin: int, below: int, above: int) -> floa
     return 1 - min(1.0, chance_of_error(rule, margin=margin, below=below, above=above))
 
 
-def chance_of_error(rule: Rule, *, margin: float, below: int, above: int, lift: float = 0.0) -> float:
+def chance_of_error(rule: AnswerRule, *, margin: float, below: int, above: int, lift: float = 0.0) -> float:
     """Return the probability that some question is answered wrong when each is `margin` steps from its threshold.
 
     It is rounded up by a relative 1e-9, however small it is. `lift` is added to every bar.
@@ -63,7 +63,7 @@ def chance_of_error(rule: Rule, *, margin: float, below: int, above: int, lift: 
     return (wrong + outside(rule.threshold_noise)) * (1 + _RAISED)
 
 
-def margin(rule: Rule, *, below: int, above: int, beta: float) -> int:
+def margin(rule: AnswerRule, *, below: int, above: int, beta: float) -> int:
     """Return the smallest distance at which all are answered right except with probability `beta`.
 
     It is never below the smallest one, and above it only where this misses `beta` by less than a relative 2e-9.
@@ -86,7 +86,7 @@ def margin(rule: Rule, *, below: int, above: int, beta: float) -> int:
     return high
 
 
-def guaranteed_margin(rule: Rule, *, below: int, above: int, beta: float) -> int:
+def guaranteed_margin(rule: AnswerRule, *, below: int, above: int, beta: float) -> int:
     """Return a distance at which all are answered right except with probability `beta`, by the union bound.
 
     For one-sided noise with the bar in the middle this is half of b₁ ln(2/beta) + b₂ ln(2 below/beta), where b₁ and b₂
@@ -101,7 +101,7 @@ def guaranteed_margin(rule: Rule, *, below: int, above: int, beta: float) -> int
     return max(false_yes + depth(once, share) + 1, false_no + reach(once, share), 0)
 
 
-def best_lift(rule: Rule, *, below: int, above: int, beta: float) -> int:
+def best_lift(rule: AnswerRule, *, below: int, above: int, beta: float) -> int:
     """Return by how many steps the bar should be raised so that the margin is smallest."""
     scale = max(width(rule.threshold_noise), *(width(one.noise) for one in rule.comparisons))
 
@@ -122,17 +122,17 @@ def best_lift(rule: Rule, *, below: int, above: int, beta: float) -> int:
     return round(float(found.x))
 
 
-def lifted(rule: Rule, steps: int) -> Rule:
+def lifted(rule: AnswerRule, steps: int) -> AnswerRule:
     """Return the rule with every bar raised."""
     return replace(rule, comparisons=tuple(replace(one, bar=one.bar + steps) for one in rule.comparisons))
 
 
-def _over_the_threshold_noise(rule: Rule, distances: tuple[float, ...], *, above: int) -> tuple[Floats, Floats]:
+def _over_the_threshold_noise(rule: AnswerRule, distances: tuple[float, ...], *, above: int) -> tuple[Floats, Floats]:
     breaks = [at - one.bar + edge for one in rule.comparisons for at in distances for edge in (0, 1)]
     return quadrature(rule.threshold_noise, breaks, finest=_finest(rule, above))
 
 
-def _finest(rule: Rule, above: int) -> float:
+def _finest(rule: AnswerRule, above: int) -> float:
     """Return the smallest length over which the chance of an error bends.
 
     As many yeses at once as `above` fail over a length that is so many times shorter, and the largest of many Gaussian
@@ -142,7 +142,7 @@ def _finest(rule: Rule, above: int) -> float:
     return min(bends) / max(1.0, above / 4)
 
 
-def _log_no(rule: Rule, x: Floats) -> Floats:
+def _log_no(rule: AnswerRule, x: Floats) -> Floats:
     """Return ln P(no) of a value that lies x steps below its threshold's noise: every comparison fails."""
     log_no = np.zeros_like(x)
     for one in rule.comparisons:
@@ -150,7 +150,7 @@ def _log_no(rule: Rule, x: Floats) -> Floats:
     return log_no
 
 
-def _log_yes(rule: Rule, x: Floats) -> Floats:
+def _log_yes(rule: AnswerRule, x: Floats) -> Floats:
     if len(rule.comparisons) == 1:
         (only,) = rule.comparisons
         return log_at_least(only.noise, only.bar + x)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Self
 
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.pure import StreamNoise, best_share, noise_of
-from lapwing.mechanisms.sparse_vector.rule import Rule, comparison
+from lapwing.mechanisms.sparse_vector.pure import SparseVectorNoise, best_share, noise_of
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison
 from lapwing.mechanisms.sparse_vector.stream_mechanism import PureStreamMechanism, one_of, set_shared, settle
 from lapwing.mechanisms.sparse_vector.tails import mean, reach
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
 
@@ -20,7 +20,7 @@ _USUAL_QUESTIONS = 1000  # the bar of a clear yes is set for so many questions w
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class AdaptiveSparse(PureStreamMechanism):
+class AdaptiveSparseVector(PureStreamMechanism):
     """Like `SparseVector`, but a clear yes costs half of `yes_price`; halts when an ordinary yes is more than is left.
 
     So it gives from `yeses` up to 2 * `yeses` - 1 yeses, each with its gap, for the same epsilon.
@@ -53,14 +53,14 @@ class AdaptiveSparse(PureStreamMechanism):
     epsilon: Fraction
     yeses: int
     threshold: Fraction
-    moves: Movement
+    moves: ValueSensitivity
     grid: Fraction
-    noise: StreamNoise
+    noise: SparseVectorNoise
     threshold_share: Fraction
     clear_by: Fraction
     shift: Fraction
     questions: int | None
-    rule: Rule = field(init=False, repr=False, compare=False)
+    rule: AnswerRule = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -68,9 +68,9 @@ class AdaptiveSparse(PureStreamMechanism):
         epsilon: Exact,
         yeses: int,
         threshold: Exact,
-        moves: Movement,
+        moves: ValueSensitivity,
         grid: Exact = 1,
-        noise: StreamNoise = StreamNoise.GEOMETRIC,
+        noise: SparseVectorNoise = SparseVectorNoise.GEOMETRIC,
         threshold_share: Exact | None = None,
         clear_by: Exact | None = None,
         shift: Exact = 0,
@@ -82,7 +82,7 @@ class AdaptiveSparse(PureStreamMechanism):
             self,
             epsilon=positive("epsilon", epsilon),
             yeses=whole("yeses", yeses),
-            noise=one_of(StreamNoise, "noise", noise),
+            noise=one_of(SparseVectorNoise, "noise", noise),
             threshold_share=share if threshold_share is None else probability("threshold_share", threshold_share),
             shift=ceil_to_grid(exact("shift", shift), self.grid),
             questions=None if questions is None else whole("questions", questions),
@@ -117,12 +117,12 @@ class AdaptiveSparse(PureStreamMechanism):
         steps = reach(noise, 1 / (2 * (self.questions or _USUAL_QUESTIONS))) - round(mean(noise))
         return max(steps, 0) * self.grid
 
-    def _rule(self) -> Rule:
+    def _rule(self) -> AnswerRule:
         rise, span = self.moves.in_steps(self.grid)
         noise = noise_of(self.noise)
         once, lifted = noise(rise, self.threshold_epsilon), int(self.shift / self.grid)
         clear, ordinary = noise(span, self.yes_price / 2), noise(span, self.yes_price)
-        return Rule(
+        return AnswerRule(
             threshold_noise=once,
             comparisons=(
                 comparison(clear, once, lifted=lifted + int(self.clear_by / self.grid), units=1),

@@ -14,11 +14,11 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from lapwing.mechanisms.calibration import smallest_variance
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparse
-from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.rule import two_sided
 from lapwing.mechanisms.sparse_vector.tails import Law, log_below, width
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianNoise
@@ -36,7 +36,7 @@ class Way(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
+class SparseVectorAdvice:
     """The ways that are open, best first, each with its margin at the same price."""
 
     margins: tuple[tuple[Way, float], ...]
@@ -59,12 +59,12 @@ def advise(
     questions: int,
     yeses: int,
     epsilon: Exact,
-    moves: Movement,
+    moves: ValueSensitivity,
     grid: Exact = 1,
     delta: Exact | None = None,
     all_known: bool = False,
     confidence: Exact = "0.9",
-) -> Advice:
+) -> SparseVectorAdvice:
     """Say which way decides `questions` questions best at a price, if `yeses` of them deserve a yes.
 
     Parameters
@@ -102,7 +102,9 @@ def advise(
         ways |= {Way.GAUSSIAN_SPARSE_VECTOR: case.gaussian_sparse_vector, Way.GAUSSIAN_ON_ALL: case.gaussian_on_all}
     if all_known:
         ways[Way.SELECTION] = case.selection
-    return Advice(margins=tuple(sorted(((way, margin()) for way, margin in ways.items()), key=lambda one: one[1])))
+    return SparseVectorAdvice(
+        margins=tuple(sorted(((way, margin()) for way, margin in ways.items()), key=lambda one: one[1]))
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,7 @@ class _Case:
     above: int
     epsilon: Fraction
     delta: Fraction | None
-    moves: Movement
+    moves: ValueSensitivity
     grid: Fraction
     confidence: Fraction
 
@@ -126,7 +128,7 @@ class _Case:
         )
 
     def gaussian_sparse_vector(self) -> float:
-        stream = GaussianSparse.for_budget(
+        stream = GaussianSparseVector.for_budget(
             epsilon=self.epsilon,
             delta=self._delta(),
             yeses=self.above,

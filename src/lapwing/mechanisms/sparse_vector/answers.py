@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class SparseVectorAnswer:
     """Yes or no to "is the value at least the threshold?", after noise.
 
     Parameters
@@ -35,7 +35,7 @@ class Answer:
         return self.above
 
 
-class Answers(Sequence[Answer]):
+class SparseVectorAnswers(Sequence[SparseVectorAnswer]):
     """The answers to many questions, in order, up to the one that halted the stream.
 
     Examples
@@ -49,7 +49,7 @@ class Answers(Sequence[Answer]):
     __slots__ = ("_first", "_step", "_thresholds", "_yeses")
 
     def __init__(
-        self, *, first: int, thresholds: NDArray[np.int64], step: Fraction, yeses: Mapping[int, Answer]
+        self, *, first: int, thresholds: NDArray[np.int64], step: Fraction, yeses: Mapping[int, SparseVectorAnswer]
     ) -> None:
         self._first, self._thresholds, self._step, self._yeses = first, thresholds, step, dict(yeses)
 
@@ -59,7 +59,7 @@ class Answers(Sequence[Answer]):
         return tuple(self._yeses)
 
     @property
-    def yeses(self) -> tuple[Answer, ...]:
+    def yeses(self) -> tuple[SparseVectorAnswer, ...]:
         """The yeses, in order."""
         return tuple(self._yeses.values())
 
@@ -67,19 +67,19 @@ class Answers(Sequence[Answer]):
         return len(self._thresholds)
 
     @overload
-    def __getitem__(self, index: int) -> Answer: ...
+    def __getitem__(self, index: int) -> SparseVectorAnswer: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Answer]: ...
-    def __getitem__(self, index: int | slice) -> Answer | Sequence[Answer]:
+    def __getitem__(self, index: slice) -> Sequence[SparseVectorAnswer]: ...
+    def __getitem__(self, index: int | slice) -> SparseVectorAnswer | Sequence[SparseVectorAnswer]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         position = range(len(self))[index]
         if position in self._yeses:
             return self._yeses[position]
         threshold = int(self._thresholds[position]) * self._step
-        return Answer(above=False, question=self._first + position, threshold=threshold)
+        return SparseVectorAnswer(above=False, question=self._first + position, threshold=threshold)
 
-    def __iter__(self) -> Iterator[Answer]:
+    def __iter__(self) -> Iterator[SparseVectorAnswer]:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:

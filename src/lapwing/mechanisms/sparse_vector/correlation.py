@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.mechanisms.sparse_vector.movement import Movement
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, probability, whole
@@ -61,14 +61,14 @@ class CorrelationScreen:
         object.__setattr__(self, "at_least", tau)
         object.__setattr__(self, "resolution", whole("resolution", resolution, most=_FINEST))
 
-    def moves(self, adjacency: Adjacency, *, people: int = 1) -> Movement:
+    def moves(self, adjacency: Adjacency, *, people: int = 1) -> ValueSensitivity:
         """Return how far one person can move the scores of all pairs.
 
         An arriving person adds at most 2 (1 - τ) to a score and takes away at most 2 (1 + τ), where features go from
         -1 to 1.
         """
         unit = 2 * self.resolution**2 * self.at_least.denominator
-        return Movement.of_arrivals(
+        return ValueSensitivity.of_arrivals(
             adjacency, up=unit * (1 - self.at_least), down=unit * (1 + self.at_least), people=people
         )
 

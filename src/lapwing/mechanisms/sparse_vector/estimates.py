@@ -8,9 +8,9 @@ for those that were selected, too, however they were chosen.
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.mechanisms.sparse_vector.answers import Answer
-from lapwing.mechanisms.sparse_vector.lattice import Lattice
-from lapwing.mechanisms.sparse_vector.rule import Comparison, Rule
+from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer
+from lapwing.mechanisms.sparse_vector.lattice import ValueLattice
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule, ThresholdComparison
 from lapwing.mechanisms.sparse_vector.tails import Law, depth, mean, reach, variance
 from lapwing.noise.laws import Geometric
 from lapwing.vocabulary.errors import ParameterError
@@ -24,7 +24,9 @@ class Interval:
     high: Fraction
 
 
-def interval(rule: Rule, lattice: Lattice, answer: Answer, *, beta: float, questions: int | None) -> Interval | None:
+def interval(
+    rule: AnswerRule, lattice: ValueLattice, answer: SparseVectorAnswer, *, beta: float, questions: int | None
+) -> Interval | None:
     """Return where the value of a yes lies; None if the stream shows nothing that could say so.
 
     Except with probability `beta` over all noise, every interval that a stream can give holds its value.
@@ -46,7 +48,7 @@ def interval(rule: Rule, lattice: Lattice, answer: Answer, *, beta: float, quest
     return Interval(low - rounding, high + rounding)
 
 
-def estimate(rule: Rule, answer: Answer, grid: float) -> float | None:
+def estimate(rule: AnswerRule, answer: SparseVectorAnswer, grid: float) -> float | None:
     """Return the value of a yes as its number and its gap say, weighted by the inverse of their variances."""
     if answer.gap is None:
         return None
@@ -70,7 +72,9 @@ def share_of_question(question: int, questions: int | None) -> float:
     return 1 / ((1 << m) * (m + 1) * (m + 2))
 
 
-def _from_gap(rule: Rule, answer: Answer, lattice: Lattice, beta: float, questions: int | None) -> Interval | None:
+def _from_gap(
+    rule: AnswerRule, answer: SparseVectorAnswer, lattice: ValueLattice, beta: float, questions: int | None
+) -> Interval | None:
     share = share_of_question(answer.question, questions) / len(rule.comparisons)
     if answer.gap is None or not share:
         return None
@@ -81,7 +85,7 @@ def _from_gap(rule: Rule, answer: Answer, lattice: Lattice, beta: float, questio
     return Interval(estimate + (lowest - most) * lattice.step, estimate + (highest - least) * lattice.step)
 
 
-def _passed(rule: Rule, answer: Answer) -> Comparison:
+def _passed(rule: AnswerRule, answer: SparseVectorAnswer) -> ThresholdComparison:
     for one in rule.comparisons:
         if one.units * rule.unit_price == answer.price:
             return one
@@ -90,7 +94,7 @@ def _passed(rule: Rule, answer: Answer) -> Comparison:
     )
 
 
-def _from_number(rule: Rule, answer: Answer, lattice: Lattice, beta: float) -> Interval | None:
+def _from_number(rule: AnswerRule, answer: SparseVectorAnswer, lattice: ValueLattice, beta: float) -> Interval | None:
     if answer.number is None or rule.fresh_noise is None:
         return None
     least, most = _range(rule.fresh_noise, beta / rule.units)

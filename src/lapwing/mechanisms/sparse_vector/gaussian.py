@@ -11,12 +11,12 @@ from typing import Self
 
 from lapwing.accounting.gaussian_sparse_vector import MOST_QUESTIONS, renyi_bound
 from lapwing.accounting.rounding import ROUND_OFF, float_below
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.rule import Rule, comparison
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison
 from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, require_movement, set_shared, settle
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.event import GaussianSparseVector
+from lapwing.vocabulary.event import GaussianSparseVectorRelease
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
 
 _ORDERS = tuple(1 + 2 ** (n / 2) for n in range(-2, 17))
@@ -25,7 +25,7 @@ _LARGEST_DELTA = Fraction(1, 1000)  # below it the price of every order is above
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class GaussianSparse(StreamMechanism):
+class GaussianSparseVector(StreamMechanism):
     """Says for each of at most `questions` values whether it is at least a threshold; stops at the `yeses`-th yes.
 
     Parameters
@@ -52,10 +52,10 @@ class GaussianSparse(StreamMechanism):
     yeses: int
     questions: int
     threshold: Fraction
-    moves: Movement
+    moves: ValueSensitivity
     grid: Fraction
     shift: Fraction
-    rule: Rule = field(init=False, repr=False, compare=False)
+    rule: AnswerRule = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class GaussianSparse(StreamMechanism):
         yeses: int,
         questions: int,
         threshold: Exact,
-        moves: Movement,
+        moves: ValueSensitivity,
         grid: Exact = 1,
         shift: Exact = 0,
     ) -> None:
@@ -89,10 +89,10 @@ class GaussianSparse(StreamMechanism):
         yeses: int,
         questions: int,
         threshold: Exact,
-        moves: Movement,
+        moves: ValueSensitivity,
         grid: Exact = 1,
         shift: Exact = 0,
-    ) -> "GaussianSparse":
+    ) -> "GaussianSparseVector":
         """Return the stream with about the smallest noise that is (epsilon, delta)-differentially private.
 
         `delta` is at most 1/1000: it is a probability that nothing is promised, and meant for accidents.
@@ -108,7 +108,7 @@ class GaussianSparse(StreamMechanism):
             remedy = f"write at least {least:.3g}, or a larger delta"
             raise ParameterError("epsilon", epsilon, reason=reason, remedy=remedy)
 
-        def stream(sigma: Fraction) -> GaussianSparse:
+        def stream(sigma: Fraction) -> GaussianSparseVector:
             return cls(
                 threshold_sigma=sigma,
                 query_sigma=sigma * _ratio(moves.in_steps(exact("grid", grid)), count),
@@ -130,12 +130,12 @@ class GaussianSparse(StreamMechanism):
         return stream(sigma)
 
     @property
-    def event(self) -> GaussianSparseVector:
+    def event(self) -> GaussianSparseVectorRelease:
         """The whole stream, which is paid at opening. Deviations are those of the noise as it is drawn."""
         rise, span = self.moves.in_steps(self.grid)
         once = RoundedGaussian(self.threshold_sigma / self.grid).sigma_used * self.grid
         query = RoundedGaussian(self.query_sigma / self.grid).sigma_used * self.grid
-        return GaussianSparseVector(
+        return GaussianSparseVectorRelease(
             sensitivity=rise * self.grid,
             threshold_sigma_squared=once**2,
             query_sigma_squared=query**2,
@@ -148,9 +148,9 @@ class GaussianSparse(StreamMechanism):
         """Return the same stream with its threshold shifted so that the margin for its questions is smallest."""
         return replace(self, shift=self.shift + self.best_lift(self.questions, confidence))
 
-    def _rule(self) -> Rule:
+    def _rule(self) -> AnswerRule:
         once, query = RoundedGaussian(self.threshold_sigma / self.grid), RoundedGaussian(self.query_sigma / self.grid)
-        return Rule(
+        return AnswerRule(
             threshold_noise=once,
             comparisons=(comparison(query, once, lifted=int(self.shift / self.grid)),),
             units=self.yeses,
@@ -176,7 +176,7 @@ def _conversion(order: float, delta: float) -> float:
     return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
 
 
-def _epsilon(event: GaussianSparseVector, delta: float, start: int) -> tuple[float, int]:
+def _epsilon(event: GaussianSparseVectorRelease, delta: float, start: int) -> tuple[float, int]:
     """Return the epsilon of the best order found by walking downhill from `start`, and where in the list that is.
 
     A Renyi bound of any one order gives a valid epsilon (Canonne, Kamath, Steinke 2020, Proposition 12).

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.mechanisms.noisy_sums import Grid, Integer, Integers, Real, Reals, integers
+from lapwing.mechanisms.noise_addition import Integer, Integers, Real, Reals, ValueGrid, integers
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.sensitive import Sensitive
@@ -29,7 +29,7 @@ two values do not grow, and a threshold beyond all values is not reached by thos
 
 
 @dataclass(frozen=True, slots=True)
-class Lattice:
+class ValueLattice:
     """The multiples of `step`, a power of two. With the step 1, values are integers by type: a float is refused.
 
     Examples
@@ -43,10 +43,10 @@ class Lattice:
     """
 
     step: Fraction
-    _grid: Grid = field(init=False, repr=False, compare=False)
+    _grid: ValueGrid = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        grid = Grid(exact("grid", self.step))
+        grid = ValueGrid(exact("grid", self.step))
         object.__setattr__(self, "_grid", grid)
         object.__setattr__(self, "step", grid.step)
 

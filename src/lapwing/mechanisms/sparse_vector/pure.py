@@ -11,16 +11,16 @@ from fractions import Fraction
 from typing import Self
 
 from lapwing.mechanisms.margins import turning_point
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.rule import Rule, comparison, one_sided, two_sided
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison, one_sided, two_sided
 from lapwing.mechanisms.sparse_vector.stream_mechanism import PureStreamMechanism, one_of, set_shared, settle
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
 
 
-class StreamNoise(Enum):
+class SparseVectorNoise(Enum):
     """Which exact noise a stream draws."""
 
     GEOMETRIC = "geometric"
@@ -30,7 +30,7 @@ class StreamNoise(Enum):
     """Two-sided, as the textbooks have it."""
 
 
-class YesTells(Enum):
+class YesReveals(Enum):
     """What comes with a yes."""
 
     GAP = "gap"
@@ -88,15 +88,15 @@ class SparseVector(PureStreamMechanism):
     epsilon: Fraction
     yeses: int
     threshold: Fraction
-    moves: Movement
+    moves: ValueSensitivity
     grid: Fraction
-    noise: StreamNoise
-    tells: YesTells
+    noise: SparseVectorNoise
+    tells: YesReveals
     threshold_share: Fraction
     number_share: Fraction
     shift: Fraction
     questions: int | None
-    rule: Rule = field(init=False, repr=False, compare=False)
+    rule: AnswerRule = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -104,10 +104,10 @@ class SparseVector(PureStreamMechanism):
         epsilon: Exact,
         yeses: int,
         threshold: Exact,
-        moves: Movement,
+        moves: ValueSensitivity,
         grid: Exact = 1,
-        noise: StreamNoise = StreamNoise.GEOMETRIC,
-        tells: YesTells = YesTells.GAP,
+        noise: SparseVectorNoise = SparseVectorNoise.GEOMETRIC,
+        tells: YesReveals = YesReveals.GAP,
         threshold_share: Exact | None = None,
         number_share: Exact | None = None,
         shift: Exact = 0,
@@ -119,8 +119,8 @@ class SparseVector(PureStreamMechanism):
             self,
             epsilon=positive("epsilon", epsilon),
             yeses=whole("yeses", yeses),
-            noise=one_of(StreamNoise, "noise", noise),
-            tells=one_of(YesTells, "tells", tells),
+            noise=one_of(SparseVectorNoise, "noise", noise),
+            tells=one_of(YesReveals, "tells", tells),
             threshold_share=share if threshold_share is None else probability("threshold_share", threshold_share),
             number_share=_number_share(tells, number_share),
             shift=ceil_to_grid(exact("shift", shift), self.grid),
@@ -148,19 +148,19 @@ class SparseVector(PureStreamMechanism):
         """The whole stream, with all its yeses."""
         return PureRelease(epsilon=self.epsilon)
 
-    def _rule(self) -> Rule:
+    def _rule(self) -> AnswerRule:
         rise, span = self.moves.in_steps(self.grid)
         noise = noise_of(self.noise)
         threshold_noise = noise(rise, self.threshold_epsilon)
         query_noise = noise(span, self.yes_price - self.number_price)
-        return Rule(
+        return AnswerRule(
             threshold_noise=threshold_noise,
             comparisons=(comparison(query_noise, threshold_noise, lifted=int(self.shift / self.grid)),),
             units=self.yeses,
             opening_price=self.threshold_epsilon,
             unit_price=self.yes_price,
-            fresh_noise=two_sided(rise, self.number_price) if self.tells is YesTells.NUMBER else None,
-            shows_gap=self.tells is not YesTells.NOTHING_MORE,
+            fresh_noise=two_sided(rise, self.number_price) if self.tells is YesReveals.NUMBER else None,
+            shows_gap=self.tells is not YesReveals.NOTHING_MORE,
         )
 
     def placed_for(self, questions: int, confidence: Exact = "0.9") -> Self:
@@ -224,13 +224,13 @@ def _cube_root(n: int) -> int:
     return low
 
 
-def noise_of(kind: StreamNoise) -> Callable[[int, Fraction], Geometric | DiscreteLaplace]:
+def noise_of(kind: SparseVectorNoise) -> Callable[[int, Fraction], Geometric | DiscreteLaplace]:
     """Return what makes noise of this kind from a reach in steps and an epsilon."""
-    return one_sided if kind is StreamNoise.GEOMETRIC else two_sided
+    return one_sided if kind is SparseVectorNoise.GEOMETRIC else two_sided
 
 
-def _number_share(tells: YesTells, given: Exact | None) -> Fraction:
-    if tells is YesTells.NUMBER:
+def _number_share(tells: YesReveals, given: Exact | None) -> Fraction:
+    if tells is YesReveals.NUMBER:
         return Fraction(1, 2) if given is None else probability("number_share", given)
     if given is not None and exact("number_share", given):
         raise ParameterError(

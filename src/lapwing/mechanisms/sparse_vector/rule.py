@@ -21,7 +21,7 @@ from lapwing.vocabulary.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class ThresholdComparison:
     """Passed if distance + noise >= `bar`; then distance + noise - `centre` estimates value - threshold.
 
     Parameters
@@ -39,7 +39,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class AnswerRule:
     """How a stream decides, when it stops, and what it has cost by then.
 
     Parameters
@@ -57,7 +57,7 @@ class Rule:
     """
 
     threshold_noise: Law
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ThresholdComparison, ...]
     units: int
     opening_price: Fraction | None
     unit_price: Fraction = Fraction(0)
@@ -79,7 +79,7 @@ class Rule:
         """Return the epsilon of a transcript whose yeses cost so many units."""
         return None if self.opening_price is None else self.opening_price + units * self.unit_price
 
-    def decide(self, distance: int, noises: Sequence[int]) -> tuple[Comparison, int] | None:
+    def decide(self, distance: int, noises: Sequence[int]) -> tuple[ThresholdComparison, int] | None:
         """Return the first comparison that is passed and the noisy distance that passed it; None if the answer is no.
 
         Parameters
@@ -92,7 +92,7 @@ class Rule:
                 return comparison, distance + noise
         return None
 
-    def decide_many(self, distances: Steps, noises: Sequence[Steps]) -> Iterator[tuple[int, Comparison, int]]:
+    def decide_many(self, distances: Steps, noises: Sequence[Steps]) -> Iterator[tuple[int, ThresholdComparison, int]]:
         """Yield the index of every yes, in order, with what `decide` returns for it."""
         noisy = [distances + noise for noise in noises]
         passed = [one >= comparison.bar for comparison, one in zip(self.comparisons, noisy, strict=True)]
@@ -123,10 +123,10 @@ def two_sided(reach: int, epsilon: Fraction) -> DiscreteLaplace:
     return DiscreteLaplace(_scale(reach, epsilon))
 
 
-def comparison(noise: Law, threshold_noise: Law, *, lifted: int = 0, units: int = 1) -> Comparison:
+def comparison(noise: Law, threshold_noise: Law, *, lifted: int = 0, units: int = 1) -> ThresholdComparison:
     """Return a comparison that is centred, with the threshold lifted by `lifted` steps."""
     centre = round(mean(noise)) - round(mean(threshold_noise))
-    return Comparison(noise=noise, centre=centre, bar=centre + lifted, units=units)
+    return ThresholdComparison(noise=noise, centre=centre, bar=centre + lifted, units=units)
 
 
 def _scale(reach: int, epsilon: Fraction) -> Fraction:

@@ -11,8 +11,8 @@ from typing import Final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from lapwing.mechanisms.sparse_vector.lattice import Lattice
-from lapwing.mechanisms.sparse_vector.rule import Rule
+from lapwing.mechanisms.sparse_vector.lattice import ValueLattice
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule
 from lapwing.mechanisms.sparse_vector.tails import Law
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.noise.randomness import SYSTEM
@@ -36,7 +36,7 @@ class State:
     units: int
 
 
-def label(rule: Rule, lattice: Lattice, *, threshold: int, name: str, sequence: int) -> bytes:
+def label(rule: AnswerRule, lattice: ValueLattice, *, threshold: int, name: str, sequence: int) -> bytes:
     """Return what a seal is bound to, as text in which no two different streams look the same."""
     comparisons = (f"{_law(one.noise)} {one.centre} {one.bar} {one.units}" for one in rule.comparisons)
     lines = (

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.mechanisms.sparse_vector import sealing
-from lapwing.mechanisms.sparse_vector.answers import Answer, Answers
-from lapwing.mechanisms.sparse_vector.lattice import Lattice, Steps, Value, Values
-from lapwing.mechanisms.sparse_vector.rule import Comparison, Rule
+from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer, SparseVectorAnswers
+from lapwing.mechanisms.sparse_vector.lattice import Steps, Value, ValueLattice, Values
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule, ThresholdComparison
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError, SecrecyError, StreamError, StreamHaltedError
 from lapwing.vocabulary.exact import Exact
@@ -31,7 +31,7 @@ _LOST = "this question failed after its value was opened; it was charged as lost
 _SMALLEST_CHUNK, _LARGEST_CHUNK = 1 << 9, 1 << 16  # an early last yes wastes little noise, a late one little time
 
 
-class Status(Enum):
+class SparseVectorStatus(Enum):
     """Whether a stream can be asked."""
 
     OPEN = "open"
@@ -40,7 +40,7 @@ class Status(Enum):
     CLOSED = "closed"
 
 
-class Stream:
+class SparseVectorStream:
     """Answers "is the value at least the threshold?" until its yeses are used up. Open one with a mechanism's `open`.
 
     Questions may be chosen after seeing earlier answers, and so may thresholds; a threshold may depend on nothing else.
@@ -50,7 +50,7 @@ class Stream:
 
     Examples
     --------
-    >>> from lapwing.mechanisms.sparse_vector.movement import Movement
+    >>> from lapwing.mechanisms.sparse_vector.value_sensitivity import Movement
     >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
     >>> from lapwing.vocabulary.adjacency import Adjacency
     >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
@@ -78,25 +78,35 @@ class Stream:
     )
 
     def __init__(
-        self, rule: Rule, lattice: Lattice, *, threshold: int, name: str, sequence: int, state: sealing.State
+        self, rule: AnswerRule, lattice: ValueLattice, *, threshold: int, name: str, sequence: int, state: sealing.State
     ) -> None:
         self._rule, self._lattice, self._name, self._sequence = rule, lattice, name, sequence
         self._threshold, self._process = threshold, os.getpid()
         self._lock = threading.Lock()
         self._asked, self._yeses, self._units = state.asked, state.yeses, state.units
         self.__noise: Sensitive[int] | None = Sensitive(state.threshold_noise)
-        self._status = Status.OPEN
+        self._status = SparseVectorStatus.OPEN
         self._halt_if_done()
 
     @classmethod
-    def opened(cls, rule: Rule, lattice: Lattice, *, threshold: int, name: str, source: RandomSource) -> Self:
+    def opened(
+        cls, rule: AnswerRule, lattice: ValueLattice, *, threshold: int, name: str, source: RandomSource
+    ) -> Self:
         """Draw the threshold's noise and start."""
         state = sealing.State(threshold_noise=rule.threshold_noise.draw(source=source), asked=0, yeses=0, units=0)
         return cls(rule, lattice, threshold=threshold, name=name, sequence=0, state=state)
 
     @classmethod
     def resumed(
-        cls, rule: Rule, lattice: Lattice, *, threshold: int, name: str, sequence: int, key: bytes, sealed: bytes
+        cls,
+        rule: AnswerRule,
+        lattice: ValueLattice,
+        *,
+        threshold: int,
+        name: str,
+        sequence: int,
+        key: bytes,
+        sealed: bytes,
     ) -> Self:
         """Go on from sealed bytes that carry exactly this rule, lattice, threshold, name and sequence."""
         label = sealing.label(rule, lattice, threshold=threshold, name=name, sequence=sequence)
@@ -105,7 +115,7 @@ class Stream:
         )
 
     @property
-    def status(self) -> Status:
+    def status(self) -> SparseVectorStatus:
         """Whether it can be asked."""
         return self._status
 
@@ -143,9 +153,9 @@ class Stream:
         whole, spent = self._rule.price_of(self._rule.units), self.spent
         if whole is None or spent is None:
             return None
-        return whole - spent if self._status in {Status.OPEN, Status.SUSPENDED} else Fraction(0)
+        return whole - spent if self._status in {SparseVectorStatus.OPEN, SparseVectorStatus.SUSPENDED} else Fraction(0)
 
-    def ask(self, value: Value, threshold: Exact | None = None, *, source: RandomSource = SYSTEM) -> Answer:
+    def ask(self, value: Value, threshold: Exact | None = None, *, source: RandomSource = SYSTEM) -> SparseVectorAnswer:
         """Say, after noise, whether `value` is at least `threshold`.
 
         Parameters
@@ -169,7 +179,7 @@ class Stream:
         thresholds: Exact | Sequence[Exact] | NDArray[Any] | None = None,
         *,
         source: RandomSource = SYSTEM,
-    ) -> Answers:
+    ) -> SparseVectorAnswers:
         """Ask one value after the other, with the same law as by `ask`, until the values or the yeses are used up.
 
         Parameters
@@ -184,17 +194,17 @@ class Stream:
             given = self._given(thresholds)
             places = self._attempt(lambda: Sensitive(self._lattice.values(values)), lost=None, refusing=True)
             limits = _one_for_each(given, len(places.open_for_release()))
-            first, yeses = self._asked + 1, dict[int, Answer]()
+            first, yeses = self._asked + 1, dict[int, SparseVectorAnswer]()
             for span in self._chunks(len(limits)):
                 fresh = self._rule.draw_fresh(self._rule.units - self._units, source)
                 noise = Sensitive((self._rule.draw_many(len(span), source), fresh))
                 chunk = self._chunk(places, limits, span, noise)
                 yeses |= self._attempt(chunk, lost=len(span))
-                if self._status is Status.HALTED:
+                if self._status is SparseVectorStatus.HALTED:
                     break
 
             answered = limits[: self._asked + 1 - first]
-            return Answers(first=first, thresholds=answered, step=self._lattice.step, yeses=yeses)
+            return SparseVectorAnswers(first=first, thresholds=answered, step=self._lattice.step, yeses=yeses)
 
     def lose(self) -> None:
         """Count a question whose outcome cannot be told, after a crash or a failure, as the yes that it may have been.
@@ -225,7 +235,7 @@ class Stream:
         """
         self._require_process()
         with self._lock:
-            if self._status in {Status.SUSPENDED, Status.CLOSED}:
+            if self._status in {SparseVectorStatus.SUSPENDED, SparseVectorStatus.CLOSED}:
                 self._require_open()
             sequence = self._sequence + 1
             label = sealing.label(
@@ -234,7 +244,7 @@ class Stream:
             noise = 0 if self.__noise is None else self._secret()
             state = sealing.State(threshold_noise=noise, asked=self._asked, yeses=self._yeses, units=self._units)
             sealed = sealing.seal(state, key, label)
-            self._sequence, self._status, self.__noise = sequence, Status.SUSPENDED, None
+            self._sequence, self._status, self.__noise = sequence, SparseVectorStatus.SUSPENDED, None
             return sealed
 
     def close(self) -> None:
@@ -250,7 +260,7 @@ class Stream:
 
     def _forget(self) -> None:
         self.__noise = None
-        self._status = Status.CLOSED
+        self._status = SparseVectorStatus.CLOSED
 
     def _secret(self) -> int:
         if self.__noise is None:
@@ -310,34 +320,36 @@ class Stream:
 
     def _require_open(self) -> None:
         match self._status:
-            case Status.OPEN:
+            case SparseVectorStatus.OPEN:
                 return
-            case Status.HALTED if self._rule.units - self._units < self._rule.dearest:
+            case SparseVectorStatus.HALTED if self._rule.units - self._units < self._rule.dearest:
                 raise StreamHaltedError(yeses=self._yeses)
-            case Status.HALTED:
+            case SparseVectorStatus.HALTED:
                 raise StreamError(f"this stream was opened for {self._rule.questions} questions, and answered them")
-            case Status.SUSPENDED:
+            case SparseVectorStatus.SUSPENDED:
                 raise StreamError("this stream was suspended; resume it from its sealed bytes")
-            case Status.CLOSED:
+            case SparseVectorStatus.CLOSED:
                 raise StreamError("this stream was closed; open a new one")
 
     def _halt_if_done(self) -> None:
         if self._rule.units - self._units < self._rule.dearest or self._asked == self._rule.questions:
-            self._status = Status.HALTED
+            self._status = SparseVectorStatus.HALTED
             self.__noise = None
 
-    def _decide(self, place: Sensitive[int], limit: int, noise: Sensitive[tuple[list[int], Iterator[int]]]) -> Answer:
+    def _decide(
+        self, place: Sensitive[int], limit: int, noise: Sensitive[tuple[list[int], Iterator[int]]]
+    ) -> SparseVectorAnswer:
         noises, fresh = noise.open_for_release()
         self._asked += 1
         passed = self._rule.decide(place.open_for_release() - limit - self._secret(), noises)
         if passed is not None:
             return self._yes(*passed, limit, place, fresh)
         self._halt_if_done()
-        return Answer(above=False, question=self._asked, threshold=self._lattice.number(limit))
+        return SparseVectorAnswer(above=False, question=self._asked, threshold=self._lattice.number(limit))
 
     def _yes(
-        self, comparison: Comparison, noisy: int, limit: int, place: Sensitive[int], fresh: Iterator[int]
-    ) -> Answer:
+        self, comparison: ThresholdComparison, noisy: int, limit: int, place: Sensitive[int], fresh: Iterator[int]
+    ) -> SparseVectorAnswer:
         """Count a yes and say what comes with it.
 
         Proof: proofs/sparse_vector_gap.md
@@ -346,7 +358,7 @@ class Stream:
         self._units += comparison.units
         self._halt_if_done()
         number, rule = self._lattice.number, self._rule
-        return Answer(
+        return SparseVectorAnswer(
             above=True,
             question=self._asked,
             threshold=number(limit),
@@ -361,19 +373,19 @@ class Stream:
         limits: Steps,
         span: range,
         noise: Sensitive[tuple[list[Steps], Iterator[int]]],
-    ) -> Callable[[], dict[int, Answer]]:
+    ) -> Callable[[], dict[int, SparseVectorAnswer]]:
         return lambda: self._decide_chunk(places, limits, span, *noise.open_for_release())
 
     def _decide_chunk(
         self, places: Sensitive[Steps], limits: Steps, span: range, noises: list[Steps], fresh: Iterator[int]
-    ) -> dict[int, Answer]:
+    ) -> dict[int, SparseVectorAnswer]:
         """Decide one chunk and return its yeses by position. What is left of the noise after a halt is discarded."""
-        before, yeses = self._asked - span.start, dict[int, Answer]()
+        before, yeses = self._asked - span.start, dict[int, SparseVectorAnswer]()
         for position, comparison, noisy in self._passed(places, limits, noises, span):
             self._asked = before + position + 1
             place = Sensitive(int(places.open_for_release()[position]))
             yeses[position] = self._yes(comparison, noisy, int(limits[position]), place, fresh)
-            if self._status is Status.HALTED:
+            if self._status is SparseVectorStatus.HALTED:
                 return yeses
         self._asked = before + span.stop
         self._halt_if_done()
@@ -381,7 +393,7 @@ class Stream:
 
     def _passed(
         self, places: Sensitive[Steps], limits: Steps, noises: list[Steps], span: range
-    ) -> Iterator[tuple[int, Comparison, int]]:
+    ) -> Iterator[tuple[int, ThresholdComparison, int]]:
         inside = slice(span.start, span.stop)
         exact, publics = places.open_for_release()[inside], limits[inside]
         if not all(_are_steps(one, len(span)) for one in (exact, publics, *noises)):

@@ -10,12 +10,12 @@ from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.sparse_vector import accuracy, estimates
-from lapwing.mechanisms.sparse_vector.answers import Answer
+from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer
 from lapwing.mechanisms.sparse_vector.estimates import Interval
-from lapwing.mechanisms.sparse_vector.lattice import Lattice
-from lapwing.mechanisms.sparse_vector.movement import Movement
-from lapwing.mechanisms.sparse_vector.rule import Rule
-from lapwing.mechanisms.sparse_vector.stream import Stream
+from lapwing.mechanisms.sparse_vector.lattice import ValueLattice
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule
+from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
@@ -33,10 +33,10 @@ class StreamMechanism(ABC):
     __slots__ = ()
 
     threshold: Fraction
-    moves: Movement
+    moves: ValueSensitivity
     grid: Fraction
     questions: int | None
-    rule: Rule
+    rule: AnswerRule
 
     @property
     @abstractmethod
@@ -49,21 +49,21 @@ class StreamMechanism(ABC):
         return price(self.event)
 
     @property
-    def lattice(self) -> Lattice:
+    def lattice(self) -> ValueLattice:
         """The grid of values, thresholds and noise."""
         return _lattice(self.grid)
 
-    def open(self, *, name: str = "", source: RandomSource = SYSTEM) -> Stream:
+    def open(self, *, name: str = "", source: RandomSource = SYSTEM) -> SparseVectorStream:
         """Draw the noise of the threshold and start a stream; `name` tells it from others when it is sealed."""
-        return Stream.opened(self.rule, self.lattice, threshold=self._steps(), name=name, source=source)
+        return SparseVectorStream.opened(self.rule, self.lattice, threshold=self._steps(), name=name, source=source)
 
-    def resume(self, sealed: bytes, *, key: bytes, sequence: int, name: str = "") -> Stream:
+    def resume(self, sealed: bytes, *, key: bytes, sequence: int, name: str = "") -> SparseVectorStream:
         """Go on with a stream that this mechanism opened and that was suspended for the `sequence`-th time.
 
         Bytes that were altered, that are not of this sequence, or that belong to another key, name or mechanism raise
         `SealBrokenError`.
         """
-        return Stream.resumed(
+        return SparseVectorStream.resumed(
             self.rule, self.lattice, threshold=self._steps(), name=name, sequence=sequence, key=key, sealed=sealed
         )
 
@@ -120,7 +120,7 @@ class StreamMechanism(ABC):
         beta = doubt("confidence", confidence)
         return self.lattice.number(accuracy.best_lift(self.rule, below=below, above=high, beta=beta))
 
-    def interval(self, answer: Answer, confidence: Exact = "0.95") -> Interval | None:
+    def interval(self, answer: SparseVectorAnswer, confidence: Exact = "0.95") -> Interval | None:
         """Return where the value of a yes lies; None for a no, and where a yes tells nothing more.
 
         With probability at least `confidence` over all noise *every* interval of the stream holds its value, so that it
@@ -134,7 +134,7 @@ class StreamMechanism(ABC):
         beta = doubt("confidence", confidence)
         return estimates.interval(self.rule, self.lattice, answer, beta=beta, questions=self.questions)
 
-    def estimate(self, answer: Answer) -> float | None:
+    def estimate(self, answer: SparseVectorAnswer) -> float | None:
         """Return the best single guess at the value of a yes: its number and its gap, weighted by their precision.
 
         Where there is a gap only, the guess errs upwards, because a yes was given for a large gap: show `interval`.
@@ -196,19 +196,19 @@ class PureStreamMechanism(StreamMechanism):
         return Reservation(stream=name, opening=opening, price=unit, yeses=self.rule.units, cells=cells)
 
 
-_lattice = lru_cache(maxsize=64)(Lattice)
+_lattice = lru_cache(maxsize=64)(ValueLattice)
 
 
-def set_shared(mechanism: StreamMechanism, threshold: Exact, moves: Movement, grid: Exact) -> None:
+def set_shared(mechanism: StreamMechanism, threshold: Exact, moves: ValueSensitivity, grid: Exact) -> None:
     """Check the three parameters that every stream has, and set them."""
     require_movement(moves)
-    lattice = Lattice(exact("grid", grid))
+    lattice = ValueLattice(exact("grid", grid))
     settle(mechanism, moves=moves, grid=lattice.step, threshold=lattice.number(lattice.threshold(threshold)))
 
 
 def require_movement(moves: object) -> None:
     """Refuse what is no movement."""
-    if not isinstance(moves, Movement):
+    if not isinstance(moves, ValueSensitivity):
         raise ParameterError(
             "moves",
             moves,

@@ -6,13 +6,13 @@ from itertools import takewhile
 from typing import Final
 
 from lapwing.answers.answer import Row
-from lapwing.answers.releases import Cell
+from lapwing.answers.releases import BoundedValue
 from lapwing.app.cli.demo.cast import SURE, Cast, shortened
 from lapwing.app.cli.demo.stage import good
 from lapwing.app.cli.pictures import draw_answer, draw_prices, draw_stream
 from lapwing.app.clinic.concepts import CONDITIONS, SITES
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.queries.asking import correlation, count, quantiles, top
+from lapwing.queries.builders import correlation, count, quantiles, top
 from lapwing.vocabulary.decimals import brief
 
 COHORT: Final = ("sex = 'M'", "age between 20 and 30", "cancer_survivor", "admitted_for_surgery")
@@ -160,11 +160,11 @@ def _site(row: Row) -> list[str]:
     return [str(row.key[0]), brief(_number(people)), _margin(people), value, f"{low} to {high}"]
 
 
-def _number(cell: Cell) -> int | float | Fraction:
+def _number(cell: BoundedValue) -> int | float | Fraction:
     if isinstance(cell.value, str):
         raise TypeError(f"{cell.value!r} is no number")
     return cell.value
 
 
-def _margin(cell: Cell) -> str:
+def _margin(cell: BoundedValue) -> str:
     return "" if cell.high is None else f"+-{brief(cell.high - _number(cell))}"

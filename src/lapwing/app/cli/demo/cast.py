@@ -6,12 +6,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from lapwing.answers.preview import Standing
+from lapwing.answers.preview import BudgetStatus
 from lapwing.app.cli.demo.stage import Stage
-from lapwing.workspace.workspace import Workspace
 from lapwing.ledger.chain import Receipt
 from lapwing.session import Session
 from lapwing.vocabulary.decimals import brief
+from lapwing.workspace.workspace import Workspace
 
 POPULATION: Final = "clinic"
 BUDGET: Final = Fraction(3)
@@ -52,7 +52,7 @@ class Cast:
             name.capitalize(): (most, ledger.allowance(POPULATION, name)) for name, most in ALLOWANCES.items()
         }
         for name, (most, account) in accounts.items():
-            left = most if account is None else Standing(account=account).left
+            left = most if account is None else BudgetStatus(account=account).left
             if left is not None:
                 yield [name, *(f"epsilon {brief(amount)}" for amount in (most, most - left, left))]
 

@@ -4,12 +4,12 @@ from typing import Final
 
 from lapwing.app.cli.demo.cast import Cast
 from lapwing.auditor.known_liars import DOCUMENT_002
-from lapwing.auditor.noise_laws import Geometric as GeometricNoise
+from lapwing.auditor.noise_laws import AuditedGeometric as GeometricNoise
 from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
-from lapwing.auditor.worst_pairs import Movement as Moves
+from lapwing.auditor.worst_pairs import AuditedMovement as Moves
 from lapwing.auditor.worst_pairs import worst_loss
-from lapwing.mechanisms.sparse_vector.movement import Movement
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import Geometric, Law
 from lapwing.vocabulary.adjacency import Adjacency
 
@@ -38,7 +38,7 @@ def _loss(variant: SparseVectorVariant, noes: int) -> float:
 
 def _ours() -> SparseVectorVariant:
     """Describe lapwing's sparse vector to the auditor, from the noise it really uses."""
-    rule = SparseVector(epsilon=1, yeses=1, threshold=0, moves=Movement.of_counts(Adjacency.ADD_REMOVE)).rule
+    rule = SparseVector(epsilon=1, yeses=1, threshold=0, moves=ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)).rule
     return SparseVectorVariant(
         threshold=GeometricNoise(_scale(rule.threshold_noise)),
         query=GeometricNoise(_scale(rule.comparisons[0].noise)),

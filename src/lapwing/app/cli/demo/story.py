@@ -14,10 +14,10 @@ from lapwing.app.cli.demo.sceptic import sceptic
 from lapwing.app.cli.demo.stage import Stage
 from lapwing.app.cli.pictures import draw_account, draw_meaning
 from lapwing.app.clinic import make_clinic
-from lapwing.workspace.front import create
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
+from lapwing.workspace.front import create
 
 _PRIOR: Final = "0.01"
 _FEWEST, _MOST = 2000, 10**8

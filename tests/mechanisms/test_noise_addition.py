@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.mechanisms.noisy_sums import Grid, add_noise, integers, saturating_sum
+from lapwing.mechanisms.noise_addition import ValueGrid, add_noise, integers, saturating_sum
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms.laws_by_hand import Scripted
@@ -30,12 +30,12 @@ def nearest(value, step) -> int:
 
 @given(value=REALS, step=STEPS)
 def test_a_number_goes_to_its_nearest_multiple(value, step) -> None:
-    assert Grid(step).steps(value) == nearest(value, step)
+    assert ValueGrid(step).steps(value) == nearest(value, step)
 
 
 @given(values=st.lists(st.floats(allow_nan=False), max_size=8), step=STEPS)
 def test_a_vector_goes_to_the_grid_as_its_numbers_do(values, step) -> None:
-    grid = Grid(step)
+    grid = ValueGrid(step)
     one_by_one = [grid.steps(value) for value in values]
     assert grid.steps(np.array(values, np.float64)).tolist() == one_by_one
     assert grid.steps(tuple(values)).tolist() == one_by_one
@@ -43,12 +43,12 @@ def test_a_vector_goes_to_the_grid_as_its_numbers_do(values, step) -> None:
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64, np.int64, np.bool_, np.float32, np.float16])
 def test_every_width_of_number_is_read_for_what_it_is(dtype) -> None:
-    assert Grid("1/4").steps(np.array([0, 1, 1], dtype)).tolist() == [0, 4, 4]
+    assert ValueGrid("1/4").steps(np.array([0, 1, 1], dtype)).tolist() == [0, 4, 4]
 
 
 @given(value=REALS, move=st.fractions(-(10**6), 10**6), step=STEPS)
 def test_rounding_moves_neighbours_apart_by_less_than_a_step(value, move, step) -> None:
-    there, back = (Grid(step).steps(Fraction(v)) for v in (Fraction(value), Fraction(value) + move))
+    there, back = (ValueGrid(step).steps(Fraction(v)) for v in (Fraction(value), Fraction(value) + move))
     assert abs(there - back) <= math.ceil(abs(move) / step)
 
 
@@ -58,7 +58,7 @@ def test_rounding_moves_neighbours_apart_by_less_than_a_step(value, move, step) 
     step=st.sampled_from([Fraction(1, 4), Fraction(1), Fraction(4)]),
 )
 def test_the_sensitivity_in_steps_covers_every_vector(moves, start, step) -> None:
-    grid = Grid(step)
+    grid = ValueGrid(step)
     apart = [abs(grid.steps(start + move) - grid.steps(start)) for move in moves]
     l1, square = sum(map(abs, moves)), sum(move**2 for move in moves)
     if l1:
@@ -68,7 +68,7 @@ def test_the_sensitivity_in_steps_covers_every_vector(moves, start, step) -> Non
 
 @pytest.mark.parametrize(("sensitivity", "steps"), [("0.25", 1), ("0.26", 2), (1, 4), ("1/1000", 1)])
 def test_one_coordinate_pays_for_the_next_multiple_only(sensitivity, steps) -> None:
-    grid = Grid(Fraction(1, 4))
+    grid = ValueGrid(Fraction(1, 4))
     assert grid.l1_steps(Fraction(sensitivity), 1) == steps
     assert grid.l2_steps_squared(Fraction(sensitivity) ** 2, 1) == steps**2
 
@@ -78,7 +78,7 @@ def test_one_coordinate_pays_for_the_next_multiple_only(sensitivity, steps) -> N
     [(math.nan, 0), (math.inf, END), (-math.inf, -END), (1e308, END), (-5e-324, 0), (10**400, END), (-0.0, 0)],
 )
 def test_no_number_is_refused(value, steps) -> None:
-    grid = Grid(Fraction(1, 2))
+    grid = ValueGrid(Fraction(1, 2))
     assert grid.steps(value) == grid.steps([value])[0] == steps
     if isinstance(value, float):
         assert grid.steps(np.array([value]))[0] == steps
@@ -86,7 +86,7 @@ def test_no_number_is_refused(value, steps) -> None:
 
 
 def test_values_on_the_grid_are_exact_floats_and_end_where_floats_would_round() -> None:
-    grid = Grid(Fraction(1, 8))
+    grid = ValueGrid(Fraction(1, 8))
     assert grid.add_noise(1.125, Scripted(-2), 1) == 0.875
     assert grid.add_noise(float(END), Scripted(5), 1) == END / 8
     assert grid.add_noise([1.0, -1e300], Scripted(1, -9), 2).tolist() == [1.125, -END / 8]
@@ -128,19 +128,19 @@ def test_integers_are_read_in_either_byte_order(kind, order) -> None:
     assert integers(array).tolist() == [min(x, 2**63 - 1) for x in exact]
     assert add_noise(array, Scripted(0, 0, 3)).tolist()[2] == min(ends.max + 3, 2**63 - 1)
     for step in (Fraction(1, 4), Fraction(1), Fraction(2), Fraction(1024), *(Fraction(2) ** k for k in range(60, 68))):
-        assert Grid(step).steps(array).tolist() == [Grid(step).steps(x) for x in exact]
+        assert ValueGrid(step).steps(array).tolist() == [ValueGrid(step).steps(x) for x in exact]
 
 
 @pytest.mark.parametrize("order", "<>")
 @pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
 def test_floats_are_read_in_either_byte_order(kind, order) -> None:
     array = np.array([1.5, -0.25, math.nan], np.dtype(kind).newbyteorder(order))
-    assert Grid("1/4").steps(array).tolist() == [6, -1, 0]
+    assert ValueGrid("1/4").steps(array).tolist() == [6, -1, 0]
 
 
 @given(values=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=6), exponent=st.integers(-70, 70))
 def test_a_vector_of_integers_goes_to_the_grid_as_its_numbers_do(values, exponent) -> None:
-    grid = Grid(Fraction(2) ** exponent)
+    grid = ValueGrid(Fraction(2) ** exponent)
     one_by_one = [grid.steps(value) for value in values]
     assert grid.steps(np.array(values, np.int64)).tolist() == grid.steps(values).tolist() == one_by_one
 
@@ -150,7 +150,7 @@ def test_a_vector_of_integers_goes_to_the_grid_as_its_numbers_do(values, exponen
 def test_an_array_of_no_dimension_is_a_number_whatever_the_noise(value, noise) -> None:
     assert add_noise(np.array(value), Scripted(noise)) == value + noise
     assert add_noise(Sensitive(np.array(value)), Scripted(noise), 1) == value + noise
-    assert type(Grid("1/4").add_noise(np.array(float(value)), Scripted(noise), 1)) is float
+    assert type(ValueGrid("1/4").add_noise(np.array(float(value)), Scripted(noise), 1)) is float
     assert saturating_sum(np.array(value), np.array(noise)) == min(max(value + noise, -(2**63)), 2**63 - 1)
 
 
@@ -158,7 +158,7 @@ def test_an_array_of_no_dimension_is_a_number_whatever_the_noise(value, noise) -
     "value", [np.array("5"), np.array(5, object), np.array(1j), np.array(0.5, np.longdouble)], ids=repr
 )
 def test_an_array_of_no_dimension_is_refused_by_its_type(value) -> None:
-    for convert in (integers, Grid("1/4").steps):
+    for convert in (integers, ValueGrid("1/4").steps):
         with pytest.raises(ParameterError, match=r"holds something that is no (integer|number)"):
             convert(value)
 
@@ -190,11 +190,11 @@ SECRET = 8675309
         lambda: integers(Sensitive(f"{SECRET}")),
         lambda: integers(Sensitive([SECRET, "x"])),
         lambda: integers(Sensitive(np.array([SECRET, 0.5]))),
-        lambda: Grid("1/4").steps(Sensitive(complex(SECRET))),
-        lambda: Grid("1/4").steps(Sensitive([[SECRET]])),
-        lambda: Grid("1/4").steps(Sensitive(np.array([SECRET], np.longdouble))),
+        lambda: ValueGrid("1/4").steps(Sensitive(complex(SECRET))),
+        lambda: ValueGrid("1/4").steps(Sensitive([[SECRET]])),
+        lambda: ValueGrid("1/4").steps(Sensitive(np.array([SECRET], np.longdouble))),
         lambda: add_noise(Sensitive([SECRET, SECRET]), Scripted(0, 0), 3),
-        lambda: Grid("1/4").add_noise(Sensitive([SECRET, SECRET]), Scripted(0, 0), 3),
+        lambda: ValueGrid("1/4").add_noise(Sensitive([SECRET, SECRET]), Scripted(0, 0), 3),
     ],
     ids=["text", "text inside", "floats", "complex", "nested", "long double", "too short", "too short on a grid"],
 )
@@ -208,12 +208,12 @@ def test_a_refusal_shows_nothing_of_the_value_not_even_in_its_frames(call) -> No
 @pytest.mark.parametrize("step", ["0.3", 0, -1, 3, "nan"])
 def test_a_grid_is_a_power_of_two(step) -> None:
     with pytest.raises(ParameterError, match="grid = "):
-        Grid(step)
+        ValueGrid(step)
 
 
 def test_the_default_grid_is_fine_and_within_reach_of_the_samplers() -> None:
     for noise, move in [(Fraction(10), Fraction(1)), (Fraction(1, 7), Fraction(9)), (Fraction(10**12), Fraction(1, 3))]:
-        step = Grid.for_noise(None, noise=noise, move=move).step
+        step = ValueGrid.for_noise(None, noise=noise, move=move).step
         assert step <= noise / 2**20
         assert step <= move / 2**20 or noise / step > 2**30
         assert noise / step <= 2**32

@@ -4,15 +4,15 @@ from itertools import product
 import pytest
 
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.ranked_choice import QuantileChoice, TopChoice, _ranks
+from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK, _ranks
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, ExponentialSelection, PureRelease
 from lapwing.vocabulary.sensitive import Sensitive
 
 
-def quantile(**changed) -> QuantileChoice:
-    return QuantileChoice(
+def quantile(**changed) -> PrivateQuantiles:
+    return PrivateQuantiles(
         **{"at": ["0.5"], "cells": 10, "rows": 1, "adjacency": Adjacency.ADD_REMOVE, "epsilon": 1, **changed}
     )
 
@@ -42,29 +42,29 @@ def test_the_price_is_shared_and_the_event_says_so() -> None:
     assert three.event == Composed(parts=(PureRelease(epsilon=Fraction(1)),) * 3)
     assert three.loss.pure_epsilon == 3
     assert quantile(selector=ExponentialMechanism).event == ExponentialSelection(epsilon=Fraction(1))
-    assert TopChoice(k=2, cells=5, sensitivity=1, epsilon=1).loss.pure_epsilon == 1
+    assert TopK(k=2, cells=5, sensitivity=1, epsilon=1).loss.pure_epsilon == 1
 
 
 def test_clear_choices_are_made() -> None:
     assert quantile(epsilon=20).release(Sensitive((0,) * 5 + (10_000,) + (0,) * 4)) == (5,)
     assert quantile(at=["0.15", "0.85"], epsilon=20).release([10_000] * 10) == (1, 8)
-    assert TopChoice(k=3, cells=4, sensitivity=1, epsilon=20).release(Sensitive((5, 10**6, 10**5, 10**4))) == (1, 2, 3)
+    assert TopK(k=3, cells=4, sensitivity=1, epsilon=20).release(Sensitive((5, 10**6, 10**5, 10**4))) == (1, 2, 3)
 
 
 def test_an_empty_table_is_answered() -> None:
     assert quantile().release([0] * 10)[0] in range(10)
-    assert TopChoice(k=1, cells=3, sensitivity=1, epsilon=1).release([0, 0, 0])[0] in range(3)
+    assert TopK(k=1, cells=3, sensitivity=1, epsilon=1).release([0, 0, 0])[0] in range(3)
 
 
 def test_margins_count_rows_and_people() -> None:
     assert quantile(epsilon=2).margin("0.95") * 2 == pytest.approx(quantile(epsilon=1).margin("0.95"), rel=1e-6)
-    one, two = (TopChoice(k=k, cells=5, sensitivity=1, epsilon=k).margin("0.95") for k in (1, 2))
+    one, two = (TopK(k=k, cells=5, sensitivity=1, epsilon=k).margin("0.95") for k in (1, 2))
     assert one < two
 
 
 @pytest.mark.parametrize("value", [[1, 2], 3, Sensitive((1,) * 11)], ids=["short", "a number", "long"])
 def test_a_vector_of_another_size_is_refused_without_telling_it(value) -> None:
-    for mechanism in (quantile(), TopChoice(k=1, cells=10, sensitivity=1, epsilon=1)):
+    for mechanism in (quantile(), TopK(k=1, cells=10, sensitivity=1, epsilon=1)):
         with pytest.raises(ParameterError, match="does not have the 10 coordinates"):
             mechanism.release(value)
 

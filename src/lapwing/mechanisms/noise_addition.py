@@ -88,7 +88,7 @@ def saturating_sum(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ValueGrid:
     """The multiples of `step`, a power of two, from -2^53 steps to 2^53 steps.
 
     A value is put on its nearest multiple; halves go up. Between neighbouring tables a coordinate that moves by d then
@@ -119,7 +119,7 @@ class Grid:
         object.__setattr__(self, "_per_unit", float(1 / step))
 
     @classmethod
-    def for_noise(cls, given: object, *, noise: Fraction, move: Fraction) -> "Grid":
+    def for_noise(cls, given: object, *, noise: Fraction, move: Fraction) -> "ValueGrid":
         """Return the grid of step `given`, or else one whose rounding costs about a millionth.
 
         Its step is then a power of two of at most 2^-20 times the size of the noise and, as far as samplers reach (the

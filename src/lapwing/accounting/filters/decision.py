@@ -9,7 +9,7 @@ from lapwing.vocabulary.event import Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Accepted:
     """What an admitted charge does to a filter beyond its cost; the part of a record that is trusted on replay.
 
     Parameters
@@ -30,7 +30,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shortage:
+class Insufficient:
     """Why a charge does not fit: `asked` is more than `left`, or `None` where the currency has no price for it."""
 
     currency: str
@@ -38,16 +38,16 @@ class Shortage:
     left: Fraction
 
 
-Verdict: TypeAlias = Step | Shortage
+FilterDecision: TypeAlias = Accepted | Insufficient
 
 
 class Filter(Protocol):
     """One promise, kept by saying no. Immutable: booking returns the filter after it."""
 
-    def weigh(self, event: Event, cost: Cost) -> Verdict:
+    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
         """Return what booking `event` at `cost` would do, or why it is refused."""
 
-    def book(self, cost: Cost, step: Step) -> Self:
+    def book(self, cost: Cost, step: Accepted) -> Self:
         """Return the filter after `cost` was admitted with `step`."""
 
     def settle(self, amount: Fraction) -> Self:

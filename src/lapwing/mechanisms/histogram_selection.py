@@ -14,7 +14,7 @@ from typing import TypeAlias
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.noisy_sums import Integers, integers, wrong_size
+from lapwing.mechanisms.noise_addition import Integers, integers, wrong_size
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import Composed, Event
@@ -25,7 +25,7 @@ Selector: TypeAlias = type[PermuteAndFlip] | type[ExponentialMechanism]
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class QuantileChoice:
+class PrivateQuantiles:
     """Chooses for each fraction q the cell of the histogram in which the value lies that about q of the rows are below.
 
     With q = a/b, the score of a cell says how far a * (all rows) is outside b * (rows below the cell) .. b * (rows
@@ -103,7 +103,7 @@ class QuantileChoice:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class TopChoice:
+class TopK:
     """Chooses `k` of the cells of a histogram, one after the other, each time one that has about the most people.
 
     Parameters

@@ -8,6 +8,19 @@ from datetime import date
 from typing import TypeAlias
 
 from lapwing.queries.catalogue import LONGEST_NAME
+from lapwing.queries.expressions import (
+    EVERYONE,
+    Condition,
+    Has,
+    Literal,
+    Name,
+    Spelled,
+    Value,
+    Year,
+    col,
+    condition,
+    value,
+)
 from lapwing.queries.plan import Moment
 from lapwing.queries.questions import (
     Average,
@@ -22,19 +35,18 @@ from lapwing.queries.questions import (
     TopCategories,
 )
 from lapwing.queries.sql_conditions import read_condition, read_value
-from lapwing.queries.written import EVERYONE, Condition, Has, Literal, Name, Spelled, Value, Year, col, condition, value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, exact, probability, whole
 
-Where: TypeAlias = str | Condition | Value | None
-What: TypeAlias = str | Value
+ConditionLike: TypeAlias = str | Condition | Value | None
+ValueLike: TypeAlias = str | Value
 Grouping: TypeAlias = str | Name | Year | By
 _MOST_GRID_CELLS = 10_000
 
 
 def count(
     table: str,
-    where: Where = None,
+    where: ConditionLike = None,
     *,
     by: Grouping | Iterable[Grouping] = (),
     max_groups: int | None = None,
@@ -58,7 +70,7 @@ def count(
 
 def count_rows(
     table: str,
-    where: Where = None,
+    where: ConditionLike = None,
     *,
     by: Grouping | Iterable[Grouping] = (),
     max_rows: int | None = None,
@@ -70,8 +82,8 @@ def count_rows(
 
 def total(
     table: str,
-    of: What,
-    where: Where = None,
+    of: ValueLike,
+    where: ConditionLike = None,
     *,
     by: Grouping | Iterable[Grouping] = (),
     max_rows: int | None = None,
@@ -88,8 +100,8 @@ def total(
 
 def mean(
     table: str,
-    of: What,
-    where: Where = None,
+    of: ValueLike,
+    where: ConditionLike = None,
     *,
     by: Grouping | Iterable[Grouping] = (),
     max_rows: int | None = None,
@@ -101,8 +113,8 @@ def mean(
 
 def variance(
     table: str,
-    of: What,
-    where: Where = None,
+    of: ValueLike,
+    where: ConditionLike = None,
     *,
     by: Grouping | Iterable[Grouping] = (),
     max_rows: int | None = None,
@@ -114,9 +126,9 @@ def variance(
 
 def covariance(
     table: str,
-    of: What,
-    and_: What,
-    where: Where = None,
+    of: ValueLike,
+    and_: ValueLike,
+    where: ConditionLike = None,
     *,
     by: Grouping | Iterable[Grouping] = (),
     max_rows: int | None = None,
@@ -128,9 +140,9 @@ def covariance(
 
 def correlation(
     table: str,
-    of: What,
-    and_: What,
-    where: Where = None,
+    of: ValueLike,
+    and_: ValueLike,
+    where: ConditionLike = None,
     *,
     by: Grouping | Iterable[Grouping] = (),
     max_rows: int | None = None,
@@ -142,9 +154,9 @@ def correlation(
 
 def quantiles(
     table: str,
-    of: What,
+    of: ValueLike,
     at: Exact | Sequence[Exact],
-    where: Where = None,
+    where: ConditionLike = None,
     *,
     max_rows: int | None = None,
     cells: int = 1000,
@@ -165,17 +177,19 @@ def quantiles(
     )
 
 
-def median(table: str, of: What, where: Where = None, *, max_rows: int | None = None, cells: int = 1000) -> Ranks:
+def median(
+    table: str, of: ValueLike, where: ConditionLike = None, *, max_rows: int | None = None, cells: int = 1000
+) -> Ranks:
     """Ask for the value in the middle."""
     return quantiles(table, of, "0.5", where, max_rows=max_rows, cells=cells)
 
 
-def top(table: str, column: str | Name, k: int, where: Where = None) -> TopCategories:
+def top(table: str, column: str | Name, k: int, where: ConditionLike = None) -> TopCategories:
     """Ask which `k` categories of a column have the most people."""
     return TopCategories(table=table, column=_name(column), k=whole("k", k), where=_where(where))
 
 
-def funnel(table: str, steps: Sequence[Where], where: Where = None) -> Funnel:
+def funnel(table: str, steps: Sequence[ConditionLike], where: ConditionLike = None) -> Funnel:
     """Ask how many people pass the first of `steps`, the first two, and so on, at the price of one count.
 
     >>> funnel("patients", ["sex = 'M'", "age between 20 and 30", "cancer_survivor"]).names
@@ -189,18 +203,18 @@ def funnel(table: str, steps: Sequence[Where], where: Where = None) -> Funnel:
 
 
 def count_distinct(
-    table: str, column: str | Name, where: Where = None, *, max_groups: int | None = None
+    table: str, column: str | Name, where: ConditionLike = None, *, max_groups: int | None = None
 ) -> CountDistinct:
     """Ask how many different values a column holds, counting at most `max_groups` of one person."""
     return CountDistinct(table=table, column=_name(column), where=_where(where), max_groups=max_groups)
 
 
-def at_least(people: int, table: str, where: Where = None) -> EnoughPeople:
+def at_least(people: int, table: str, where: ConditionLike = None) -> EnoughPeople:
     """Ask whether at least `people` people have a row for which `where` is true, in a stream."""
     return EnoughPeople(people=whole("people", people, least=0, most=2**62), table=table, where=_where(where))
 
 
-def has(table: str, where: Where = None, *, at_least: int = 1) -> Has:
+def has(table: str, where: ConditionLike = None, *, at_least: int = 1) -> Has:
     """Say that the same person has at least `at_least` rows in `table` for which `where` is true.
 
     >>> count("patients", has("visits", "kind = 'ER'", at_least=2) & (col("sex") == "F")).table
@@ -234,9 +248,9 @@ def _edge(given: Exact | date) -> Literal:
 
 def _average(  # noqa: PLR0917 - the four functions above in one
     moment: Moment,
-    of: tuple[What, ...],
+    of: tuple[ValueLike, ...],
     table: str,
-    where: Where,
+    where: ConditionLike,
     by: Grouping | Iterable[Grouping],
     max_rows: int | None,
     max_groups: int | None,
@@ -252,13 +266,13 @@ def _average(  # noqa: PLR0917 - the four functions above in one
     )
 
 
-def _where(given: Where) -> Condition:
+def _where(given: ConditionLike) -> Condition:
     if given is None:
         return EVERYONE
     return read_condition(given) if isinstance(given, str) else condition(given)
 
 
-def _what(given: What) -> Value:
+def _what(given: ValueLike) -> Value:
     if not isinstance(given, str):
         return given
     try:

@@ -5,15 +5,15 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
 from lapwing.accounting.filters.cost import Cost
-from lapwing.accounting.filters.sums import ConcentratedSum, PureSum
-from lapwing.accounting.filters.two_arms import DeltaShares, TwoArms
-from lapwing.accounting.filters.verdict import Step
+from lapwing.accounting.filters.decision import Accepted
+from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.vocabulary.errors import ParameterError
 
-FRESH = TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+FRESH = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
 COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
-STEP = Step(residue=FRESH.residue / 2, slack=FRESH.slack, failure=FRESH.failures)
+STEP = Accepted(residue=FRESH.residue / 2, slack=FRESH.slack, failure=FRESH.failures)
 ODD = Fraction(1, 10**9 + 7)
 
 
@@ -40,9 +40,9 @@ def test_a_step_that_leaves_as_much_residue_as_there_was_is_refused() -> None:
         (FRESH, "epsilon"),
         (FRESH, "reserved"),
         (FRESH, "delta"),
-        (PureSum(epsilon=Fraction(1)), "epsilon"),
-        (PureSum(epsilon=Fraction(1)), "reserved"),
-        (ConcentratedSum(rho=Fraction(1)), "rho"),
+        (PureFilter(epsilon=Fraction(1)), "epsilon"),
+        (PureFilter(epsilon=Fraction(1)), "reserved"),
+        (ConcentratedFilter(rho=Fraction(1)), "rho"),
     ],
     ids=lambda given: given if isinstance(given, str) else type(given).__name__,
 )

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lapwing.queries.predicate import InSpans, Predicate, atom
-from lapwing.queries.spans import INTEGERS
+from lapwing.queries.intervals import INTEGERS
+from lapwing.queries.predicate import InIntervals, Predicate, atom
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
 
@@ -20,7 +20,7 @@ ELSEWHERE: Final = "elsewhere"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Segment:
     """The people whose keys are whole numbers from `first` to `last`, both included.
 
     >>> Cell(name="north", first=1, last=4999).title
@@ -45,7 +45,7 @@ class Cell:
         return f"{self.name}: {self.first} to {self.last}"
 
 
-def check_disjoint(cells: Sequence[Cell]) -> None:
+def check_disjoint(cells: Sequence[Segment]) -> None:
     """Refuse cells that share a name or a key."""
     ordered = sorted(cells, key=lambda cell: cell.first)
     for one, other in itertools.pairwise(ordered):
@@ -58,8 +58,8 @@ def check_disjoint(cells: Sequence[Cell]) -> None:
             )
 
 
-def in_cell(cells: Sequence[Cell], name: str, person_key: str) -> Predicate:
+def in_cell(cells: Sequence[Segment], name: str, person_key: str) -> Predicate:
     """Return the condition that a row is of somebody in the cell called `name`, one of `cells` or `ELSEWHERE`."""
     keys = [(cell.first, cell.last) for cell in cells if name in {cell.name, ELSEWHERE}]
     spans = INTEGERS.without(keys) if name == ELSEWHERE else INTEGERS.spans(keys)
-    return atom(InSpans(column=person_key, line=INTEGERS, spans=spans))
+    return atom(InIntervals(column=person_key, line=INTEGERS, spans=spans))

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
-from lapwing.mechanisms.noisy_sums import add_noise
-from lapwing.mechanisms.shown_counts import shown_bounds
+from lapwing.mechanisms.noise_addition import add_noise
+from lapwing.mechanisms.selected_count_bounds import shown_bounds
 from lapwing.mechanisms.tails import discrete_laplace_tail
 from lapwing.noise.exact_exponential import exponential_bounds
 from lapwing.noise.laws import DiscreteLaplace
@@ -31,7 +31,7 @@ _FARTHEST = 1 << 48
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class StableKeys:
+class PartitionSelection:
     """Releases counts of people by keys that are not public: (epsilon, delta)-differentially private.
 
     If adding, removing or replacing the protected people moves the counts by at most Δ in L1 norm, and no count that is

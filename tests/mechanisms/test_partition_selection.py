@@ -8,13 +8,13 @@ from fractions import Fraction
 import pytest
 from scipy.stats import binom
 
-from lapwing.mechanisms.stable_keys import StableKeys
+from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.sensitive import Sensitive
 from statistical.goodness import fits
 
 
-def passing(mechanism: StableKeys, count: int) -> float:
+def passing(mechanism: PartitionSelection, count: int) -> float:
     """P(count + Z >= threshold) for discrete Laplace noise, in closed form."""
     q, t = math.exp(-1 / float(mechanism.scale)), mechanism.threshold - count
     return q**t / (1 + q) if t > 0 else 1 - q ** (1 - t) / (1 + q)
@@ -28,7 +28,7 @@ def passing(mechanism: StableKeys, count: int) -> float:
 def test_the_keys_of_one_person_show_with_probability_delta_and_the_threshold_is_the_smallest(
     moved, people, epsilon, delta
 ) -> None:
-    mechanism = StableKeys(l1_sensitivity=moved, people=people, epsilon=epsilon, delta=delta)
+    mechanism = PartitionSelection(l1_sensitivity=moved, people=people, epsilon=epsilon, delta=delta)
     allowed = min(float(mechanism.event.delta) / moved, -math.expm1(-1 / float(mechanism.scale)))
     assert passing(mechanism, people) <= allowed * (1 + 1e-9)
     assert passing(mechanism, people + 1) > allowed
@@ -37,7 +37,7 @@ def test_the_keys_of_one_person_show_with_probability_delta_and_the_threshold_is
 @pytest.mark.parametrize(("lift", "private"), [(0, True), (-1, False)], ids=["truth", "one less is a lie"])
 def test_it_is_private_on_the_worst_pair_by_enumeration(lift, private) -> None:
     """One key that one person alone has: the hockey-stick divergence of shown counts, in both orders."""
-    mechanism = StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-3")
+    mechanism = PartitionSelection(l1_sensitivity=1, epsilon=1, delta="1e-3")
     threshold, q = mechanism.threshold + lift, math.exp(-1)
     shown = {n: (1 - q) / (1 + q) * q ** abs(n - 1) for n in range(threshold, threshold + 200)}
     hidden = 1 - sum(shown.values())
@@ -48,7 +48,7 @@ def test_it_is_private_on_the_worst_pair_by_enumeration(lift, private) -> None:
 
 def test_shared_keys_keep_epsilon_by_enumeration() -> None:
     """Counts 30 and 31 of one key: the ratio of every shown count, and of not showing it, is within e^epsilon."""
-    mechanism = StableKeys(l1_sensitivity=1, epsilon="0.5", delta="1e-3")
+    mechanism = PartitionSelection(l1_sensitivity=1, epsilon="0.5", delta="1e-3")
     q = math.exp(-0.5)
 
     def law(count: int) -> list[float]:
@@ -61,7 +61,7 @@ def test_shared_keys_keep_epsilon_by_enumeration() -> None:
 
 
 def test_large_counts_are_shown_sorted_and_small_ones_are_not() -> None:
-    mechanism = StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-9")
+    mechanism = PartitionSelection(l1_sensitivity=1, epsilon=1, delta="1e-9")
     counts = {("b", 2): (10**6,), ("a", 10): (10**6,), (None, 1): (10**6,), ("a", 9): (10**6,), ("c", 1): (0,)}
     assert list(mechanism.release(Sensitive(counts))) == [("a", 9), ("a", 10), ("b", 2), (None, 1)]
     assert mechanism.release({}) == {}
@@ -81,7 +81,7 @@ KEYS = list(
 
 def test_the_order_of_keys_is_that_of_the_keys_whatever_the_order_they_came_in() -> None:
     """A database may send groups in an order that depends on single rows: nothing of it may be left."""
-    mechanism, shuffled = StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-9"), KEYS.copy()
+    mechanism, shuffled = PartitionSelection(l1_sensitivity=1, epsilon=1, delta="1e-9"), KEYS.copy()
     orders = set()
     for seed in range(5):
         random.Random(seed).shuffle(shuffled)
@@ -98,7 +98,7 @@ def test_the_order_of_keys_is_that_of_the_keys_whatever_the_order_they_came_in()
 
 
 def test_parts_of_several_kinds_stand_beside_one_another() -> None:
-    mechanism = StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-9")
+    mechanism = PartitionSelection(l1_sensitivity=1, epsilon=1, delta="1e-9")
     mixed = [None, "b", 2, True, (1, 2), date(2000, 1, 1), "a", False, 3, (1, 1)]
     for keys in (mixed, mixed[::-1]):
         assert list(mechanism.release({(key,): (10**6,) for key in keys})) == [
@@ -108,7 +108,7 @@ def test_parts_of_several_kinds_stand_beside_one_another() -> None:
         mechanism.release({0.5: (10**6,)})
 
 
-NEAR = StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-6")
+NEAR = PartitionSelection(l1_sensitivity=1, epsilon=1, delta="1e-6")
 
 
 def around(shown: int) -> tuple[int, int]:
@@ -132,7 +132,7 @@ def test_bounds_of_what_is_shown_hold_by_enumeration(count) -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.05", "1e-5"), (3, "1e-8"), (20, "1e-12")], ids=str)
 @pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.999"])
 def test_bounds_hold_at_other_prices_and_are_an_interval_that_rises(epsilon, delta, confidence) -> None:
-    mechanism = StableKeys(l1_sensitivity=1, epsilon=epsilon, delta=delta)
+    mechanism = PartitionSelection(l1_sensitivity=1, epsilon=epsilon, delta=delta)
     scale, first = float(mechanism.scale), mechanism.threshold
     bounds = {y: mechanism.bounds(y, confidence) for y in range(first, first + int(30 * scale) + 30)}
     assert all(low <= y <= high for y, (low, high) in bounds.items())
@@ -168,13 +168,13 @@ def test_far_above_the_threshold_bounds_are_a_margin_and_near_it_they_reach_down
 )
 def test_bad_parameters_are_refused(bad) -> None:
     with pytest.raises(ParameterError):
-        StableKeys(**{"l1_sensitivity": 1, "epsilon": 1, "delta": "1e-6", **bad})
+        PartitionSelection(**{"l1_sensitivity": 1, "epsilon": 1, "delta": "1e-6", **bad})
 
 
 def test_noise_is_that_of_the_scale() -> None:
-    assert StableKeys(l1_sensitivity=3, epsilon="0.5", delta="1e-6").scale == Fraction(6)
+    assert PartitionSelection(l1_sensitivity=3, epsilon="0.5", delta="1e-6").scale == Fraction(6)
 
 
 def test_a_threshold_that_nobody_could_reach_is_refused() -> None:
     with pytest.raises(ParameterError, match="asks for a threshold out of reach"):
-        StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-100")
+        PartitionSelection(l1_sensitivity=1, epsilon=1, delta="1e-100")

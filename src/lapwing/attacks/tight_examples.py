@@ -96,7 +96,7 @@ def with_and_without(ratio: Exact, doubt: Exact) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class PublishedInTheClear:
     """What naming and shaming does to an attacker's belief about one person who is named, and to how many people.
 
     Parameters
@@ -112,7 +112,7 @@ class Named:
     somebody: Fraction = field(repr=False)  # exact, and thousands of digits long
 
 
-def name_one(*, delta: Exact, prior: Exact, people: int) -> Named:
+def name_one(*, delta: Exact, prior: Exact, people: int) -> PublishedInTheClear:
     """Publish each person's record with probability delta, and look at one that is published (Exercise 2.3).
 
     Examples
@@ -128,7 +128,7 @@ def name_one(*, delta: Exact, prior: Exact, people: int) -> Named:
     told = {*sick, *well}
     additive = sum((max(sick.get(t, Fraction(0)) - well.get(t, Fraction(0)), Fraction(0)) for t in told), Fraction(0))
     seen, unseen = before * sick["sick"], (1 - before) * well.get("sick", Fraction(0))
-    return Named(
+    return PublishedInTheClear(
         additive=additive,
         before=before,
         after=seen / (seen + unseen),

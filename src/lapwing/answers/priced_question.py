@@ -9,7 +9,7 @@ from lapwing.accounting.filters.cost import cost_of_event
 from lapwing.answers.accuracy import unit_of
 from lapwing.answers.labels import key_names
 from lapwing.answers.releases import Number, Release
-from lapwing.answers.wishes import sure
+from lapwing.answers.target import sure
 from lapwing.queries.bounded import bounded
 from lapwing.queries.explain import explain
 from lapwing.vocabulary.decimals import brief
@@ -42,7 +42,7 @@ class Price:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PricedQuestion:
     """One or more plans, each with its release, asked together and charged as one."""
 
     releases: Mapping[str, Release]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from lapwing.accounting.filters.cost import Cost, GaussianLoss, loss_of, priced
+from lapwing.accounting.filters.decision import Accepted, FilterDecision, Insufficient
 from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.filters.residue import residue_after
-from lapwing.accounting.filters.sums import PureSum, require_carried
-from lapwing.accounting.filters.verdict import Shortage, Step, Verdict
+from lapwing.accounting.filters.sums import PureFilter, require_carried
 from lapwing.accounting.rounding import float_below
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
@@ -54,7 +54,7 @@ class DeltaShares:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoArms:
+class ApproximateFilter:
     """An (epsilon, delta) budget: OR(pure sum, Gaussian residue), with one book.
 
     Every interaction that goes through it is (`epsilon`, delta)-differentially private, where delta is what
@@ -71,7 +71,7 @@ class TwoArms:
     untouched : whether nothing has been booked yet
     """
 
-    pure: PureSum | None
+    pure: PureFilter | None
     residue: float | None
     slack: Fraction
     failures: Fraction
@@ -79,7 +79,7 @@ class TwoArms:
     untouched: bool = True
 
     @staticmethod
-    def opened(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "TwoArms":
+    def opened(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "ApproximateFilter":
         """Return the filter of a fresh (epsilon, delta) budget.
 
         Examples
@@ -89,15 +89,15 @@ class TwoArms:
         0.056024
         """
         slack, failures = delta * shares.numerical, delta * shares.failures
-        return TwoArms(
-            pure=PureSum(epsilon=epsilon),
+        return ApproximateFilter(
+            pure=PureFilter(epsilon=epsilon),
             residue=largest_mu_squared(epsilon, delta - slack - failures),
             slack=slack,
             failures=failures,
             delta=delta,
         )
 
-    def weigh(self, event: Event, cost: Cost) -> Verdict:
+    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if the residue arm does; if not, and the pure arm does, the residue arm is dead from then on."""
         if cost.takes_everything:
             return self._step_of_the_whole(event)
@@ -109,7 +109,7 @@ class TwoArms:
             self.pure.require_carried(cost)
         require_carried("delta", cost.delta)
 
-    def book(self, cost: Cost, step: Step) -> "TwoArms":
+    def book(self, cost: Cost, step: Accepted) -> "ApproximateFilter":
         """Write an admitted cost into both arms; refuse a step that was weighed against another filter than this."""
         if not self._can_follow(cost, step) or step.slack > self.slack or step.failure > self.failures:
             raise ParameterError(
@@ -124,41 +124,41 @@ class TwoArms:
             untouched=False,
         )
 
-    def settle(self, amount: Fraction) -> "TwoArms":
+    def settle(self, amount: Fraction) -> "ApproximateFilter":
         """Turn a reserved amount into a spent one, in the pure arm; the residue arm paid at the opening."""
         return replace(self, pure=self.pure and self.pure.settle(amount))
 
-    def release(self, amount: Fraction) -> "TwoArms":
+    def release(self, amount: Fraction) -> "ApproximateFilter":
         """Give a reserved amount back, in the pure arm; the residue arm paid at the opening."""
         return replace(self, pure=self.pure and self.pure.release(amount))
 
-    def _can_follow(self, cost: Cost, step: Step) -> bool:
+    def _can_follow(self, cost: Cost, step: Accepted) -> bool:
         if step.residue is not None:
             return self.residue is not None and step.residue < self.residue
         if step.epsilon is not None:
             return self.untouched
         return self._step_of_the_sum(cost) is not None
 
-    def _step_of_the_sum(self, cost: Cost) -> Step | None:
+    def _step_of_the_sum(self, cost: Cost) -> Accepted | None:
         if self.pure is None or cost.held is None or cost.held > self.pure.left or cost.delta > self.failures:
             return None
-        return Step(residue=None, failure=cost.delta)
+        return Accepted(residue=None, failure=cost.delta)
 
-    def _step_of_the_whole(self, event: Event) -> Verdict:
+    def _step_of_the_whole(self, event: Event) -> FilterDecision:
         if self.pure is None or not self.untouched:
-            return Shortage(currency="delta", asked=self.delta, left=Fraction(0))
+            return Insufficient(currency="delta", asked=self.delta, left=Fraction(0))
         total = Fraction(priced(event).delta(float_below(self.pure.epsilon)))
         if total > self.delta:
-            return Shortage(currency="delta", asked=total, left=self.delta)
-        return Step(residue=None, slack=self.slack, failure=self.failures, epsilon=self.pure.epsilon)
+            return Insufficient(currency="delta", asked=total, left=self.delta)
+        return Accepted(residue=None, slack=self.slack, failure=self.failures, epsilon=self.pure.epsilon)
 
-    def _residue_step(self, event: Event, cost: Cost) -> Step | None:
+    def _residue_step(self, event: Event, cost: Cost) -> Accepted | None:
         if not self.residue:
             return None
         loss = loss_of(event)
         if isinstance(loss, GaussianLoss):
             left = Fraction(self.residue) - loss.mu_squared
-            return Step(residue=float_below(left)) if left >= 0 else None
+            return Accepted(residue=float_below(left)) if left >= 0 else None
         unseen = Fraction(loss.infinite_mass)
         for share in _SLACKS:
             slack = share * power_of_two_below(self.slack)
@@ -166,18 +166,18 @@ class TwoArms:
                 continue
             spent, failure = (slack + unseen, cost.delta) if unseen <= slack else (slack, max(cost.delta, unseen))
             if failure <= self.failures and (after := residue_after(self.residue, loss, float(slack))) is not None:
-                return Step(residue=after, slack=spent, failure=failure)
+                return Accepted(residue=after, slack=spent, failure=failure)
         return None
 
-    def _shortage(self, event: Event, cost: Cost) -> Shortage:
+    def _shortage(self, event: Event, cost: Cost) -> Insufficient:
         loss = loss_of(event)
         failure = max(cost.delta, Fraction(loss.infinite_mass))
         if failure > max(self.failures, self.slack):
-            return Shortage(currency="delta", asked=failure, left=self.failures)
+            return Insufficient(currency="delta", asked=failure, left=self.failures)
         if self.pure is not None and cost.held is not None:
-            return Shortage(currency="epsilon", asked=cost.held, left=self.pure.left)
+            return Insufficient(currency="epsilon", asked=cost.held, left=self.pure.left)
         asked = Fraction(loss.first_order_price)
-        return Shortage(currency="mu squared", asked=asked, left=Fraction(self.residue or 0))
+        return Insufficient(currency="mu squared", asked=asked, left=Fraction(self.residue or 0))
 
 
 def power_of_two_below(number: Fraction) -> Fraction:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, TypedDict
 
-from lapwing.mechanisms.mechanism import one_way
+from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, probability
 
@@ -61,7 +61,7 @@ class Within:
         return self
 
 
-class Offer(TypedDict, total=False):
+class TargetWords(TypedDict, total=False):
     """The words for a wish: `epsilon`, `epsilon` with `delta`, `rho`, or `within` at a `confidence`."""
 
     epsilon: Exact
@@ -71,10 +71,10 @@ class Offer(TypedDict, total=False):
     confidence: Exact
 
 
-Wish: TypeAlias = AtEpsilon | AtRho | Within
+Target: TypeAlias = AtEpsilon | AtRho | Within
 
 
-def wish(
+def parse_target(
     *,
     epsilon: Exact | None = None,
     delta: Exact | None = None,
@@ -82,7 +82,7 @@ def wish(
     within: Exact | None = None,
     confidence: Exact = "0.95",
     **others: object,
-) -> Wish:
+) -> Target:
     """Return the one wish that was said; refuse none, several, and prices out of reason.
 
     Examples
@@ -98,17 +98,17 @@ def wish(
     ...
     lapwing.vocabulary.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...
     """
-    require_words(others, Offer.__annotations__)
+    require_words(others, TargetWords.__annotations__)
     given = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
     require_price(given)
-    match one_way("price", given, ("epsilon",), ("epsilon", "delta"), ("rho",), ("within",)):
+    match exactly_one_of("price", given, ("epsilon",), ("epsilon", "delta"), ("rho",), ("within",)):
         case ("rho",):
-            return AtRho(rho=in_reason("rho", rho))
+            return AtRho(rho=plausible_price("rho", rho))
         case ("within",):
             return Within(margin=positive("within", as_written(within)), confidence=sure(confidence))
         case _:
             chance = None if delta is None else short("delta", probability("delta", as_written(delta)), _FINEST_DELTA)
-            return AtEpsilon(epsilon=in_reason("epsilon", epsilon), delta=chance)
+            return AtEpsilon(epsilon=plausible_price("epsilon", epsilon), delta=chance)
 
 
 def require_words(others: Iterable[str], known: Iterable[str]) -> None:
@@ -137,7 +137,7 @@ def sure(confidence: Exact) -> Fraction:
     return probability("confidence", as_written(confidence))
 
 
-def in_reason(name: str, given: object) -> Fraction:
+def plausible_price(name: str, given: object) -> Fraction:
     """Return a price that somebody can have meant."""
     number = positive(name, as_written(given))
     if not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:

@@ -14,7 +14,7 @@ from lapwing.vocabulary.exact import Exact, exact, positive, whole
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Movement:
+class ValueSensitivity:
     """For one of two neighbouring tables, every value of the stream lies within [-down, +up] of the other's.
 
     It speaks of all questions of a stream together: of two neighbours, one and the same is the one whose values are at
@@ -54,7 +54,7 @@ class Movement:
         )
 
     @classmethod
-    def of_counts(cls, adjacency: Adjacency, *, people: int = 1) -> "Movement":
+    def of_counts(cls, adjacency: Adjacency, *, people: int = 1) -> "ValueSensitivity":
         """Describe counts of people who fulfil a condition on their own data, asked as "at least".
 
         "At most 5" is not such a question; ask "at least 6" and turn the answer round. Neither is a difference of
@@ -63,12 +63,12 @@ class Movement:
         return cls.of_sums(adjacency, most=1, people=people)
 
     @classmethod
-    def of_sums(cls, adjacency: Adjacency, *, most: Exact, people: int = 1) -> "Movement":
+    def of_sums(cls, adjacency: Adjacency, *, most: Exact, people: int = 1) -> "ValueSensitivity":
         """Describe sums of one term a person, each between 0 and `most` and computed from that person's data alone."""
         return cls.of_arrivals(adjacency, up=most, down=0, people=people)
 
     @classmethod
-    def of_arrivals(cls, adjacency: Adjacency, *, up: Exact, down: Exact, people: int = 1) -> "Movement":
+    def of_arrivals(cls, adjacency: Adjacency, *, up: Exact, down: Exact, people: int = 1) -> "ValueSensitivity":
         """Describe values that an arriving person raises by at most `up` and lowers by at most `down`.
 
         The bounds hold whoever is there already. Replacing a person is a departure and an arrival, so under `REPLACE` a
@@ -89,7 +89,7 @@ class Movement:
                 )
 
     @classmethod
-    def of_anything(cls, *, sensitivity: Exact, people: int = 1) -> "Movement":
+    def of_anything(cls, *, sensitivity: Exact, people: int = 1) -> "ValueSensitivity":
         """Describe values of which it is only known that one person moves them by at most `sensitivity`, either way."""
         bound = positive("sensitivity", sensitivity)
         return _movement(up=bound, down=bound, people=people)
@@ -111,13 +111,13 @@ class Movement:
         return self.people * max(up, down), self.people * (up + down)
 
 
-def _movement(*, up: Fraction, down: Fraction, people: int) -> Movement:
+def _movement(*, up: Fraction, down: Fraction, people: int) -> ValueSensitivity:
     for name, bound in (("up", up), ("down", down)):
         if bound < 0:
             raise ParameterError(name, bound, reason="is negative", remedy="write how far, without a sign")
     if not up + down:
         raise ParameterError("up", 0, reason="and down are both zero", remedy="such a value needs no noise: show it")
-    made = object.__new__(Movement)
+    made = object.__new__(ValueSensitivity)
     for name, fact in (("up", up), ("down", down), ("people", whole("people", people))):
         object.__setattr__(made, name, fact)
     return made

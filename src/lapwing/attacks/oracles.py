@@ -32,7 +32,7 @@ class Answerer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exact:
+class ExactAnswers:
     """Counts as a database does.
 
     Examples

@@ -15,29 +15,29 @@ from typing import TypeAlias
 
 from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST
 
-Span: TypeAlias = tuple[int, int]
+Interval: TypeAlias = tuple[int, int]
 EPOCH = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Domain:
     """All numbers that a column can hold, from `lowest` to `highest`."""
 
     lowest: int
     highest: int
 
     @property
-    def everything(self) -> tuple[Span, ...]:
+    def everything(self) -> tuple[Interval, ...]:
         """The set of all of them."""
         return ((self.lowest, self.highest),)
 
-    def spans(self, pieces: Iterable[Span]) -> tuple[Span, ...]:
+    def spans(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
         """Return the union of `pieces` on this line: in order, disjoint, with a gap between any two.
 
         >>> Line(0, 9).spans([(7, 12), (0, 2), (3, 4)])
         ((0, 4), (7, 9))
         """
-        merged: list[Span] = []
+        merged: list[Interval] = []
         for low, high in sorted((max(a, self.lowest), min(b, self.highest)) for a, b in pieces):
             if low > high:
                 continue
@@ -47,7 +47,7 @@ class Line:
                 merged.append((low, high))
         return tuple(merged)
 
-    def without(self, pieces: Iterable[Span]) -> tuple[Span, ...]:
+    def without(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
         """Return the numbers of this line that are in none of `pieces`.
 
         >>> Line(0, 9).without([(3, 4)])
@@ -60,13 +60,13 @@ class Line:
         return self.spans([*rest, (start, self.highest)])
 
 
-def intersection(left: Iterable[Span], right: Iterable[Span]) -> tuple[Span, ...]:
+def intersection(left: Iterable[Interval], right: Iterable[Interval]) -> tuple[Interval, ...]:
     """Return the numbers in both; the spans of each side are disjoint and in order.
 
     >>> intersection([(0, 4), (7, 9)], [(3, 8)])
     ((3, 4), (7, 8))
     """
-    one, other, both = list(left), list(right), list[Span]()
+    one, other, both = list(left), list(right), list[Interval]()
     i = j = 0
     while i < len(one) and j < len(other):
         low, high = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
@@ -135,7 +135,7 @@ def nearest_double(number: Fraction) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-INTEGERS = Line(INT64_LOWEST, INT64_HIGHEST)
-DAYS = Line(day_number(date.min), day_number(date.max))
-DOUBLES = Line(double_rank(-math.inf), double_rank(math.inf))
-TRUTHS = Line(0, 1)
+INTEGERS = Domain(INT64_LOWEST, INT64_HIGHEST)
+DAYS = Domain(day_number(date.min), day_number(date.max))
+DOUBLES = Domain(double_rank(-math.inf), double_rank(math.inf))
+TRUTHS = Domain(0, 1)
