@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange, OpenStream
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, WholeBudget, YesCharge
+from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.decision import Accepted
 from lapwing.accounting.filters.opening import Budget
@@ -37,7 +37,6 @@ _KINDS: dict[str, type[Any]] = {
     "closing": StreamClosing,
     "cap-change": CapChange,
     "one-shot": SingleRelease,
-    "whole-budget": WholeBudget,
     "reservation": Reservation,
     "cost": Cost,
     "step": Accepted,
@@ -60,7 +59,7 @@ def to_record(noun: Account | Booking | Charge | Budget) -> Record:
 
     Examples
     --------
-    >>> to_record(Yes(stream="s"))
+    >>> to_record(YesCharge(stream="s"))
     {'kind': 'yes', 'stream': 's'}
     """
     return {
@@ -75,7 +74,7 @@ def from_record(record: Mapping[str, Any]) -> Any:
     Examples
     --------
     >>> from_record({"kind": "yes", "stream": "s"})
-    Yes(stream='s')
+    YesCharge(stream='s')
     """
     try:
         kind = record["kind"]
