@@ -56,7 +56,8 @@ class AuditedStream:
     Examples
     --------
     >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
-    >>> above_threshold = SparseVectorVariant(threshold=AuditedDiscreteLaplace(2), query=AuditedDiscreteLaplace(4), yeses=1)
+    >>> noise = {"threshold": AuditedDiscreteLaplace(2), "query": AuditedDiscreteLaplace(4)}
+    >>> above_threshold = SparseVectorVariant(**noise, yeses=1)
     >>> found = AuditedStream(variant=above_threshold).worst(PureDP(epsilon=1))
     >>> round(found.number, 6), found.event
     (1.0, 'no x6, yes')
