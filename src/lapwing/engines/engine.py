@@ -22,7 +22,8 @@ class Engine(Protocol):
     """A database that holds one population.
 
     All three ways of running an aggregate read the same rows the same way; the caller takes the one that fits the
-    aggregate, and any other is refused before data is read.
+    aggregate, and any other is refused before data is read. What is read inside a `cancellation.CancelScope` can be
+    cancelled.
     """
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
@@ -43,9 +44,6 @@ class Engine(Protocol):
 
     def crowded(self) -> list[str]:
         """Return the tables declared to have one row a person in which somebody has several; for custodians only."""
-
-    def cancel(self) -> None:
-        """Stop what is running, from any thread; it fails like any other failure."""
 
     def close(self) -> None:
         """Let go of the database."""
