@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.options import Door
 from lapwing.app.cli.pictures import draw_answer, draw_prices
-from lapwing.app.cli.showing import facts, waiting
-from lapwing.app.cli.telling import answer_blocks, answer_record, preview_facts, preview_record
+from lapwing.app.cli.render import answer_blocks, answer_record, preview_facts, preview_record
+from lapwing.app.cli.terminal import facts, waiting
 from lapwing.app.plots.canvas import checked_path
 from lapwing.queries import builders as asking
 from lapwing.queries.builders import Grouping
