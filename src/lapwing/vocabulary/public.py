@@ -14,7 +14,7 @@ def load_lazily(package: str) -> tuple[Callable[[str], object], Callable[[], lis
     Each line is `from module import name as name`; where the module is the package itself, the name is a module of it.
     """
     spec = sys.modules[package].__spec__
-    stub = spec.loader.get_data(f"{spec.origin}i").decode()  # type: ignore[union-attr] - loaders of files have it
+    stub = spec.loader.get_data(f"{spec.origin}i").decode()  # type: ignore[union-attr]
     home = {line[3]: line[1] for line in map(str.split, stub.splitlines()) if line[4:5] == ["as"]}
 
     def load(name: str) -> object:
