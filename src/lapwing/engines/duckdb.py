@@ -55,7 +55,7 @@ class DuckDB(SQLEngine):
     Examples
     --------
     >>> import pyarrow
-    >>> from lapwing.queries.aggregate import Aggregate, Once
+    >>> from lapwing.queries.aggregate import Aggregate, CountPerPerson
     >>> from lapwing.queries.catalogue import Table
     >>> from lapwing.queries.predicate import ALWAYS
     >>> from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -63,7 +63,8 @@ class DuckDB(SQLEngine):
     ...     name="clinic", unit=PrivacyUnit(person_key="patient_id"), tables=(Table(name="patients", columns=()),)
     ... )
     >>> with DuckDB(clinic, {"patients": pyarrow.table({"patient_id": [1, 2, 2, None]})}) as engine:
-    ...     engine.number(Aggregate(table="patients", where=ALWAYS, keys=(), bounding=Once(max_cells=1), salt=0))
+    ...     people = CountPerPerson(max_cells=1)
+    ...     engine.number(Aggregate(table="patients", where=ALWAYS, keys=(), bounding=people, salt=0))
     <sensitive>
     """
 

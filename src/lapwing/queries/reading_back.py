@@ -20,7 +20,7 @@ from lapwing.vocabulary.errors import LedgerDamagedError
 def read_back(canonical: str) -> tuple[Meaning, Aggregate]:
     """Return the meaning and the aggregate of the plan whose `canonical` text this is.
 
-    >>> from lapwing.queries.aggregate import Once
+    >>> from lapwing.queries.aggregate import CountPerPerson
     >>> read_back('["clinic",["PrivacyUnit","id","add-remove",1],["AtLeast",200],'
     ...           '["Aggregate","patients",["Every",[]],[],["Once",1],0]]')[0]
     AtLeast(people=200)

@@ -14,8 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.app.cli.demo.cast import ALLOWANCES, Cast
-from lapwing.app.cli.demo.stage import bad, good
+from lapwing.app.cli.demo_stage import ALLOWANCES, Cast, bad, good
 from lapwing.app.clinic import SEED, concepts
 from lapwing.app.clinic.people import BLOCK, make_block
 from lapwing.attacks.coins import Coins

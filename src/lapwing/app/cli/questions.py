@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.options import Door
 from lapwing.app.cli.pictures import draw_answer, draw_prices
-from lapwing.app.cli.showing import facts, waiting
-from lapwing.app.cli.telling import answer_blocks, answer_record, preview_facts, preview_record
+from lapwing.app.cli.render import answer_blocks, answer_record, preview_facts, preview_record
+from lapwing.app.cli.terminal import facts, waiting
 from lapwing.app.plots.canvas import checked_path
 from lapwing.queries import builders as asking
 from lapwing.queries.builders import Grouping
@@ -75,7 +75,7 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     >>> question_of(["mode", "visits", "kind"])
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: statistic = 'mode' is unknown; write one of count, rows, ...
+    lapwing.errors.ParameterError: statistic = 'mode' is unknown; write one of count, rows, ...
     """
     given = {name: value for name, value in options.items() if value not in (None, (), [])}
     if len(words) == 1 and len(words[0].split()) > 1:

@@ -11,8 +11,8 @@ from lapwing.answers.accuracy import accuracy
 from lapwing.answers.answer import MOST_SHOWN, Answer, Row
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.priced_question import Price, PricedQuestion
-from lapwing.app.cli.failures import failure_record
-from lapwing.app.cli.showing import facts, named, spoken, table
+from lapwing.app.cli.commands import failure_record
+from lapwing.app.cli.terminal import facts, named, spoken, table
 from lapwing.queries.plan import Family, Quantiles, Top
 from lapwing.vocabulary.decimals import brief, exactly, rounded
 from lapwing.vocabulary.exact import Exact, probability
