@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.record import to_record
 from lapwing.answers.target import parse_target
 from lapwing.ledger import streams

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 
-from lapwing.accounting.filters.cost import cost_of_event
+from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.answers.accuracy import unit_of
 from lapwing.answers.labels import key_names
 from lapwing.answers.releases import Number, Release

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from lapwing.accounting.filters.opening import Budget
+from lapwing.accounting.filters.account import Budget
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.ledger.canonical import Record
 from lapwing.vocabulary.adjacency import Adjacency

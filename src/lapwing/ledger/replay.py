@@ -12,12 +12,19 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange
+from lapwing.accounting.filters.account import (
+    Account,
+    Admission,
+    Booking,
+    CapChange,
+    charge_anew,
+    open_account,
+    raise_cap,
+)
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
-from lapwing.accounting.filters.opening import charge_anew, open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.ledger.canonical import canonical
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.population import Analyst, PopulationRecord

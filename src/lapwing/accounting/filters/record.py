@@ -14,13 +14,10 @@ from functools import lru_cache, partial
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange, OpenStream
+from lapwing.accounting.filters.account import Account, Admission, Booking, Budget, CapChange, OpenStream
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
-from lapwing.accounting.filters.cost import Cost
-from lapwing.accounting.filters.decision import Accepted
-from lapwing.accounting.filters.opening import Budget
-from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
+from lapwing.accounting.filters.charge import Charge, Cost, Reservation, SingleRelease, StreamClosing, YesCharge
+from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
 from lapwing.vocabulary import event_record
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from lapwing.accounting.advice import advise
+from lapwing.accounting.interpretation import advise
 from lapwing.app.cli.add import several_rows
 from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.options import Door, folder_option, for_the_custodian
