@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import keep, positive, probability
 
 
+@stored("pure-dp")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PureDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E)."""
@@ -20,6 +22,7 @@ class PureDP:
         keep(self, positive, "epsilon")
 
 
+@stored("approximate-dp")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E) + delta."""
@@ -32,6 +35,7 @@ class ApproximateDP:
         keep(self, probability, "delta")
 
 
+@stored("concentrated-dp")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcentratedDP:
     """Zero-concentrated: the Renyi divergence of every order alpha > 1 is at most rho * alpha."""
@@ -42,6 +46,7 @@ class ConcentratedDP:
         keep(self, positive, "rho")
 
 
+@stored("gaussian-dp")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianDP:
     """Telling neighbours apart is no easier than telling N(0, 1) from N(mu, 1), with mu^2 = `mu_squared`."""
