@@ -85,9 +85,6 @@ class Tables:
     def rehearsal(self) -> "Tables":
         return self
 
-    def cancel(self) -> None:
-        pass
-
     def close(self) -> None:
         self._engine.close()
 

@@ -134,8 +134,8 @@ def test_names_of_steps_are_no_part_of_a_funnel() -> None:
 
 CONDITIONS = [
     "age between 20 and 30 and sex = 'M' and not smoker",
-    "sex in ('F', 'M') or has(visits, starts_with(kind, 'E'), 2)",
-    "sex <> 'M' and not has(visits, starts_with(kind, 'x'))",
+    "sex in ('F', 'M') or has(visits, starts_with(note, 'E'), 2)",
+    "sex <> 'M' and not has(visits, starts_with(note, 'x'))",
     "bmi >= 22.5 and age is null",
     "age < 0 and age > 0",
 ]
@@ -275,8 +275,8 @@ def test_a_plan_is_explained_in_plain_english() -> None:
 
 
 EXPLAINED = """\
-Asked: the mean of cost, and with it the number of rows, in visits where day is at least 2020-01-01 and the person has \
-no row in codes where (code is 7), grouped by the 3 declared values of kind.
+Asked: the mean of cost, and with it the number of rows, in visits where the person has no row in codes where (code is \
+7) and day is at least 2020-01-01, grouped by the 3 declared values of kind.
 Bounded: at most 3 rows of a person count in each of at most 2 groups; a public rule picks which.
 Hidden: noise hides whatever one person within these bounds can add; tighter bounds mean a more exact answer.
 It is released with whole-number noise on every number: discrete Laplace or Gaussian.

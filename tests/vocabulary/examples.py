@@ -1,7 +1,8 @@
 """An example of every noun that is stored, written out by hand; `format_1.jsonl` has the text of each, line by line.
 
-A line of that file is never changed: ledgers hold such texts. A noun with other fields, or another meaning, takes a new
-tag, and its example is added here. `python tests/vocabulary/examples.py` adds the texts that are missing.
+Once a version is released, a line of that file is never changed: ledgers hold such texts. A noun with other fields, or
+another meaning, then takes a new tag, and its example is added here. `python tests/vocabulary/examples.py` writes the
+file; read the difference.
 """
 
 from fractions import Fraction
@@ -10,7 +11,7 @@ from types import MappingProxyType
 
 from lapwing.accounting.filters.account import Account, Admission, CapChange, OpenStream
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Reservation, SingleRelease, StreamClosing, WholeBudget, YesCharge
+from lapwing.accounting.filters.charge import Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.decision import Accepted
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
@@ -59,10 +60,8 @@ RESERVATION = Reservation(
     stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5, cells=frozenset({"south", "north"})
 )
 SINGLE = SingleRelease(event=PURE, cells=None)
-COST = Cost(
-    epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200), takes_everything=False
-)
-STEP = Accepted(residue=0.125, slack=Fraction(1, 2**40), failure=Fraction(0), epsilon=None)
+COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
+STEP = Accepted(residue=0.125, slack=Fraction(1, 2**40), failure=Fraction(0))
 PURE_FILTER = PureFilter(epsilon=Fraction(1), realised=Fraction(1, 10), reserved=Fraction(3, 4))
 ACCOUNT = Account(
     budget=PureDP(epsilon=Fraction(1)),
@@ -77,7 +76,6 @@ ACCOUNTS = (
     ConcentratedDP(rho=Fraction(1, 2)),
     GaussianDP(mu_squared=Fraction(1, 4)),
     SINGLE,
-    WholeBudget(event=PURE, cells=frozenset({"north"})),
     RESERVATION,
     YesCharge(stream="s"),
     StreamClosing(stream="s"),
@@ -88,17 +86,8 @@ ACCOUNTS = (
     DeltaShares(numerical=Fraction(1, 1000), failures=Fraction(1, 10)),
     PURE_FILTER,
     ConcentratedFilter(rho=Fraction(1, 2), spent=Fraction(1, 8)),
-    ApproximateFilter(
-        pure=PURE_FILTER,
-        residue=0.056,
-        slack=Fraction(1, 10**9),
-        failures=Fraction(0),
-        delta=Fraction(1, 10**6),
-        untouched=False,
-    ),
-    ApproximateFilter(
-        pure=None, residue=None, slack=Fraction(0), failures=Fraction(0), delta=Fraction(1, 10**6), untouched=False
-    ),
+    ApproximateFilter(pure=PURE_FILTER, residue=0.056, slack=Fraction(1, 10**9), failures=Fraction(0)),
+    ApproximateFilter(pure=None, residue=None, slack=Fraction(0), failures=Fraction(0)),
     ACCOUNT,
     CapChange(account=ACCOUNT),
 )
@@ -219,6 +208,4 @@ EXAMPLES = (
 )
 
 if __name__ == "__main__":
-    kept = GOLDEN.read_text(encoding="ascii").splitlines() if GOLDEN.exists() else []
-    lines = [*kept, *(text for text in map(to_text, EXAMPLES) if text not in kept)]
-    GOLDEN.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    GOLDEN.write_text("".join(f"{to_text(example)}\n" for example in EXAMPLES), encoding="ascii")

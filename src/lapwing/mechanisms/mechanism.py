@@ -59,12 +59,12 @@ def exactly_one_of(what: str, given: Mapping[str, object], *ways: tuple[str, ...
 
     Examples
     --------
-    >>> one_way("noise", {"epsilon": "0.1", "scale": None}, ("epsilon",), ("scale",))
+    >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": None}, ("epsilon",), ("scale",))
     ('epsilon',)
-    >>> one_way("noise", {"epsilon": "0.1", "scale": 10}, ("epsilon",), ("scale",))
+    >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": 10}, ("epsilon",), ("scale",))
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;
+    lapwing.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;
     give epsilon alone, or scale alone
     """
     there = {name: value for name, value in given.items() if value is not None}

@@ -34,28 +34,6 @@ class SingleRelease:
         object.__setattr__(self, "cells", _scope(self.cells))
 
 
-@stored("whole-budget")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WholeBudget:
-    """A plan that wants an (epsilon, delta) budget for itself: the first charge, and the only one there will be.
-
-    It is admitted if its total, composed as a plan, is within the budget, and it takes all of it. A `SingleRelease` of
-    the same event leaves something for others, and must fit into what a Gaussian release promises at *every* epsilon.
-    To a budget that is a sum it is a `SingleRelease`.
-
-    Parameters
-    ----------
-    event, cells : as of a `SingleRelease`
-    """
-
-    event: Event
-    cells: frozenset[str] | None = None
-
-    def __post_init__(self) -> None:
-        checked_event(self.event)
-        object.__setattr__(self, "cells", _scope(self.cells))
-
-
 @stored("reservation")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
@@ -119,7 +97,7 @@ class StreamClosing:
     stream: str
 
 
-Charge: TypeAlias = SingleRelease | WholeBudget | Reservation
+Charge: TypeAlias = SingleRelease | Reservation
 
 
 def _scope(cells: object) -> frozenset[str] | None:

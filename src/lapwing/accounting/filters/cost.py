@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair
-from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, WholeBudget
+from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease
 from lapwing.accounting.filters.loss_family import LossChain, LossFamily
 from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
 from lapwing.accounting.losses.law import LossLaw
@@ -45,14 +45,12 @@ class Cost:
     reserved : what it holds in reserve besides
     delta : the probability that the release fails to keep `epsilon`
     rho : what a sum of zero-concentrated losses spends
-    takes_everything : whether it wants to be the only charge of an (epsilon, delta) budget
     """
 
     epsilon: Fraction | None
     reserved: Fraction
     delta: Fraction
     rho: Fraction | None
-    takes_everything: bool = False
 
     def __post_init__(self) -> None:
         refuse_below_zero(self, "epsilon", "reserved", "delta", "rho")
@@ -82,7 +80,7 @@ def cost_of(charge: Charge) -> Cost:
     Examples
     --------
     >>> from lapwing.vocabulary.event import PureRelease
-    >>> cost_of(OneShot(event=PureRelease(epsilon=Fraction(1, 10)))).epsilon
+    >>> cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)))).epsilon
     Fraction(1, 10)
     >>> stream = Reservation(stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5)
     >>> cost_of(stream).epsilon, cost_of(stream).reserved
@@ -92,8 +90,6 @@ def cost_of(charge: Charge) -> Cost:
     match charge:
         case SingleRelease():
             return whole
-        case WholeBudget():
-            return replace(whole, takes_everything=True)
         case Reservation():
             return replace(whole, epsilon=charge.opening, reserved=charge.whole - charge.opening)
 
