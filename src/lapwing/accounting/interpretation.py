@@ -153,14 +153,6 @@ _LEVELS = 48
 _REFINEMENTS = 24
 
 
-def additive_secrecy(loss: Loss) -> float:
-    """Return the delta for which the event has "delta-additive secrecy": P(E) <= P'(E) + delta for every E.
-
-    A small one says little: see `name_and_shame`.
-    """
-    return loss.delta(0.0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shamed:
     """What the name-and-shame mechanism does to `people` people."""

@@ -97,7 +97,7 @@ def parse_target(
     >>> parse_target(epsilon="0.1", within=20)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...
+    lapwing.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...
     """
     require_words(others, TargetWords.__annotations__)
     given = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
@@ -118,7 +118,7 @@ def require_words(others: Iterable[str], known: Iterable[str]) -> None:
     >>> require_words({"epsilo": "0.1"}, ["epsilon", "delta"])
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.BadQuestionError: there is no epsilo= here; write epsilon=
+    lapwing.errors.BadQuestionError: there is no epsilo= here; write epsilon=
     """
     for word in others:
         near = difflib.get_close_matches(word, list(known), n=1) or list(known)

@@ -50,7 +50,7 @@ class StudyBeliefs:
         )
 
 
-def study(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> StudyBeliefs:
+def study_beliefs(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> StudyBeliefs:
     """Return what an insurer comes to believe about Alice.
 
     Parameters
@@ -61,7 +61,7 @@ def study(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> StudyBeliefs
 
     Examples
     --------
-    >>> beliefs = study("1/2")
+    >>> beliefs = study_beliefs("1/2")
     >>> round(beliefs.prior, 3), round(beliefs.with_data[-1], 2), round(beliefs.without_data[-1], 2)
     (0.4, 0.71, 0.6)
     >>> round(beliefs.odds_factor, 4), round(math.exp(0.5), 4)

@@ -103,10 +103,11 @@ def audit(
     --------
     A count with half the noise it needs.
 
-    >>> import lapwing as lw, numpy as np
-    >>> half = lw.GeometricMechanism(l1_sensitivity=1, epsilon=2)
+    >>> import numpy as np
+    >>> from lapwing.mechanisms import GeometricMechanism, Sensitive
+    >>> half = GeometricMechanism(l1_sensitivity=1, epsilon=2)
     >>> finding = audit(
-    ...     many=lambda count, n: half.release(lw.Sensitive(np.full(n, count))), name="half the noise",
+    ...     many=lambda count, n: half.release(Sensitive(np.full(n, count))), name="half the noise",
     ...     claim=PureDP(epsilon=1), neighbours=(0, 1), samples=2000,
     ... )
     >>> finding.refuted, finding.achieved > 1

@@ -51,7 +51,7 @@ def name(what: str, given: object) -> str:
     >>> name("population", "")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: population = '' is no name; write 1 to 200 printable characters, with no
+    lapwing.errors.ParameterError: population = '' is no name; write 1 to 200 printable characters, with no
     blanks around them
     """
     if not isinstance(given, str) or not _is_name(given):

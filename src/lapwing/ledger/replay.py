@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange
 from lapwing.accounting.filters.approximate import ApproximateFilter
-from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, WholeBudget, YesCharge
+from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.opening import charge_anew, open_account, raise_cap
 from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
@@ -165,7 +165,7 @@ class Replay:
             self.lines[name].append((None, line))
 
     def _charge(self, record: Record) -> None:
-        charge = self._admitted(record, SingleRelease, WholeBudget)
+        charge = self._admitted(record, SingleRelease)
         offered = _offered(record["question"])
         must(offered is None or offered == charge.event, "was charged another price than its question says")
         self._versions(record)
@@ -187,7 +187,7 @@ class Replay:
 
     def _opening(self, record: Record) -> None:
         must(record["stream"] not in self.streams, "opens a stream that exists")
-        charge = self._admitted(record, SingleRelease, WholeBudget, Reservation)
+        charge = self._admitted(record, SingleRelease, Reservation)
         if isinstance(charge, Reservation):
             reserved = (charge.stream, charge.yeses)
             must(reserved == (record["stream"], record["units"]), "reserves for another stream")

@@ -64,7 +64,7 @@ def exactly_one_of(what: str, given: Mapping[str, object], *ways: tuple[str, ...
     >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": 10}, ("epsilon",), ("scale",))
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;
+    lapwing.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;
     give epsilon alone, or scale alone
     """
     there = {name: value for name, value in given.items() if value is not None}

@@ -77,7 +77,7 @@ def bernoulli(p: Exact, *, source: RandomSource = SYSTEM) -> bool:
     >>> bernoulli("1.5")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: p = '1.5' is no probability; write a number from 0 to 1
+    lapwing.errors.ParameterError: p = '1.5' is no probability; write a number from 0 to 1
     """
     return _rational_coin(_probability(p)).toss(source)
 
@@ -97,7 +97,7 @@ def bernoulli_exp(x: Exact, *, source: RandomSource = SYSTEM) -> bool:
     >>> bernoulli_exp(-1)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: x = -1 is negative; write an exponent of at least 0
+    lapwing.errors.ParameterError: x = -1 is negative; write an exponent of at least 0
     """
     return _exponential_coin(_exponent(x)).toss(source)
 

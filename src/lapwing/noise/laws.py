@@ -126,7 +126,7 @@ class DiscreteLaplace(Law):
     >>> DiscreteLaplace(0)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: scale = 0 is zero; write a number above zero, such as "0.1"
+    lapwing.errors.ParameterError: scale = 0 is zero; write a number above zero, such as "0.1"
 
     Proof: proofs/laws.md
     """

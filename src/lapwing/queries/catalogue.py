@@ -124,7 +124,7 @@ class Population:
     >>> clinic.table("doctors")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.BadQuestionError: population clinic has no table 'doctors'; it has patients
+    lapwing.errors.BadQuestionError: population clinic has no table 'doctors'; it has patients
     """
 
     name: str

@@ -52,7 +52,7 @@ class Real:
     >>> Real(low=0, high=1, step="0.1")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: step = '0.1' is no power of two; write 1/8
+    lapwing.errors.ParameterError: step = '0.1' is no power of two; write 1/8
     """
 
     low: Exact

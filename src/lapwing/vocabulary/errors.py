@@ -30,7 +30,7 @@
     └── RandomnessError             no trustworthy random bits could be had, so no noise was drawn
 
 A message says what was wrong, with the numbers, and what to do about it. What the message says is also there as
-attributes, so that a program need not read English.
+attributes, so that a program need not read English. Users import them from `lapwing.errors`, and tracebacks say so.
 """
 
 import re
@@ -42,9 +42,44 @@ from lapwing.vocabulary.decimals import decimal_above, decimal_below, decimal_ne
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import Call, Message, Setting, Spell
 
+__all__ = [
+    "BadQuestionError",
+    "BudgetError",
+    "BudgetExceededError",
+    "EngineError",
+    "LapwingError",
+    "LedgerDamagedError",
+    "LedgerDurabilityError",
+    "LedgerError",
+    "LedgerInDoubtError",
+    "LedgerRolledBackError",
+    "LedgerSchemaError",
+    "LedgerUnwritableError",
+    "MissingExtraError",
+    "ParameterError",
+    "RandomnessError",
+    "RegistrationError",
+    "RequestConflictError",
+    "SealBrokenError",
+    "SecrecyError",
+    "SettingsError",
+    "StreamBusyError",
+    "StreamClosedError",
+    "StreamError",
+    "StreamHaltedError",
+    "SuspendedError",
+    "UnansweredError",
+]
+
 
 class LapwingError(Result, Exception):
     """The root: catching it catches everything that lapwing raises on purpose."""
+
+    __module__ = "lapwing.errors"
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ == __name__:
+            cls.__module__ = LapwingError.__module__
 
     def __init__(self, *pieces: str | Setting | Call) -> None:
         super().__init__(Message(*pieces))

@@ -209,7 +209,7 @@ def checked_event(given: object) -> Event:
     >>> checked_event("noise")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: event = 'noise' is no event; give what happened: the event of a mechanism
+    lapwing.errors.ParameterError: event = 'noise' is no event; give what happened: the event of a mechanism
     """
     if isinstance(given, get_args(Event)):
         return given  # type: ignore[no-any-return]

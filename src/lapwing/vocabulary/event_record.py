@@ -64,7 +64,7 @@ def from_record(record: object) -> Event:
     >>> from_record({"kind": "pure-release", "epsilon": "0.1"})
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: epsilon = '0.1' is no fraction in lowest terms; write it as "p/q"
+    lapwing.errors.ParameterError: epsilon = '0.1' is no fraction in lowest terms; write it as "p/q"
     """
     return _event(record, _DEEPEST)
 

@@ -51,7 +51,7 @@ def exact(name: str, given: object) -> Fraction:
     >>> exact("epsilon", float("nan"))
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: epsilon = nan is not a number; write a finite number such as "0.1"
+    lapwing.errors.ParameterError: epsilon = nan is not a number; write a finite number such as "0.1"
     """
     if type(given) is Fraction:
         number = given
@@ -100,7 +100,7 @@ def positive(name: str, given: object) -> Fraction:
     >>> positive("epsilon", 0)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: epsilon = 0 is zero; write a number above zero, such as "0.1"
+    lapwing.errors.ParameterError: epsilon = 0 is zero; write a number above zero, such as "0.1"
     """
     number = exact(name, given)
     if number <= 0:
@@ -120,7 +120,7 @@ def probability(name: str, given: object) -> Fraction:
     >>> probability("confidence", 95)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: confidence = 95 is not strictly between 0 and 1; write "0.95" for 95 %
+    lapwing.errors.ParameterError: confidence = 95 is not strictly between 0 and 1; write "0.95" for 95 %
     """
     number = exact(name, given)
     if not 0 < number < 1:
@@ -141,7 +141,7 @@ def whole(name: str, given: object, *, least: int = 1, most: int | None = None) 
     >>> whole("yeses", "2.5")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: yeses = '2.5' is not a whole number; write one, at least 1
+    lapwing.errors.ParameterError: yeses = '2.5' is not a whole number; write one, at least 1
     """
     bounds = f"at least {least}" if most is None else f"from {least} to {most}"
     try:

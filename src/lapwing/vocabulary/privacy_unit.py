@@ -25,7 +25,7 @@ class PrivacyUnit:
     >>> PrivacyUnit(person_key="patient_id", protects_groups_of=0)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: protects_groups_of = 0 is out of range; write a whole number, at least 1
+    lapwing.errors.ParameterError: protects_groups_of = 0 is out of range; write a whole number, at least 1
     """
 
     person_key: str

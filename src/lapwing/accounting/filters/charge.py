@@ -33,27 +33,6 @@ class SingleRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeBudget:
-    """A plan that wants an (epsilon, delta) budget for itself: the first charge, and the only one there will be.
-
-    It is admitted if its total, composed as a plan, is within the budget, and it takes all of it. A `SingleRelease` of
-    the same event leaves something for others, and must fit into what a Gaussian release promises at *every* epsilon.
-    To a budget that is a sum it is a `SingleRelease`.
-
-    Parameters
-    ----------
-    event, cells : as of a `SingleRelease`
-    """
-
-    event: Event
-    cells: frozenset[str] | None = None
-
-    def __post_init__(self) -> None:
-        checked_event(self.event)
-        object.__setattr__(self, "cells", _scope(self.cells))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """A stream of questions that pays for its yeses: `opening` at once, `price` for each of at most `yeses` yeses.
 
@@ -113,7 +92,7 @@ class StreamClosing:
     stream: str
 
 
-Charge: TypeAlias = SingleRelease | WholeBudget | Reservation
+Charge: TypeAlias = SingleRelease | Reservation
 
 
 def _scope(cells: object) -> frozenset[str] | None:

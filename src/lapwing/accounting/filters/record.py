@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange, OpenStream
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, WholeBudget, YesCharge
+from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.decision import Accepted
 from lapwing.accounting.filters.opening import Budget
@@ -37,7 +37,6 @@ _KINDS: dict[str, type[Any]] = {
     "closing": StreamClosing,
     "cap-change": CapChange,
     "one-shot": SingleRelease,
-    "whole-budget": WholeBudget,
     "reservation": Reservation,
     "cost": Cost,
     "step": Accepted,

@@ -58,7 +58,7 @@ class PureFilter:
     >>> from lapwing.accounting.filters.cost import cost_of_event
     >>> tenth = PureRelease(epsilon=Fraction(1, 10))
     >>> PureFilter(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
-    Accepted(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1), epsilon=None)
+    Accepted(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1))
     >>> PureFilter(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
     Insufficient(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
     """
@@ -88,7 +88,8 @@ class PureFilter:
 
     def book(self, cost: Cost, step: Accepted) -> "PureFilter":
         """Add an admitted cost."""
-        epsilon = _known("epsilon", cost.epsilon if step.epsilon is None else step.epsilon)
+        del step
+        epsilon = _known("epsilon", cost.epsilon)
         return replace(self, realised=self.realised + epsilon, reserved=self.reserved + cost.reserved)
 
     def settle(self, amount: Fraction) -> "PureFilter":

@@ -37,7 +37,7 @@ class ValueSensitivity:
     >>> ValueSensitivity(up=1, down=0)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: moves = 'Movement(...)' does not say what is asked of which neighbours;
+    lapwing.errors.ParameterError: moves = 'Movement(...)' does not say what is asked of which neighbours;
     write Movement.of_counts, of_sums, of_arrivals or of_anything
     """
 
