@@ -23,6 +23,7 @@ from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, whole
+from lapwing.vocabulary.wording import Setting
 
 _MOST_YESES: Final = 10_000
 _MOST_QUESTIONS: Final = 10**6
@@ -92,7 +93,10 @@ class StreamTerms:
         require_words(others, StreamOffer.__annotations__)
         if at_least is None or yeses is None:
             raise BadQuestionError(
-                "a stream asks for so many people and gives so many yeses; write at_least=200, yeses=5"
+                "a stream asks for so many people and gives so many yeses; write ",
+                Setting("at_least", 200),
+                ", ",
+                Setting("yeses", 5),
             )
         require_price({"epsilon": epsilon, "within": within})
         way = exactly_one_of("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
@@ -223,8 +227,9 @@ def _only_table(population: Population) -> str:
     tables = [table.name for table in population.tables if table.rows is RowsPerPerson.ONE_A_PERSON]
     if len(tables) != 1:
         raise BadQuestionError(
-            f"which table the stream asks about is not clear; say table=, one of "
-            f"{', '.join(table.name for table in population.tables)}"
+            "which table the stream asks about is not clear; say ",
+            Setting("table"),
+            f", one of {', '.join(table.name for table in population.tables)}",
         )
     return tables[0]
 
