@@ -18,7 +18,7 @@ from lapwing.answers.labels import Shown, in_order, key_names, shown
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.releases import BoundedValue, Number, Numbers
 from lapwing.answers.target import sure
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt
 from lapwing.queries.aggregate import Label
 from lapwing.queries.plan import Family, Quantiles
 from lapwing.vocabulary.decimals import brief, exactly, rounded
