@@ -3,9 +3,8 @@
 All of it is public: prices, the chance of a yes and margins follow from the terms alone, with no data and no engine.
 """
 
-import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Required, TypedDict
@@ -21,8 +20,10 @@ from lapwing.mechanisms.sparse_vector.pure import SparseVector, best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, whole
+from lapwing.vocabulary.wording import Setting
 
 _MOST_YESES: Final = 10_000
 _MOST_QUESTIONS: Final = 10**6
@@ -41,6 +42,7 @@ class StreamOffer(TypedDict, total=False):
     table: str | None
 
 
+@stored("stream-terms")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamTerms:
     """What is agreed when a stream is opened.
@@ -91,7 +93,10 @@ class StreamTerms:
         require_words(others, StreamOffer.__annotations__)
         if at_least is None or yeses is None:
             raise BadQuestionError(
-                "a stream asks for so many people and gives so many yeses; write at_least=200, yeses=5"
+                "a stream asks for so many people and gives so many yeses; write ",
+                Setting("at_least", 200),
+                ", ",
+                Setting("yeses", 5),
             )
         require_price({"epsilon": epsilon, "within": within})
         way = exactly_one_of("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
@@ -163,22 +168,12 @@ class StreamTerms:
 
     def written(self) -> str:
         """Return the terms as the ledger keeps them."""
-        opening = None if self.opening is None else str(self.opening)
-        terms = {
-            **asdict(self),
-            "epsilon": str(self.epsilon),
-            "adjacency": self.adjacency.value,
-            "opening": opening,
-        }
-        return json.dumps(terms, sort_keys=True)
+        return to_text(self)
 
     @staticmethod
     def read(text: str) -> "StreamTerms":
         """Return the terms that were written as `text`."""
-        written = json.loads(text)
-        opening = written.get("opening")  # older streams go on with the parts they were opened with
-        numbers = {"epsilon": Fraction(written["epsilon"]), "opening": None if opening is None else Fraction(opening)}
-        return StreamTerms(**{**written, **numbers, "adjacency": Adjacency(written["adjacency"])})
+        return from_text(StreamTerms, text)
 
     def placed_for(self, questions: int, confidence: Exact) -> "StreamTerms":
         """Return the terms with the shift at which the margin for so many questions is smallest."""
@@ -232,8 +227,9 @@ def _only_table(population: Population) -> str:
     tables = [table.name for table in population.tables if table.rows is RowsPerPerson.ONE_A_PERSON]
     if len(tables) != 1:
         raise BadQuestionError(
-            f"which table the stream asks about is not clear; say table=, one of "
-            f"{', '.join(table.name for table in population.tables)}"
+            "which table the stream asks about is not clear; say ",
+            Setting("table"),
+            f", one of {', '.join(table.name for table in population.tables)}",
         )
     return tables[0]
 

@@ -11,13 +11,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.accounting.filters.record import to_record
 from lapwing.ledger.book import Book, Glance
-from lapwing.ledger.canonical import digest as digest_of
 from lapwing.ledger.canonical import name, text
 from lapwing.ledger.chain import Entry, Receipt
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.spending import RefusedError, Spending
+from lapwing.vocabulary.codec import digest as digest_of
+from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import ParameterError, RequestConflictError, UnansweredError
 
 _SHOWN: Final = ("seq", "population", "analyst", "question", "at")

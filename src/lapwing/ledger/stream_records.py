@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from lapwing.accounting.filters.charge import Charge, Reservation
-from lapwing.accounting.filters.record import to_record
-from lapwing.ledger.canonical import digest, name, text
+from lapwing.ledger.canonical import name, text
 from lapwing.ledger.chain import Receipt
 from lapwing.ledger.vault import require_sealed
+from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
 

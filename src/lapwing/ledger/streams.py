@@ -15,16 +15,17 @@ the chain is derived from them.
 
 from typing import Any, Final, NamedTuple
 
+from lapwing.accounting.filters.account import Admission
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
-from lapwing.accounting.filters.record import from_record
 from lapwing.ledger import vault
 from lapwing.ledger.book import Book
-from lapwing.ledger.canonical import digest, name, text
+from lapwing.ledger.canonical import name, text
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.questions import known_request, recall_digest
 from lapwing.ledger.spending import RefusedError, Spending
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord, StreamStatus
+from lapwing.vocabulary.codec import digest, from_record
 from lapwing.vocabulary.errors import (
     ParameterError,
     StreamBusyError,
@@ -307,7 +308,7 @@ def _stream(book: Book, stream: str) -> StreamRecord:
         analyst=first["analyst"],
         terms=first["terms"],
         tables=frozenset(first["tables"]),
-        charge=from_record(first["account"]["lines"][0]).charge,
+        charge=from_record(Admission, first["account"]["lines"][0]).charge,
         units=first["units"],
         dearest=first["dearest"],
         questions=first["questions"],

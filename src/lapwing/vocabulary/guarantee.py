@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import Exact, fill, positive, probability
 
 
+@stored("pure-dp")
 @dataclass(frozen=True, slots=True, init=False)
 class PureDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E)."""
@@ -20,6 +22,7 @@ class PureDP:
         fill(self, epsilon=positive("epsilon", epsilon))
 
 
+@stored("approximate-dp")
 @dataclass(frozen=True, slots=True, init=False)
 class ApproximateDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E) + delta."""
@@ -31,6 +34,7 @@ class ApproximateDP:
         fill(self, epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
 
 
+@stored("concentrated-dp")
 @dataclass(frozen=True, slots=True, init=False)
 class ConcentratedDP:
     """Zero-concentrated: the Renyi divergence of every order alpha > 1 is at most rho * alpha."""
@@ -41,6 +45,7 @@ class ConcentratedDP:
         fill(self, rho=positive("rho", rho))
 
 
+@stored("gaussian-dp")
 @dataclass(frozen=True, slots=True, init=False)
 class GaussianDP:
     """Telling neighbours apart is no easier than telling N(0, 1) from N(mu, 1), with mu^2 = `mu_squared`."""

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import whole
 
 
+@stored("privacy-unit")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyUnit:
     """One person, named by a key column, across all tables of a population.

@@ -14,6 +14,7 @@ from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.filters.residue import residue_after
 from lapwing.accounting.filters.sums import PureFilter, require_carried
 from lapwing.accounting.rounding import float_below
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import exact, probability
@@ -25,6 +26,7 @@ _LEAST_SLACK = Fraction(1, 2**365)
 """What a certificate needs (proofs/residue_certificate.md): with less, the arm gives up."""
 
 
+@stored("delta-shares")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeltaShares:
     """How a delta is divided: to the certificates' slack, to mechanisms that may fail, and the rest to the residue.
@@ -50,6 +52,7 @@ class DeltaShares:
             )
 
 
+@stored("approximate-filter")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateFilter:
     """An (epsilon, delta) budget: OR(pure sum, Gaussian residue), with one book.

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event, PureRelease, checked_event
 from lapwing.vocabulary.exact import positive, whole
 
 
+@stored("single-release")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleRelease:
     """One release, or one plan: a `Composed` or `Repeated` event whose parameters are fixed before its first answer.
@@ -32,6 +34,7 @@ class SingleRelease:
         object.__setattr__(self, "cells", _scope(self.cells))
 
 
+@stored("reservation")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """A stream of questions that pays for its yeses: `opening` at once, `price` for each of at most `yeses` yeses.
@@ -78,6 +81,7 @@ class Reservation:
         return PureRelease(epsilon=self.whole)
 
 
+@stored("yes")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YesCharge:
     """A yes that a stream has given, or an answer of it that was lost and counts as one."""
@@ -85,6 +89,7 @@ class YesCharge:
     stream: str
 
 
+@stored("closing")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamClosing:
     """The end of a stream, with no question in flight."""

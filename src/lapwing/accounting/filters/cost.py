@@ -15,6 +15,7 @@ from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, ExponentialSelection, LaplaceNoise, Repeated
 
@@ -33,6 +34,7 @@ def refuse_below_zero(record: object, *names: str) -> None:
             raise ParameterError(name, amount, reason="is below zero", remedy="replay the records as they were written")
 
 
+@stored("cost")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """What a charge costs in exact numbers; `None` where no finite bound is known.

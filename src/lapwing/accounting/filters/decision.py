@@ -5,9 +5,11 @@ from fractions import Fraction
 from typing import Protocol, Self, TypeAlias
 
 from lapwing.accounting.filters.cost import Cost, refuse_below_zero
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.event import Event
 
 
+@stored("accepted")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """What an admitted charge does to a filter beyond its cost; the part of a record that is trusted on replay.

@@ -13,6 +13,7 @@ from typing import Final
 
 from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.decision import Accepted, FilterDecision, Insufficient
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 
@@ -42,6 +43,7 @@ def require_carried(name: str, amount: Fraction | None) -> None:
         )
 
 
+@stored("pure-filter")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PureFilter:
     """A pure budget: what is spent and what is reserved never exceeds `epsilon`.
@@ -101,6 +103,7 @@ class PureFilter:
         return replace(self, reserved=self.reserved - amount)
 
 
+@stored("concentrated-filter")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcentratedFilter:
     """A zero-concentrated budget: the rhos of all charges never exceed `rho`; streams pay whole at the opening.

@@ -16,7 +16,7 @@ from lapwing.app.cli.terminal import json_option, paragraph, several, table, tel
 from lapwing.app.plots.canvas import FORMATS, checked_folder, checked_path
 from lapwing.app.plots.meaning import draw_privacy_region
 from lapwing.auditor.black_box import audit as watch
-from lapwing.auditor.finding import Finding, in_words
+from lapwing.auditor.finding import Finding, parameters
 from lapwing.auditor.white_box import Achieved
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import positive, probability, whole
@@ -219,8 +219,7 @@ def _row(one: Audited, achieved: Achieved) -> list[str]:
 
 
 def _claim(claim: Guarantee) -> str:
-    words = in_words(claim).replace(" = ", " ").replace(" and ", ", ")
-    return words.removesuffix(" (zero-concentrated)").removesuffix(" (Gaussian)")
+    return ", ".join(f"{name} {number:.4g}" for name, number in parameters(claim).items())
 
 
 def _reached(achieved: Achieved) -> str:
