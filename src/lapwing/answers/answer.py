@@ -36,7 +36,7 @@ class Row:
     key: tuple[Shown, ...]
     cells: Mapping[str, BoundedValue]
 
-    def __getitem__(self, column: str) -> Number | str:
+    def __getitem__(self, column: str) -> Any:
         return self.cells[column].value
 
 
@@ -63,7 +63,7 @@ class Answer:
 
     asked: PricedQuestion
     numbers: Mapping[str, Numbers]
-    receipt: Receipt | None
+    receipt: Receipt | Any  # None in a rehearsal alone: nobody else need ask
     versions: Mapping[str, int]
     free: bool = False
     rehearsal: bool = False
@@ -128,7 +128,7 @@ class Answer:
 
     def interval(
         self, confidence: Exact = CONFIDENCE, *, column: str | None = None
-    ) -> tuple[Number | None, Number | None]:
+    ) -> tuple[Number | Any, Number | Any]:
         """Return the bounds of the one value of a column; None where they are not known."""
         rows = self.bounded(confidence)
         if len(rows) != 1:

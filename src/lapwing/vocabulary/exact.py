@@ -188,6 +188,12 @@ def keep(record: object, read: Callable[[str, object], object], *names: str) -> 
         object.__setattr__(record, name, read(name, getattr(record, name)))
 
 
+def fill(record: object, **values: object) -> None:
+    """Set the fields of a frozen record that takes what people write and keeps exact numbers, so has its own init."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+
+
 def _from_text(name: str, given: str) -> Fraction:
     text = given.strip()
     if text.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
