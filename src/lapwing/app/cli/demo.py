@@ -192,8 +192,8 @@ def stream(cast: Cast) -> None:
         terms, sizes = opened.terms.mechanism, [wanted + off for off in _OFF if wanted + off >= 0]
         stage.say(
             "Is there a cohort that is large enough for a study? Nobody needs the number itself for that. Opening the "
-            f"stream costs epsilon {format_short(terms.threshold_epsilon)}, a yes {format_short(terms.yes_price)}, a no "
-            "nothing; and how far its word can be trusted is known before:"
+            f"stream costs epsilon {format_short(terms.threshold_epsilon)}, a yes {format_short(terms.yes_price)}, a "
+            "no nothing; and how far its word can be trusted is known before:"
         )
         stage.table(
             ["people really there", *map(str, sizes)],
