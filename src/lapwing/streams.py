@@ -48,7 +48,7 @@ from lapwing.vocabulary.errors import (
     StreamError,
     UnansweredError,
 )
-from lapwing.vocabulary.exact import Exact, whole
+from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -208,7 +208,7 @@ class QuestionStream:
         terms = self.terms
         if isinstance(where, EnoughPeople):
             return self._planned_whole(where, people)
-        wanted = terms.at_least if people is None else whole("at_least", people, most=2**62)
+        wanted = terms.at_least if people is None else as_int("at_least", people, most=2**62)
         return plan(at_least(wanted, terms.table, where), self._population)
 
     def _planned_whole(self, question: EnoughPeople, people: int | None) -> Plan:

@@ -21,7 +21,7 @@ from lapwing.accounting.renyi import curve, delta_from_renyi, epsilon_from_renyi
 from lapwing.accounting.rounding import ROUND_OFF, float_above, float_below
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, Repeated
-from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.exact import as_int, positive, probability
 
 _SMALLEST_DELTA = 1e-99
 
@@ -208,7 +208,7 @@ def taken_apart(events: Mapping[Event, int]) -> dict[Event, int]:
         if isinstance(event, Composed):
             inner = taken_apart(Counter(event.parts))
         elif isinstance(event, Repeated):
-            inner = taken_apart({event.part: whole("times", event.times)})
+            inner = taken_apart({event.part: as_int("times", event.times)})
         for release, times in inner.items():
             uses[release] = uses.get(release, 0) + times * repeated
     return uses

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from lapwing.accounting.rounding import float_above, fraction_above
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 
@@ -28,7 +28,7 @@ def guarantee_for_group(guarantee: Guarantee, size: int) -> Guarantee:
     >>> guarantee_for_group(ConcentratedDP(rho=Fraction(1, 10)), 4)
     ConcentratedDP(rho=Fraction(8, 5))
     """
-    k = whole("size", size)
+    k = as_int("size", size)
     match guarantee:
         case PureDP(epsilon=epsilon):
             return PureDP(epsilon=k * epsilon)

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from lapwing.accounting.rounding import ROUND_OFF, float_above
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.loss import Loss
 
 Table = TypeVar("Table", bound=Hashable)
@@ -177,7 +177,7 @@ def name_and_shame(*, people: int, delta: object) -> Shamed:
     >>> shamed.expected, round(shamed.probability, 4)
     (Fraction(10, 1), 1.0)
     """
-    n, d = whole("people", people), probability("delta", delta)
+    n, d = as_int("people", people), probability("delta", delta)
     return Shamed(people=n, delta=d, expected=n * d, probability=-math.expm1(n * math.log1p(-float(d))))
 
 

@@ -13,7 +13,7 @@ from lapwing.queries.bounded import bounded
 from lapwing.queries.explain import explain
 from lapwing.queries.plan import CanonicalQuestion
 from lapwing.vocabulary.codec import stored, to_text
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact
@@ -37,8 +37,8 @@ class Price:
 
     def __str__(self) -> str:
         if self.epsilon is None:
-            return f"rho {brief(self.rho or 0)}"
-        return f"epsilon {brief(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
+            return f"rho {format_short(self.rho or 0)}"
+        return f"epsilon {format_short(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
 
 
 @stored("priced-plan")

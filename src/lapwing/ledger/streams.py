@@ -32,7 +32,7 @@ from lapwing.vocabulary.errors import (
     StreamError,
     StreamHaltedError,
 )
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 MOST_QUESTIONS: Final = 100_000
 """A no is free and leaves two entries, so that without a limit one stream could fill a disk."""
@@ -89,7 +89,7 @@ class Streams:
         StreamHaltedError, StreamClosedError : the stream takes no questions any more
         RequestConflictError : the key belongs to another request
         """
-        whole("number", number)
+        as_int("number", number)
         name("key", key)
         text("question", question)
         vault.require_sealed(sealed)
@@ -123,7 +123,7 @@ class Streams:
             raise ParameterError("answer", answer, reason=f"does not go with {outcome}", remedy="a lost one has none")
         if answer is not None:
             text("answer", answer)
-        whole("units", units)
+        as_int("units", units)
         if sealed is not None:
             vault.require_sealed(sealed)
         with self._chronicle.writing("decide") as book:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event, PureRelease, checked_event
-from lapwing.vocabulary.exact import positive, whole
+from lapwing.vocabulary.exact import as_int, positive
 
 
 @stored("single-release")
@@ -67,7 +67,7 @@ class Reservation:
             raise ParameterError("stream", self.stream, reason="names no stream", remedy="give the stream a name")
         object.__setattr__(self, "opening", positive("opening", self.opening))
         object.__setattr__(self, "price", positive("price", self.price))
-        object.__setattr__(self, "yeses", whole("yeses", self.yeses))
+        object.__setattr__(self, "yeses", as_int("yeses", self.yeses))
         object.__setattr__(self, "cells", _scope(self.cells))
 
     @property
