@@ -10,8 +10,8 @@ import pytest
 
 from lapwing.ledger import questions
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import StreamStatus
-from lapwing.ledger.verify import verify
 from lapwing.queries.builders import count, total
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (

@@ -21,7 +21,7 @@ from lapwing.accounting.rounding import ROUND_OFF, float_above, float_below
 from lapwing.accounting.window import MOST_USES, optimal_epsilon
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, Repeated
-from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.search import bisect_float
 
 
@@ -38,7 +38,7 @@ def advanced_epsilon(*, epsilon: float, times: int, delta: float, delta_each: fl
     >>> round(advanced_epsilon(epsilon=0.5, times=100, delta=1e-6), 1), 0.5 * 100
     (58.7, 50.0)
     """
-    e, k = float(positive("epsilon", epsilon)), whole("times", times)
+    e, k = float(positive("epsilon", epsilon)), as_int("times", times)
     left = float(probability("delta", delta)) - k * delta_each
     if left <= 0:
         return math.inf
@@ -234,7 +234,7 @@ def taken_apart(events: Mapping[Event, int]) -> dict[Event, int]:
         if isinstance(event, Composed):
             inner = taken_apart(Counter(event.parts))
         elif isinstance(event, Repeated):
-            inner = taken_apart({event.part: whole("times", event.times)})
+            inner = taken_apart({event.part: as_int("times", event.times)})
         for release, times in inner.items():
             uses[release] = uses.get(release, 0) + times * repeated
     return uses

@@ -12,7 +12,7 @@ from fractions import Fraction
 from lapwing.accounting.losses.sampled import amplified_epsilon
 from lapwing.accounting.rounding import float_above, fraction_above
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive, whole
+from lapwing.vocabulary.exact import as_int, positive
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 
@@ -29,7 +29,7 @@ def guarantee_for_group(guarantee: Guarantee, size: int) -> Guarantee:
     >>> guarantee_for_group(ConcentratedDP(rho=Fraction(1, 10)), 4)
     ConcentratedDP(rho=Fraction(8, 5))
     """
-    k = whole("size", size)
+    k = as_int("size", size)
     match guarantee:
         case PureDP(epsilon=epsilon):
             return PureDP(epsilon=k * epsilon)

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from lapwing.accounting.rounding import ROUND_OFF, float_above
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 from lapwing.vocabulary.loss import Loss
 
@@ -179,7 +179,7 @@ def name_and_shame(*, people: int, delta: object) -> Shamed:
     >>> shamed.expected, round(shamed.probability, 4)
     (Fraction(10, 1), 1.0)
     """
-    n, d = whole("people", people), probability("delta", delta)
+    n, d = as_int("people", people), probability("delta", delta)
     return Shamed(people=n, delta=d, expected=n * d, probability=-math.expm1(n * math.log1p(-float(d))))
 
 
@@ -241,7 +241,7 @@ def advise(guarantee: Guarantee, people: int | None = None) -> tuple[BudgetAdvic
     >>> [advice.concern.name for advice in advise(PureDP(epsilon=Fraction(1, 10**7)))]
     ['EPSILON_BELOW_USE']
     """
-    few, many = (_FEW, _MANY) if people is None else (whole("people", people),) * 2
+    few, many = (_FEW, _MANY) if people is None else (as_int("people", people),) * 2
     delta = guarantee.delta if isinstance(guarantee, ApproximateDP) else Fraction(0)
     advice = []
     if delta * few >= 1:

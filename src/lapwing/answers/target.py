@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, TypedDict
 
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, probability
+from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, exactly_one_of, positive, probability
+from lapwing.vocabulary.wording import Setting
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(20)
@@ -128,7 +128,11 @@ def require_price(given: Mapping[str, object]) -> None:
     """Refuse a question for which nothing is offered."""
     if all(value is None for value in given.values()):
         raise BadQuestionError(
-            'say what to pay, epsilon="0.1", or how exact it must be, within=20; a preview of either is free'
+            "say what to pay, ",
+            Setting("epsilon", "0.1"),
+            ", or how exact it must be, ",
+            Setting("within", 20),
+            "; a preview of either is free",
         )
 
 

@@ -18,6 +18,7 @@ from lapwing.accounting.filters.remaining import Refusal, Remaining, how_many, w
 from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, Insufficient, PureFilter, require_carried
 from lapwing.accounting.pricing import required_adjacency
 from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
 from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
@@ -28,6 +29,7 @@ EVERYONE = "everyone"
 CellFilter: TypeAlias = PureFilter | ConcentratedFilter | ApproximateFilter
 
 
+@stored("admission")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
     """An admitted charge as it is written down: what it cost, and the step it took in each cell it touches."""
@@ -37,6 +39,7 @@ class Admission:
     steps: Mapping[str, Accepted]
 
 
+@stored("open-stream")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenStream:
     """A stream that was opened and not closed, with the number of yeses it has given."""
@@ -50,6 +53,7 @@ class OpenStream:
         return (self.reservation.yeses - self.given) * self.reservation.price
 
 
+@stored("account")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """What a population has spent of `budget`, cell by cell, and what is reserved for its open streams.
@@ -196,6 +200,7 @@ def _overdrawn(filter_: CellFilter) -> bool:
     return isinstance(filter_, PureFilter | ConcentratedFilter) and filter_.left < 0
 
 
+@stored("cap-change")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapChange:
     """A higher cap, written down as the whole account that `raise_cap` found under it."""

@@ -21,6 +21,7 @@ from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.rounding import float_below
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event, ExponentialSelection, LaplaceNoise, Repeated
 from lapwing.vocabulary.exact import exact, probability
@@ -39,6 +40,7 @@ _REACH = 10  # standard deviations
 _LONGEST_CHAIN = 512  # each link takes about a millisecond; so many selections as one law cost only 0.5 % more
 
 
+@stored("delta-shares")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeltaShares:
     """How a delta is divided: to the certificates' slack, to mechanisms that may fail, and the rest to the residue.
@@ -64,6 +66,7 @@ class DeltaShares:
             )
 
 
+@stored("approximate-filter")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateFilter:
     """An (epsilon, delta) budget: OR(pure sum, Gaussian residue), with one book.

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
@@ -21,9 +22,10 @@ from lapwing.vocabulary.event import (
     Repeated,
     checked_event,
 )
-from lapwing.vocabulary.exact import positive, whole
+from lapwing.vocabulary.exact import as_int, positive
 
 
+@stored("single-release")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleRelease:
     """One release, or one plan: a `Composed` or `Repeated` event whose parameters are fixed before its first answer.
@@ -42,6 +44,7 @@ class SingleRelease:
         object.__setattr__(self, "cells", _scope(self.cells))
 
 
+@stored("reservation")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """A stream of questions that pays for its yeses: `opening` at once, `price` for each of at most `yeses` yeses.
@@ -74,7 +77,7 @@ class Reservation:
             raise ParameterError("stream", self.stream, reason="names no stream", remedy="give the stream a name")
         object.__setattr__(self, "opening", positive("opening", self.opening))
         object.__setattr__(self, "price", positive("price", self.price))
-        object.__setattr__(self, "yeses", whole("yeses", self.yeses))
+        object.__setattr__(self, "yeses", as_int("yeses", self.yeses))
         object.__setattr__(self, "cells", _scope(self.cells))
 
     @property
@@ -88,6 +91,7 @@ class Reservation:
         return PureRelease(epsilon=self.whole)
 
 
+@stored("yes")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YesCharge:
     """A yes that a stream has given, or an answer of it that was lost and counts as one."""
@@ -95,6 +99,7 @@ class YesCharge:
     stream: str
 
 
+@stored("closing")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamClosing:
     """The end of a stream, with no question in flight."""
@@ -121,6 +126,7 @@ def refuse_below_zero(record: object, *names: str) -> None:
             raise ParameterError(name, amount, reason="is below zero", remedy="replay the records as they were written")
 
 
+@stored("cost")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """What a charge costs in exact numbers; `None` where no finite bound is known.

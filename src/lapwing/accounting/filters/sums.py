@@ -13,10 +13,12 @@ from fractions import Fraction
 from typing import Final, Protocol, Self, TypeAlias
 
 from lapwing.accounting.filters.charge import Cost, refuse_below_zero
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 
 
+@stored("accepted")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """What an admitted charge does to a filter beyond its cost; the part of a record that is trusted on replay.
@@ -90,6 +92,7 @@ def require_carried(name: str, amount: Fraction | None) -> None:
         )
 
 
+@stored("pure-filter")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PureFilter:
     """A pure budget: what is spent and what is reserved never exceeds `epsilon`.
@@ -149,6 +152,7 @@ class PureFilter:
         return replace(self, reserved=self.reserved - amount)
 
 
+@stored("concentrated-filter")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcentratedFilter:
     """A zero-concentrated budget: the rhos of all charges never exceed `rho`; streams pay whole at the opening.

@@ -269,7 +269,7 @@ def suspend(door: Door, analyst: str | None, *, end: bool) -> None:
     """
     with door.workspace() as workspace:
         name = workspace.settings.declared(door.population).population.name
-        switch = workspace.ledger.custody.resume if end else workspace.ledger.custody.suspend
+        switch = workspace.ledger.administration.resume if end else workspace.ledger.administration.suspend
         switch(name, analyst)
     whose = name if analyst is None else f"{analyst} on {name}"
     door.tell(
