@@ -44,7 +44,7 @@ class PrivateQuantiles:
 
     Examples
     --------
-    >>> median = QuantileChoice(at=[Fraction(1, 2)], cells=4, rows=1, adjacency=Adjacency.ADD_REMOVE, epsilon=20)
+    >>> median = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, rows=1, adjacency=Adjacency.ADD_REMOVE, epsilon=20)
     >>> median.release([0, 1500, 500, 0])
     (1,)
 
@@ -117,7 +117,7 @@ class TopK:
 
     Examples
     --------
-    >>> TopChoice(k=2, cells=4, sensitivity=1, epsilon=20).release([1000, 0, 9000, 0])
+    >>> TopK(k=2, cells=4, sensitivity=1, epsilon=20).release([1000, 0, 9000, 0])
     (2, 0)
 
     Proof: proofs/ranked_choice.md

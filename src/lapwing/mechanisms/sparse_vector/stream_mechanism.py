@@ -178,7 +178,7 @@ class PureStreamMechanism(StreamMechanism):
         >>> from lapwing.vocabulary.adjacency import Adjacency
         >>> from lapwing.vocabulary.event import PureRelease
         >>> from lapwing.vocabulary.guarantee import PureDP
-        >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
+        >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
         >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
         >>> account = open_account(PureDP(epsilon=Fraction(2))).admit(cohorts.reservation("cohorts"))
         >>> with cohorts.open(name="cohorts") as stream:
@@ -213,7 +213,7 @@ def require_movement(moves: object) -> None:
             "moves",
             moves,
             reason="does not say how far one person can move a value",
-            remedy="write Movement.of_counts(Adjacency.ADD_REMOVE), or Movement.of_anything(sensitivity=...)",
+            remedy="write ValueSensitivity.of_counts(Adjacency.ADD_REMOVE), or ValueSensitivity.of_anything(sensitivity=...)",
         )
 
 
