@@ -8,7 +8,8 @@ import pytest
 from proofs.fingerprint import fingerprint, fingerprint_of_source
 
 ROOT = Path(__file__).parents[2]
-PROOFS = sorted((ROOT / "proofs").glob("*.md"))
+INDEX = ROOT / "proofs" / "README.md"
+PROOFS = sorted(path for path in (ROOT / "proofs").glob("*.md") if path != INDEX)
 STAMP = re.compile(r"^- `(?P<target>lapwing[\w.:]*)` `(?P<stamp>[0-9a-f]{16})`$", re.MULTILINE)
 CITATION = re.compile(r"Proof: (proofs/\w+\.md)")
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -60,3 +61,8 @@ def test_the_fingerprint_moves_with_the_code_and_not_with_its_words(edited, same
 def test_a_proof_of_code_that_is_gone_is_refused() -> None:
     with pytest.raises(LookupError, match="there is no 'gone'"):
         fingerprint_of_source(CODE, "gone")
+
+
+def test_the_index_has_every_proof_and_no_other_page() -> None:
+    listed = set(re.findall(r"\]\((\w+)\.md\)", INDEX.read_text(encoding="utf-8")))
+    assert listed == {proof.stem for proof in PROOFS}

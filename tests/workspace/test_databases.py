@@ -7,12 +7,12 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from workspace.test_workspace import SETTINGS
 
 import lapwing as lw
 from engines.workbenches import as_reader
 from lapwing.engines.sql_engine import SQLEngine
 from lapwing.vocabulary.errors import EngineError, SettingsError
+from workspace.test_workspace import SETTINGS
 
 PEOPLE = 300
 ROWS = pa.table(

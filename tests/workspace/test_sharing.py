@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workspace.test_workspace import SETTINGS, write_patients
 
 import lapwing as lw
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.emitter import Statement
 from lapwing.vocabulary.errors import BadQuestionError, EngineError, SettingsError
+from workspace.test_workspace import SETTINGS, write_patients
 
 THREADS = 6
 
