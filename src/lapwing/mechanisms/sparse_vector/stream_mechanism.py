@@ -172,7 +172,7 @@ class PureStreamMechanism(StreamMechanism):
 
         Examples
         --------
-        >>> from lapwing.accounting.filters.charge import Closing, OneShot, Yes
+        >>> from lapwing.accounting.filters.charge import SingleRelease, StreamClosing, YesCharge
         >>> from lapwing.accounting.filters.opening import open_account
         >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
         >>> from lapwing.vocabulary.adjacency import Adjacency
@@ -183,11 +183,11 @@ class PureStreamMechanism(StreamMechanism):
         >>> account = open_account(PureDP(epsilon=Fraction(2))).admit(cohorts.reservation("cohorts"))
         >>> with cohorts.open(name="cohorts") as stream:
         ...     if stream.ask(100_000):
-        ...         account = account.book(Yes(stream="cohorts"))
-        >>> account = account.book(Closing(stream="cohorts"))
+        ...         account = account.book(YesCharge(stream="cohorts"))
+        >>> account = account.book(StreamClosing(stream="cohorts"))
         >>> stream.spent
         Fraction(3, 10)
-        >>> type(account.admit(OneShot(event=PureRelease(epsilon=Fraction(17, 10))))).__name__
+        >>> type(account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(17, 10))))).__name__
         'Account'
         """
         opening, unit = self.rule.opening_price, self.rule.unit_price
@@ -213,7 +213,7 @@ def require_movement(moves: object) -> None:
             "moves",
             moves,
             reason="does not say how far one person can move a value",
-            remedy="write ValueSensitivity.of_counts(Adjacency.ADD_REMOVE), or ValueSensitivity.of_anything(sensitivity=...)",
+            remedy="write ValueSensitivity.of_counts(Adjacency.ADD_REMOVE), or .of_anything(sensitivity=...)",
         )
 
 

@@ -37,8 +37,8 @@ class ValueSensitivity:
     >>> ValueSensitivity(up=1, down=0)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: moves = 'ValueSensitivity(...)' does not say what is asked of which neighbours;
-    write ValueSensitivity.of_counts, of_sums, of_arrivals or of_anything
+    lapwing.vocabulary.errors.ParameterError: moves = 'ValueSensitivity(...)' does not say what is asked of which
+    neighbours; write ValueSensitivity.of_counts, of_sums, of_arrivals or of_anything
     """
 
     up: Fraction

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.mechanisms.sparse_vector import sealing
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
+from lapwing.mechanisms.sparse_vector.stream_state import StreamState
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError, StreamError, StreamHaltedError
@@ -24,9 +24,9 @@ GAUSSIAN = GaussianSparseVector(threshold_sigma=3, query_sigma=5, yeses=2, quest
 def test_a_resumed_stream_goes_on_where_it_was(mechanism) -> None:
     stream = mechanism.open(name="s")
     stream.ask(-FAR)
-    secret, spent = stream._Stream__noise.open_for_release(), stream.spent
+    secret, spent = stream._SparseVectorStream__noise.open_for_release(), stream.spent
     again = mechanism.resume(stream.suspend(KEY), key=KEY, sequence=1, name="s")
-    assert again._Stream__noise.open_for_release() == secret
+    assert again._SparseVectorStream__noise.open_for_release() == secret
     assert (again.asked, again.yeses, again.spent, again.status) == (1, 0, spent, SparseVectorStatus.OPEN)
     assert again.sequence == 1
     assert again.ask(FAR).question == 2
@@ -47,7 +47,7 @@ def test_a_suspended_stream_is_over_in_this_object() -> None:
     stream = STREAM.open()
     stream.suspend(KEY)
     assert (stream.status, stream.reserved) == (SparseVectorStatus.SUSPENDED, 1)
-    assert stream._Stream__noise is None
+    assert stream._SparseVectorStream__noise is None
     for ask in (lambda: stream.ask(1), lambda: stream.ask_many([1]), lambda: stream.suspend(KEY)):
         with pytest.raises(StreamError, match="suspended"):
             ask()
@@ -60,8 +60,11 @@ def test_sealed_bytes_have_one_length_whatever_the_secret() -> None:
 
 
 def test_the_same_state_never_looks_the_same_twice() -> None:
-    state = sealing.State(threshold_noise=123456789, asked=0, yeses=0, units=0)
-    assert sealing.seal(state, KEY, b"label") != sealing.seal(state, KEY, b"label")
+    state = StreamState(threshold_noise=123456789, asked=0, yeses=0, units=0)
+    place = {"stream": "s", "sequence": 1, "details": ""}
+    sealed = state.seal(KEY, **place)
+    assert state.seal(KEY, **place) != sealed
+    assert StreamState.unseal(sealed, KEY, **place) == state
     assert "123456789" not in repr(state)
 
 
