@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from _report import Goals, rates, table
-from lapwing import (
+from lapwing.mechanisms import (
     DiscreteGaussianMechanism,
     GaussianMechanism,
     GeometricMechanism,

@@ -8,8 +8,8 @@ import pytest
 
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import Verdict
+from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import StreamStatus
-from lapwing.ledger.verify import verify
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise import sealing
@@ -260,7 +260,7 @@ def test_a_session_that_is_closed_goes_on_with_no_stream(ledger) -> None:
 def test_what_is_in_flight_is_lost_when_the_data_moved_on(ledger) -> None:
     tables = Tables()
     clinic = in_flight(ledger, tables)
-    ledger.custody.advance_version("clinic", "patients")
+    ledger.administration.advance_version("clinic", "patients")
 
     def moved(versions) -> None:
         if versions["patients"] != 2:

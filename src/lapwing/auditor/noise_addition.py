@@ -17,7 +17,7 @@ from lapwing.auditor.noise_laws import NoiseLaw
 from lapwing.auditor.pair_of_laws import AtMost, AuditedAtLeast, PairOfLaws
 from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, search
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import Guarantee
 
 _DEPTH = 60.0
@@ -49,9 +49,9 @@ class AddedNoise:
     --------
     Geometric noise of scale 2 on a count: epsilon is 1/2, and attained by every answer at or below the smaller count.
 
-    >>> from lapwing.auditor.noise_laws import DiscreteLaplace
+    >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
     >>> from lapwing.vocabulary.guarantee import PureDP
-    >>> found = AddedNoise(law=DiscreteLaplace(2), reach=1).worst(PureDP(epsilon="0.5"))
+    >>> found = AddedNoise(law=AuditedDiscreteLaplace(2), reach=1).worst(PureDP(epsilon="0.5"))
     >>> round(found.number, 9), found.inputs, found.event
     (0.5, '0 | 1', '<= 0')
     """
@@ -65,7 +65,7 @@ class AddedNoise:
         if self.law.step is None:
             raise ParameterError("law", self.law, reason="is on no lattice", remedy="round it to one")
         for name in ("reach", "dimension"):
-            object.__setattr__(self, name, whole(name, getattr(self, name)))
+            object.__setattr__(self, name, as_int(name, getattr(self, name)))
 
     def worst(self, claim: Guarantee) -> Achieved:
         """Return the most that is lost on any two neighbours."""

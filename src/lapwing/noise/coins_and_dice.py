@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lapwing.noise.decay import Bounds, is_below
 from lapwing.noise.randomness import SYSTEM, RandomSource
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 _BITS: Final = 64
 _CHUNK: Final = 1 << 18
@@ -65,7 +65,7 @@ def uniform_below(n: int, *, source: RandomSource = SYSTEM) -> int:
     >>> uniform_below(1)
     0
     """
-    n = whole("n", n)
+    n = as_int("n", n)
     bits = (n - 1).bit_length()
     while True:
         candidate = int.from_bytes(source.take((bits + 7) >> 3), "little") & ((1 << bits) - 1)
@@ -75,7 +75,7 @@ def uniform_below(n: int, *, source: RandomSource = SYSTEM) -> int:
 
 def uniform_below_many(n: int, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
     """Return `count` independent `uniform_below(n)`, for n up to 2^63."""
-    n, count = whole("n", n, most=1 << 63), whole("count", count, least=0)
+    n, count = as_int("n", n, most=1 << 63), as_int("count", count, least=0)
     bits = (n - 1).bit_length()
     size = next(size for size in (1, 2, 4, 8) if bits <= 8 * size)
     mask, last = (np.array(each, f"<u{size}") for each in ((1 << bits) - 1, n - 1))

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.sensitive import Sensitive
 
 SECRET_BYTES: Final = 32
@@ -118,5 +118,5 @@ def _cipher(key: bytes) -> AESGCM:
 def _bound_to(purpose: Purpose, stream: str, sequence: int, details: str) -> bytes:
     """Return what a seal is bound to, as lines of text in which no two different places look the same."""
     version = f" samplers {SAMPLERS}" if purpose is Purpose.SEED else ""
-    place = f"stream {stream!r} sequence {whole('sequence', sequence, least=0)}"
+    place = f"stream {stream!r} sequence {as_int('sequence', sequence, least=0)}"
     return f"lapwing {purpose.name.lower()} 3{version}\n{place}\n{details}".encode()
