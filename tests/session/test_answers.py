@@ -172,7 +172,7 @@ LEAKY = ApproximateDP(epsilon=Fraction(9), delta=Fraction(1, 10**5))
 
 @pytest.mark.parametrize("groups", [GROUPS, dict(reversed(GROUPS.items()))], ids=["as sent", "the other way round"])
 def test_the_order_that_the_database_sent_is_nowhere(quick_path, groups) -> None:
-    order = [["Bern", [0, 49]], ["Bern", [50, 99]], ["Chur", [0, 49]], ["Chur", [50, 99]]]
+    order = [("Bern", (0, 49)), ("Bern", (50, 99)), ("Chur", (0, 49)), ("Chur", (50, 99))]
     question = count("patients", by=["city", bins("age", [0, 50, 99])])
     with new_ledger(quick_path, LEAKY) as ledger:
         answer = door(ledger, Cities(groups)).ask(question, epsilon=1, delta="1e-6")
@@ -337,7 +337,7 @@ def test_what_is_asked_together_has_the_same_groups(clinic) -> None:
         clinic.ask({"a": count("patients"), "b": count("patients", by="sex")}, epsilon=1)
     with pytest.raises(BadQuestionError, match="nothing is asked; "):
         clinic.ask({}, epsilon=1)
-    assert clinic.standing().left == 100
+    assert clinic.budget().left == 100
 
 
 def test_a_number_of_values_is_within_what_there_can_be() -> None:

@@ -4,8 +4,8 @@ An engine never shows what it read. It returns wrapped whole numbers, or fails w
 a failure may depend on the data, so it is for the custodian's log only.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from lapwing.engines.possible import ImpossibleError, possible_label, possible_numbers
@@ -122,29 +122,31 @@ def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]
     one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
     """
     try:
-        return _hide_failures(work, on_failure)
+        with report_failures(on_failure):
+            return work()
     except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
         kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
     # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
-    raise _constant(kind)
+    raise constant_failure(kind)
 
 
-def _hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
-    """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
+@contextmanager
+def report_failures(on_failure: Callable[[Exception], None]) -> Iterator[None]:
+    """Tell the custodian why the block failed. What fails in here, with the reason at hand, must be forgotten above."""
     try:
-        return work()
+        yield
     except EngineError:  # whose reason was told already, where it happened
         raise
-    except Exception as failure:  # noqa: BLE001 - as above
+    except Exception as failure:
         with suppress(Exception):
             on_failure(failure)
-    raise EngineError
+        raise
 
 
 _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
-def _constant(kind: type[BaseException]) -> BaseException:
+def constant_failure(kind: type[BaseException]) -> BaseException:
     """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
     match [one for one in _INTERRUPTS if issubclass(kind, one)]:
         case [interrupt]:

@@ -54,6 +54,11 @@ class Generations:
         finally:
             self._give_back(generation)
 
+    def serves(self, versions: Mapping[str, int]) -> bool:
+        """Say whether an engine on these versions is open."""
+        with self._lock:
+            return any(one.serves(versions) for one in self._all)
+
     def close(self) -> None:
         """Close what nobody uses; the rest is closed with its last lease."""
         self._closed = True

@@ -20,7 +20,7 @@ def open(  # noqa: A001 - it is written lapwing.open
     """
     workspace = open_workspace(folder)
     try:
-        return workspace.session(population, analyst=analyst, cell=cell, on_close=workspace.close)
+        return workspace.session(population, analyst=analyst, cell=cell, owned=True)
     except BaseException:
         workspace.close()
         raise
@@ -42,7 +42,7 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
     ... source = "patients.csv"
     ... columns.age = { type = "integer", low = 0, high = 120 }
     ... ''') as workspace:
-    ...     str(workspace.session().standing())
+    ...     str(workspace.session().budget())
     'epsilon 3'
     """
     return create_workspace(folder, settings)

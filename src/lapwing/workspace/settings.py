@@ -27,15 +27,15 @@
 Nothing here is learned from the data. What is wrong is refused with its line.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from lapwing.accounting.filters.account import Budget
 from lapwing.engines.cancellation import LONGEST, TIME_LIMIT
+from lapwing.engines.sources import DuckDBSource, FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
@@ -50,66 +50,6 @@ from lapwing.workspace.toml_sections import Document, Section
 
 FILE: Final = "lapwing.toml"
 _NUMBER: Final = (str, int, float)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSource:
-    """A Parquet or CSV file."""
-
-    path: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuckDBSource:
-    """A table of a DuckDB file."""
-
-    path: Path
-    table: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostgresSource:
-    """A table of a PostgreSQL database; the address is the custodian's, so it is never shown."""
-
-    address: str = field(repr=False)
-    table: str
-    schema: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkSource:
-    """A table that Apache Spark knows by this name, with its schema and catalogue if they are given."""
-
-    table: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkFiles:
-    """A Parquet file or folder that Apache Spark reads."""
-
-    place: str
-
-
-Source: TypeAlias = FileSource | DuckDBSource | PostgresSource | SparkSource | SparkFiles
-
-
-def place_of(source: Source, folder: Path) -> tuple[str, ...]:
-    """Return where a source is, however it was spelt: paths are resolved, and told from the folder of the workspace."""
-    match source:
-        case FileSource(path=path):
-            return ("file", _from(folder, path))
-        case DuckDBSource(path=path, table=table):
-            return ("duckdb", _from(folder, path), table.casefold())
-        case PostgresSource(address=address, schema=schema, table=table):
-            return ("postgres", address, schema, table)
-        case SparkSource(table=table):
-            return ("spark", table.casefold())
-        case SparkFiles(place=place):
-            return ("file", place if "://" in place else _from(folder, Path(place)))
-
-
-def _from(folder: Path, path: Path) -> str:
-    return os.path.relpath(path.resolve(), folder.resolve())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

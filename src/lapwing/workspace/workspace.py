@@ -12,7 +12,6 @@ failures.log         why a question could not be answered; for the custodian
 import getpass
 import os
 import stat
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -23,6 +22,7 @@ from typing import Final, Self
 from lapwing.accounting.filters.account import EVERYONE, Budget
 from lapwing.accounting.filters.approximate import DeltaShares
 from lapwing.engines.engine import hide_failures
+from lapwing.engines.tables import Fingerprints, Tables
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
@@ -36,7 +36,6 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
-from lapwing.workspace.tables import Fingerprints, Tables
 
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
@@ -62,13 +61,13 @@ class Workspace:
         *,
         analyst: str | None = None,
         cell: str | None = None,
-        on_close: Callable[[], None] = lambda: None,
+        owned: bool = False,
     ) -> Session:
         """Return the door of a population: the only one, for whoever is logged in, where it is not said.
 
         All sessions of a workspace, in all threads, share its ledger and its databases, and one may be closed while
         others go on. With a `cell`, questions are about the people of that cell, and its own budget pays for them.
-        `on_close` is called when the session is closed.
+        An `owned` session closes the workspace when it is closed.
         """
         declared = self.settings.declared(population)
         self._require_agreement(declared)
@@ -80,7 +79,7 @@ class Workspace:
             analyst=getpass.getuser() if analyst is None else analyst,
             key=read_key(self.folder),
             on_failure=self._log,
-            on_close=on_close,
+            owns=(tables, self.ledger) if owned else (),
             within=self._lifetime,
         )
 
@@ -125,7 +124,8 @@ class Workspace:
 
     def changed(self, population: str | None = None) -> list[str]:
         """Return the tables whose content changed while their version did not: questions wait until it is advanced."""
-        return self._opened(self.settings.declared(population)).changed()
+        declared = self.settings.declared(population)
+        return self._opened(declared).changed(self.ledger.population(declared.population.name).tables)
 
     def unreadable(self, population: str | None = None) -> dict[str, LapwingError]:
         """Try all tables together, and each by itself if that fails; return what cannot be read and why.
@@ -154,7 +154,9 @@ class Workspace:
 
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
-        self._opened(self.settings.declared(population)).check()
+        declared = self.settings.declared(population)
+        with self._opened(declared).hold(self.ledger.population(declared.population.name).tables):
+            pass
 
     def recover(self, unsettled: dict[str, LapwingError] | None = None) -> int:
         """Settle what dead processes left behind, and return how much it was; to be called when nobody is asking.
@@ -224,7 +226,13 @@ class Workspace:
             return self._tables[name]
 
     def _tables_of(self, declared: PopulationSettings) -> Tables:
-        return Tables(declared, self.ledger, self._fingerprints, self._log)
+        return Tables(
+            declared.population,
+            declared.sources,
+            self._fingerprints,
+            time_limit=declared.time_limit,
+            on_failure=self._log,
+        )
 
     def _require_agreement(self, declared: PopulationSettings) -> None:
         """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""

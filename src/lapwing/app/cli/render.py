@@ -143,15 +143,15 @@ def _times(times: int) -> str:
     return f"over {most:,}" if times > most - 1 else f"{times - 1:,}"
 
 
-def left_record(standing: BudgetStatus) -> dict[str, Any]:
+def left_record(status: BudgetStatus) -> dict[str, Any]:
     """Return what is left as JSON values: in the budget's currency where it has one, and what would fit."""
-    fits = standing.remaining
+    fits = status.remaining
     return {
-        "amount": format_exact(standing.left),
-        "rounded": rounded(standing.left),
-        "currency": "rho" if isinstance(standing.account.budget, ConcentratedDP) else "epsilon",
+        "amount": format_exact(status.left),
+        "rounded": rounded(status.left),
+        "currency": "rho" if isinstance(status.account.budget, ConcentratedDP) else "epsilon",
         "fits": {"pure_epsilon": float(fits.pure), "gaussian_mu_squared": float(fits.gaussian)},
-        "delta_for_open_groups": format_exact(standing.for_open_groups),
+        "delta_for_open_groups": format_exact(status.for_open_groups),
     }
 
 

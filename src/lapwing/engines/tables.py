@@ -1,4 +1,4 @@
-"""The tables of a workspace: opened when they are first needed, and watched for changes that nobody announced.
+"""The tables of a population: opened when they are first needed, and watched for changes that nobody announced.
 
 A data version is a public number that the custodian advances. Content that changed while its number did not is refused
 before anything is charged: two answers under one version must be about the same data. The fingerprints by which that is
@@ -9,30 +9,18 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine, hide_failures
 from lapwing.engines.generations import Generations
 from lapwing.engines.rehearsal import rehearsal_engine
-from lapwing.ledger.ledger import Ledger
+from lapwing.engines.sources import DuckDBSource, FileSource, Source, open_engine, place_of
+from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
-from lapwing.vocabulary.extras import load_extra
 from lapwing.vocabulary.locked_file import LockedFile
-from lapwing.workspace.settings import (
-    DuckDBSource,
-    FileSource,
-    PopulationSettings,
-    PostgresSource,
-    Source,
-    SparkFiles,
-    SparkSource,
-    place_of,
-)
 
 _BLOCK = 1 << 20
 
@@ -188,79 +176,63 @@ class Fingerprints:
 
 
 class Tables:
-    """The tables of one population, as the session needs them."""
+    """The tables of one population: held before a question is charged, and leased to be read after it.
+
+    Parameters
+    ----------
+    population : what is publicly known about them
+    sources : where they are
+    fingerprints : what their content was
+    time_limit : how many seconds a statement may take
+    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
+    """
 
     def __init__(
         self,
-        settings: PopulationSettings,
-        ledger: Ledger,
+        population: Population,
+        sources: Mapping[str, Source],
         fingerprints: Fingerprints,
+        *,
+        time_limit: int,
         on_failure: Callable[[Exception], None],
     ) -> None:
-        self._settings, self._ledger, self._fingerprints = settings, ledger, fingerprints
-        self._on_failure = on_failure
+        self._population, self._sources, self._fingerprints = population, sources, fingerprints
+        self._time_limit, self._on_failure = time_limit, on_failure
         self._engines = Generations(on_failure)
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 
-    def check(self) -> None:
-        """Open the tables at their present version, unless they are open; refuse what changed unannounced."""
-        with self.leased():
-            pass
+    @contextmanager
+    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
+        """Keep the tables open at their present versions, after a look at what changed unannounced.
+
+        Raises
+        ------
+        RegistrationError : the content is not what these versions say
+        """
+        self._watch(versions)
+        with self._opened(versions):
+            yield
 
     @contextmanager
-    def leased(self, versions: Mapping[str, int] | None = None) -> Iterator[Engine]:
-        """Hold an engine on these versions of the tables open: the present ones, after a check, if they are not given.
-
-        Fail if the tables have moved on, and nobody holds the old ones open.
-        """
-        wanted = self._present() if versions is None else versions
-        required = {} if versions is None else versions  # any newer ones do, where none were charged for
-
-        def open_() -> tuple[Engine, Mapping[str, int]]:
-            return hide_failures(lambda: self._opened(required), self._on_failure)
-
-        with self._engines.leased(wanted, open_) as engine:
+    def lease(self, versions: Mapping[str, int]) -> Iterator[Engine]:
+        """Lend an engine on these versions: one that is open, or a new one, for which all tables must be named."""
+        with self._opened(versions) as engine:
             yield engine
 
-    def _opened(self, versions: Mapping[str, int]) -> tuple[Engine, Mapping[str, int]]:
-        present = self._present()
-        if any(present.get(table) != version for table, version in versions.items()):
-            raise RegistrationError(
-                self._settings.population.name, reason="has another data version by now", remedy="ask again"
-            )
-        return self._open(), present
+    def serves(self, versions: Mapping[str, int]) -> bool:
+        """Say whether an engine on these versions is open."""
+        return self._engines.serves(versions)
 
-    def _present(self) -> Mapping[str, int]:
-        """Return the present versions of the tables, after a look at what changed unannounced."""
-        name = self._settings.population.name
-        versions = self._ledger.population(name).tables
-        while True:
-            try:
-                self._watch(name, versions)
-            except RegistrationError:
-                before, versions = versions, self._ledger.population(name).tables
-                if versions == before:  # and not announced just now
-                    raise
-            else:
-                return versions
-
-    def _watch(self, name: str, versions: Mapping[str, int]) -> None:
-        for table, source in self._settings.sources.items():
-            content = None
-            if isinstance(source, FileSource | DuckDBSource):
-                content = self._fingerprints.check(name, table, versions[table], source.path, _inside(source))
-            self._fingerprints.claim(name, table, source, content)
-
-    def changed(self) -> list[str]:
+    def changed(self, versions: Mapping[str, int]) -> list[str]:
         """Return the tables whose content changed while their version did not."""
-        name = self._settings.population.name
-        versions = self._ledger.population(name).tables
         return [
             table
-            for table, source in self._settings.sources.items()
+            for table, source in self._sources.items()
             if isinstance(source, FileSource | DuckDBSource)
-            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, _inside(source))
+            and self._fingerprints.changed(
+                f"{self._population.name}.{table}", versions[table], source.path, _inside(source)
+            )
         ]
 
     def try_out(self) -> None:
@@ -279,7 +251,7 @@ class Tables:
         """Return an engine on made-up rows."""
         with self._rehearsing:
             if self._rehearsal is None:
-                self._rehearsal = rehearsal_engine(self._settings.population)
+                self._rehearsal = rehearsal_engine(self._population)
             return self._rehearsal
 
     def close(self) -> None:
@@ -290,53 +262,27 @@ class Tables:
                 self._rehearsal.close()
                 self._rehearsal = None
 
+    def _opened(self, versions: Mapping[str, int]) -> AbstractContextManager[Engine]:
+        def open_() -> tuple[Engine, Mapping[str, int]]:
+            return hide_failures(lambda: self._open_at(versions), self._on_failure)
+
+        return self._engines.leased(versions, open_)
+
+    def _open_at(self, versions: Mapping[str, int]) -> tuple[Engine, Mapping[str, int]]:
+        self._watch(versions)
+        return self._open(), versions
+
     def _open(self) -> Engine:
-        population, sources = self._settings.population, self._settings.sources
-        used = {_DATABASE[type(source)] for source in sources.values()}
-        addresses = {source.address for source in sources.values() if isinstance(source, PostgresSource)}
-        if len(used) > 1 or len(addresses) > 1:
-            raise RegistrationError(
-                population.name, reason="has tables in several databases", remedy="keep them in one place"
-            )
-        if used == {"postgres"}:
-            return self._postgres(addresses.pop())
-        if used == {"spark"}:
-            return self._spark()
-        places = {name: _on_duckdb(one) for name, one in sources.items()}
-        return DuckDB(population, places, time_limit=self._settings.time_limit, on_failure=self._on_failure)
+        return open_engine(self._population, self._sources, time_limit=self._time_limit, on_failure=self._on_failure)
 
-    def _postgres(self, address: str) -> Engine:
-        driver = load_extra("lapwing.engines.postgres", extra="postgres")
-        tables = {
-            name: driver.PostgresTable(table=source.table, schema=source.schema)
-            for name, source in self._settings.sources.items()
-            if isinstance(source, PostgresSource)
-        }
-        limit, log = self._settings.time_limit, self._on_failure
-        engine: Engine = driver.PostgreSQL(self._settings.population, tables, address, time_limit=limit, on_failure=log)
-        return engine
-
-    def _spark(self) -> Engine:
-        driver = load_extra("lapwing.engines.spark", extra="spark")
-        population = self._settings.population
-        tables = {
-            name: source.place if isinstance(source, SparkFiles) else driver.SparkTable.named(source.table)
-            for name, source in self._settings.sources.items()
-            if isinstance(source, SparkSource | SparkFiles)
-        }
-        session = driver.session_of_this_process(population.name)
-        limit, log = self._settings.time_limit, self._on_failure
-        engine: Engine = driver.Spark(population, tables, session, time_limit=limit, on_failure=log)
-        return engine
-
-
-_DATABASE: Mapping[type[Source], str] = {
-    FileSource: "duckdb",
-    DuckDBSource: "duckdb",
-    PostgresSource: "postgres",
-    SparkSource: "spark",
-    SparkFiles: "spark",
-}
+    def _watch(self, versions: Mapping[str, int]) -> None:
+        """Refuse content that changed while its version did not, and the data of another population."""
+        name = self._population.name
+        for table, source in self._sources.items():
+            content = None
+            if isinstance(source, FileSource | DuckDBSource):
+                content = self._fingerprints.check(name, table, versions[table], source.path, _inside(source))
+            self._fingerprints.claim(name, table, source, content)
 
 
 def _is_sound(known: object) -> bool:
@@ -362,16 +308,6 @@ def _owner(known: Mapping[str, Any], population: str, signs: list[list[str]]) ->
 def _inside(source: Source) -> str:
     """Return the table inside a file that holds several."""
     return source.table.casefold() if isinstance(source, DuckDBSource) else ""
-
-
-def _on_duckdb(source: Source) -> Path | DuckDBTable:
-    match source:
-        case FileSource(path=path):
-            return path
-        case DuckDBSource(path=path, table=table):
-            return DuckDBTable(path=path, table=table)
-        case _:  # pragma: no cover - the caller has looked
-            raise AssertionError
 
 
 def _stat(table: str, file: Path) -> list[int]:
