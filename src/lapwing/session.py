@@ -19,7 +19,8 @@ from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
-from lapwing.engines.engine import Engine, hide_failures
+from lapwing.engines.engine import Engine
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.canonical import name
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger

@@ -23,7 +23,8 @@ from typing import Final, Protocol, Self, TypeVar
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.engines.engine import Engine, hide_failures
+from lapwing.engines.engine import Engine
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.canonical import digest
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger

@@ -5,8 +5,8 @@ from datetime import date
 
 import pytest
 
-from lapwing.engines.csv_files import CSVFile
 from lapwing.engines.duckdb import DuckDB
+from lapwing.engines.files import CSVFile
 from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from engines.cancelling import cancel_one_of_two
-from lapwing.engines.cancellation import CancelledError, CancelScope
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.engines.reading import CancelledError, CancelScope
 from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
