@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 import lapwing as lw
 from lapwing.app.cli import demo, main
-from lapwing.app.cli.demo.mallory import ExactDoor
-from lapwing.app.cli.demo.stage import WIDTH, Stage
-from lapwing.ledger.verify import verify
+from lapwing.app.cli.demo_mallory import ExactDoor
+from lapwing.app.cli.demo_stage import WIDTH, Stage
+from lapwing.ledger.replay import verify
+from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 
 PEOPLE = 100_000
@@ -59,7 +60,7 @@ def test_dozens_of_questions_are_answered_no_for_nothing(told) -> None:
     verdicts = re.findall(r"(?:survivor|surgery)  +(no|yes) +(free|[\d.]+)", shown)
     assert verdicts == [("no", "free"), ("no", "free"), ("yes", "0.149")]  # P(other) < 1e-9
     assert "71 questions and one yes, for epsilon 0.4039 in all" in flat(shown)
-    stream = lw.SparseVector(
+    stream = SparseVector(
         epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
     )
     assert round(float(stream.threshold_epsilon + stream.yes_price), 4) == 0.4039
@@ -68,10 +69,10 @@ def test_dozens_of_questions_are_answered_no_for_nothing(told) -> None:
 
 def test_the_account_holds_what_was_asked_for_and_nothing_else(told) -> None:
     folder, shown = told
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         checked = verify(workspace.ledger)
         left = workspace.session(analyst="ana").standing().left
-    stream = lw.SparseVector(
+    stream = SparseVector(
         epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
     )
     count, funnel, sql, three, mallory = (
@@ -115,8 +116,8 @@ def test_mallory_reads_exact_answers_and_not_lapwing_s(told) -> None:
 
 def test_exact_numbers_are_shown_nowhere_but_where_it_says_so(told) -> None:
     """Only Mallory's part makes exact rows, and only the table under its label shows what comes of them."""
-    sources = Path(demo.__file__).parent.glob("*.py")
-    assert [file.name for file in sources if "make_block" in file.read_text(encoding="utf-8")] == ["mallory.py"]
+    sources = Path(demo.__file__).parent.glob("demo*.py")
+    assert [file.name for file in sources if "make_block" in file.read_text(encoding="utf-8")] == ["demo_mallory.py"]
     shown = told[1]
     rows = [row.start() for row in re.finditer(r"^ +cancer survivors.* [\d,]+$", shown, re.MULTILINE)]
     assert len(rows) == 2

@@ -76,10 +76,10 @@ def test_a_cohort_on_bitmaps_is_that_of_a_statement(bench) -> None:
 
 
 ALL_NOUNS = {
-    *{"InSpans", "InTexts", "NotInTexts", "StartsWith", "StartsOtherwise", "IsMissing", "IsPresent", "Gap"},
-    *{"Has", "Lacks", "Every", "Some", "OnGrid", "Elapsed", "Constant", "Plus", "Times", "Rounded"},
-    *{"DeclaredKey", "BinnedKey", "GridKey", "OpenKey"},
-    *{"Once", "Furthest", "ClippedTotals", "PickedRows", "DistinctCells"},
+    *{"InIntervals", "InTexts", "NotInTexts", "StartsWith", "StartsNotWith", "IsMissing", "IsPresent", "Gap"},
+    *{"HasRows", "LacksRows", "AllOf", "AnyOf", "OnGrid", "Elapsed", "ConstantTerm", "Plus", "Times", "Rounded"},
+    *{"DeclaredKey", "BinnedKey", "GridKey", "PrivateKey"},
+    *{"CountPerPerson", "LastStepPerPerson", "ClippedSumPerPerson", "BoundedRowsPerPerson", "DistinctKeys"},
 }
 
 

@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.accounting.filters.charge import SingleRelease, WholeBudget
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger import replay as replaying
+from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import StreamOutcome
-from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
-from lapwing.vocabulary.event import GaussianNoise, PureRelease, Repeated
+from lapwing.vocabulary.event import GaussianNoise, PureRelease
 from lapwing.vocabulary.guarantee import ApproximateDP
 from ledger.clinic import SEED, Place, opening, request
 
@@ -66,20 +66,11 @@ def test_a_stream_is_paid_whole_by_one_arm_and_by_its_yeses_in_the_other(place) 
         verify(ledger)
 
 
-def test_a_plan_may_take_the_whole_budget(place) -> None:
-    with place.clinic(budget=BUDGET) as ledger:
-        plan = Repeated(part=GAUSSIAN, times=5)
-        ledger.questions.charge(request("plan", charge=WholeBudget(event=plan)))
-        with pytest.raises(BudgetExceededError):
-            charge(ledger, "more", SMALL)
-        verify(ledger)
-
-
 def test_a_raised_cap_charges_the_history_anew(place) -> None:
     with place.clinic(budget=BUDGET) as ledger:
         charge(ledger, "g", GAUSSIAN)
         charge(ledger, "p", SMALL)
-        ledger.custody.set_budget("clinic", replace(BUDGET, epsilon=Fraction(2)))
+        ledger.administration.set_budget("clinic", replace(BUDGET, epsilon=Fraction(2)))
         charge(ledger, "q", SMALL)
         verify(ledger)
 

@@ -27,6 +27,7 @@ from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import ceil_to_grid
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.wording import Call, Message, Setting
 
 _JUDGED_AT = Fraction(95, 100)
 """The confidence at which two kinds of noise are compared."""
@@ -54,7 +55,9 @@ def release_of(plan: Plan, wish: Target, budget: Guarantee) -> Release:
             selector = PermuteAndFlip if pure else ExponentialMechanism
             return ChosenOnes(plan=plan, mechanism=_selection(plan, wish, selector))
         case _:
-            raise BadQuestionError('"at least" is answered in a stream; open one: stream(at_least=200, ...)')
+            raise BadQuestionError(
+                '"at least" is answered in a stream; open one: ', Call("stream", (Setting("at_least", 200), ...))
+            )
 
 
 def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guarantee) -> str:
@@ -217,7 +220,13 @@ def _keys(plan: Plan, wish: Target, budget: Guarantee) -> PartitionSelection:
             "delta",
             None,
             reason=f"is missing, and the values of {names} are not public: showing them takes one",
-            remedy='offer both, epsilon="0.1" and delta="1e-8", or let the custodian declare the categories',
+            remedy=Message(
+                "offer both, ",
+                Setting("epsilon", "0.1"),
+                " and ",
+                Setting("delta", "1e-8"),
+                ", or let the custodian declare the categories",
+            ),
         )
     return PartitionSelection(
         l1_sensitivity=plan.sensitivity.l1,

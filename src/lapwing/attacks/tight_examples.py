@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import product
 
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, exact, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, probability
 
 _CELLS = range(-2, 4)
 """Noisy cells from -2 to 3: below 0 and above 1 the ratio of two geometric laws one apart no longer changes."""
@@ -121,7 +121,7 @@ def name_one(*, delta: Exact, prior: Exact, people: int) -> PublishedInTheClear:
     >>> named.additive, named.before, named.after, round(float(named.somebody), 4)
     (Fraction(1, 1000), Fraction(1, 1000), Fraction(1, 1), 0.9933)
     >>> named
-    Named(additive=Fraction(1, 1000), before=Fraction(1, 1000), after=Fraction(1, 1))
+    PublishedInTheClear(additive=Fraction(1, 1000), before=Fraction(1, 1000), after=Fraction(1, 1))
     """
     chance, before = probability("delta", delta), probability("prior", prior)
     sick, well = ({record: chance, None: 1 - chance} for record in ("sick", "well"))
@@ -132,7 +132,7 @@ def name_one(*, delta: Exact, prior: Exact, people: int) -> PublishedInTheClear:
         additive=additive,
         before=before,
         after=seen / (seen + unseen),
-        somebody=1 - (1 - chance) ** whole("people", people),
+        somebody=1 - (1 - chance) ** as_int("people", people),
     )
 
 

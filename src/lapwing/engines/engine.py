@@ -41,7 +41,7 @@ from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.predicate import Predicate
 from lapwing.queries.term import bounds
 from lapwing.queries.totality import MOST_ROWS
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.sensitive import Sensitive
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class Engine(ABC):
             read_facts=self._read_facts,
             read_counts=self._read_counts,
             one_a_person={table.name for table in population.tables if table.rows is RowsPerPerson.ONE_A_PERSON},
-            memory=whole("bitmap_memory", bitmap_memory),
+            memory=as_int("bitmap_memory", bitmap_memory),
         )
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:

@@ -26,7 +26,7 @@ from lapwing.engines.reading import LONGEST, TIME_LIMIT, stoppable
 from lapwing.engines.registry import Registered, select_list, source_of, stored_name
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 Shape: TypeAlias = tuple[Row, ...]
 """What the database says about the columns of the tables: of which source, then the fields of a `_Column`."""
@@ -111,7 +111,7 @@ class PostgreSQL(Engine):
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._sources, self._address = sources, _address(population, conninfo)
-        limit = f"{whole('time_limit', time_limit, most=LONGEST)}s"
+        limit = f"{as_int('time_limit', time_limit, most=LONGEST)}s"
         self._settings = _PINNED | {"statement_timeout": limit, "work_mem": work_memory}
         self._lock = Lock()
         self._idle: list[psycopg.Connection] = []

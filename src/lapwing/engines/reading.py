@@ -35,14 +35,14 @@ def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]
     one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
     """
     try:
-        return _unless_it_fails(work, on_failure)
+        return _hide_failures(work, on_failure)
     except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
         kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
     # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
     raise _constant(kind)
 
 
-def _unless_it_fails(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
+def _hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
     """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
     try:
         return work()

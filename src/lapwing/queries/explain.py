@@ -207,7 +207,7 @@ def _key(key: Key) -> str:
 def words(predicate: Predicate) -> str:
     """Return a predicate in words.
 
-    >>> words(Every((IsMissing(column="age"), InTexts(column="sex", texts=("F", "M")))))
+    >>> words(AllOf((IsMissing(column="age"), InTexts(column="sex", texts=("F", "M")))))
     "age is missing and sex is 'F' or 'M'"
     """
     match predicate:

@@ -10,33 +10,132 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import click
 
-from lapwing.app.cli.failures import exit_code, failure_record, sentence_of
-from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.errors import BudgetError, EngineError, LapwingError, LedgerError, ParameterError
+from lapwing.vocabulary.wording import Call, Message, Setting
+
+EXIT_CODES: Final[dict[type[LapwingError], int]] = {BudgetError: 3, EngineError: 4, LedgerError: 5}
+"""What a script can tell failures apart by; whatever is not listed was a bad question, or a bad setting: 2."""
+
+
+Failure: TypeAlias = LapwingError | click.ClickException | OSError
+"""What is told in a sentence. An operating system says what file it could not write; no engine lets its errors out."""
+
+
+def exit_code(failure: Failure) -> int:
+    """Return what the process ends with: 2 question, 3 budget, 4 engine, 5 ledger.
+
+    >>> from lapwing.vocabulary.errors import SuspendedError
+    >>> exit_code(SuspendedError("clinic"))
+    3
+    """
+    return next((code for kind, code in EXIT_CODES.items() if isinstance(failure, kind)), 2)
+
+
+def sentence_of(failure: Failure) -> str:
+    """Return what a person reads."""
+    if isinstance(failure, EngineError):
+        return f"lapwing: {failure}, in failures.log; lapwing budget says whether it was charged"
+    if isinstance(failure, LapwingError):
+        return f"lapwing: {message_of(failure)}"
+    if isinstance(failure, OSError):
+        return f"lapwing: {failure.filename or 'this'} cannot be used: {failure.strerror}"
+    hint = ""
+    if isinstance(failure, click.UsageError) and failure.ctx is not None:
+        if isinstance(failure, click.exceptions.NoArgsIsHelpError):
+            return failure.ctx.get_help()
+        hint = f"\nTry: {failure.ctx.command_path} --help"
+        conditions = {"where", "steps"} & {parameter.name for parameter in failure.ctx.command.params}
+        if conditions and "unexpected extra argument" in failure.format_message():
+            hint = f'\nPut a condition in quotes: --where "age > 3"{hint}'
+    return f"lapwing: {failure.format_message()}{hint}"
+
+
+def failure_record(failure: Failure) -> dict[str, Any]:
+    """Return what a program reads: a code, the exit code, the sentence, and the numbers in it.
+
+    >>> from lapwing.vocabulary.errors import SuspendedError
+    >>> told = failure_record(SuspendedError("clinic"))["error"]
+    >>> told["code"], told["exit"], told["who"]
+    ('suspended', 3, 'clinic')
+    """
+    if isinstance(failure, LapwingError):
+        told = failure.to_dict(as_typed)
+        return {"error": {"code": told.pop("code"), "exit": exit_code(failure), **told, "message": message_of(failure)}}
+    if isinstance(failure, OSError):
+        return {"error": {"code": "system", "exit": exit_code(failure), "message": sentence_of(failure)}}
+    return {"error": {"code": "usage", "exit": exit_code(failure), "message": failure.format_message()}}
+
+
+_OPTIONS: Final = {
+    **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "within", "confidence", "where", "by", "at", "table")},
+    **{name: f"--{name}" for name in ("yeses", "questions", "population", "plot", "rehearse", "prior", "name")},
+    **{name: f"--{name.replace('_', '-')}" for name in ("max_rows", "max_groups", "person_key", "at_least")},
+    "steps": "--step",
+    "k": "-k",
+}
+"""What the parameters of Python are at the command line."""
+
+_VERBS: Final = {"stream": "lapwing stream open"}
+"""What is called in Python and typed as a command here."""
+
+
+def as_typed(piece: Setting | Call) -> str:
+    """Return a parameter as an option, and a call as a command, or as it stands in an option.
+
+    >>> as_typed(Setting("max_rows", 3)), as_typed(Setting("table"))
+    ('--max-rows 3', '--table')
+    >>> as_typed(Call("bins", ("age", [0, 18, 65]))), as_typed(Call("stream", (Setting("at_least", 200), ...)))
+    ('bins(age, 0, 18, 65)', 'lapwing stream open --at-least 200')
+    """
+    if isinstance(piece, Setting):
+        return f"{_OPTIONS.get(piece.name, piece.name)}{'' if piece.value is None else f' {piece.value}'}"
+    if piece.name in _VERBS:
+        return " ".join([_VERBS[piece.name], *(as_typed(one) for one in piece.arguments if isinstance(one, Setting))])
+    first, *rest = piece.arguments
+    edges = (edge for one in rest if isinstance(one, list) for edge in one)
+    return f"{piece.name}({', '.join([str(first), *('...' if edge is ... else repr(edge) for edge in edges)])})"
+
+
+def message_of(failure: LapwingError) -> str:
+    """Return what is wrong and what to do, as one would type it."""
+    if not isinstance(failure, ParameterError):
+        return failure.spelled(as_typed)
+    names = failure.name.split(", ")
+    if not all(name in _OPTIONS or name.startswith("-") for name in names):
+        return failure.spelled(as_typed)
+    given = "" if failure.given is None or len(names) > 1 else f" {str(failure.given).strip() or repr(failure.given)}"
+    given = given if len(given) <= _LINE else f"{given[: _LINE - 3]}..."
+    typed = ", ".join(_OPTIONS.get(name, name) for name in names)
+    return f"{typed}{given} {Message(failure.reason, '; ', failure.remedy).spelled(as_typed)}"
+
+
+_LINE: Final = 60
+
 
 COMMANDS: Final = {
     "demo": ("lapwing.app.cli.demo:demo", "Show what lapwing does, on a clinic that it makes up."),
-    "tables": ("lapwing.app.cli.tables:tables", "Say what may be asked about: tables, columns, bounds."),
-    "preview": ("lapwing.app.cli.preview:preview", "Say what a question would cost and how far off it would be."),
-    "count": ("lapwing.app.cli.count:count", "Count people, in all or by groups."),
+    "tables": ("lapwing.app.cli.overview:tables", "Say what may be asked about: tables, columns, bounds."),
+    "preview": ("lapwing.app.cli.ask:preview", "Say what a question would cost and how far off it would be."),
+    "count": ("lapwing.app.cli.ask:count", "Count people, in all or by groups."),
     "ask": ("lapwing.app.cli.ask:ask", "Ask for any statistic, or whether there are at least so many."),
-    "sql": ("lapwing.app.cli.sql:sql", "Ask a SELECT of statistics."),
-    "funnel": ("lapwing.app.cli.funnel:funnel", "Count who passes one condition after the other, for one price."),
-    "stream": ("lapwing.app.cli.stream:stream", 'Ask "at least so many?" often, and pay for the yeses only.'),
-    "budget": ("lapwing.app.cli.budget:budget", "Say what was spent, what is held, and what is left."),
-    "init": ("lapwing.app.cli.init:init", "Make a workspace: settings, account and key."),
+    "sql": ("lapwing.app.cli.ask:sql", "Ask a SELECT of statistics."),
+    "funnel": ("lapwing.app.cli.ask:funnel", "Count who passes one condition after the other, for one price."),
+    "stream": ("lapwing.app.cli.streams:stream", 'Ask "at least so many?" often, and pay for the yeses only.'),
+    "budget": ("lapwing.app.cli.overview:budget", "Say what was spent, what is held, and what is left."),
+    "init": ("lapwing.app.cli.custodian:init", "Make a workspace: settings, account and key."),
     "add": ("lapwing.app.cli.add:add", "Add a table: its place, its person key, its columns."),
-    "update": ("lapwing.app.cli.update:update", "Bring the account to what lapwing.toml says after an edit."),
-    "advance": ("lapwing.app.cli.advance:advance", "Say publicly that the data of a table changed."),
-    "suspend": ("lapwing.app.cli.suspend:suspend", "Stop all spending, or one analyst's; or allow it again."),
-    "recover": ("lapwing.app.cli.recover:recover", "Settle what a crash left behind."),
-    "explain": ("lapwing.app.cli.explain:explain", "Say why a question costs what it costs, or what an epsilon means."),
+    "update": ("lapwing.app.cli.custodian:update", "Bring the account to what lapwing.toml says after an edit."),
+    "advance": ("lapwing.app.cli.custodian:advance", "Say publicly that the data of a table changed."),
+    "suspend": ("lapwing.app.cli.custodian:suspend", "Stop all spending, or one analyst's; or allow it again."),
+    "recover": ("lapwing.app.cli.custodian:recover", "Settle what a crash left behind."),
+    "explain": ("lapwing.app.cli.sceptic:explain", "Say why a question costs what it costs, or what an epsilon means."),
     "ledger": ("lapwing.app.cli.ledger:ledger", "Show, check or export everything that was ever released."),
     "audit": ("lapwing.app.cli.audit:audit", "Compute what every mechanism really gives away; catch known liars."),
-    "attack": ("lapwing.app.cli.attack:attack", "Attack exact answers, blurred answers and lapwing, and compare."),
+    "attack": ("lapwing.app.cli.sceptic:attack", "Attack exact answers, blurred answers and lapwing, and compare."),
     "completion": ("lapwing.app.cli.completion:completion", "Print what makes your shell complete commands."),
 }
 """Where each command is, and what the list of commands says of it: help loads none of them."""

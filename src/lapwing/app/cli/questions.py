@@ -1,0 +1,176 @@
+"""From words at the command line to a question, and from a question to what is shown.
+
+Every command that asks goes through `put`, so that all have the same previews, rehearsals, pictures and fields.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from lapwing.answers.target import TargetWords
+from lapwing.app.cli.options import Door
+from lapwing.app.cli.pictures import draw_answer, draw_prices
+from lapwing.app.cli.render import answer_blocks, answer_record, preview_facts, preview_record
+from lapwing.app.cli.terminal import facts, waiting
+from lapwing.app.plots.canvas import checked_path
+from lapwing.queries import builders as asking
+from lapwing.queries.builders import Grouping
+from lapwing.queries.questions import Question, TopCategories
+from lapwing.queries.sql import read_sql
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.exact import as_int, probability
+
+Questions: TypeAlias = Mapping[str, Question]
+"""Questions by the names of their columns, which are charged as one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """A statistic that can be named: what it tells, how many columns follow its table, which options it takes."""
+
+    ask: Callable[..., Question]
+    tells: str
+    columns: int
+    options: frozenset[str]
+
+
+_WHERE: Final = frozenset({"where"})
+_GROUPED: Final = _WHERE | {"by", "max_rows", "max_groups"}
+STATISTICS: Final = {
+    "count": Statistic(ask=asking.count, tells="people", columns=0, options=_GROUPED - {"max_rows"}),
+    "rows": Statistic(ask=asking.count_rows, tells="rows", columns=0, options=_GROUPED),
+    "distinct": Statistic(ask=asking.count_distinct, tells="values", columns=1, options=_WHERE | {"max_groups"}),
+    "total": Statistic(ask=asking.total, tells="total", columns=1, options=_GROUPED),
+    "mean": Statistic(ask=asking.mean, tells="mean", columns=1, options=_GROUPED),
+    "variance": Statistic(ask=asking.variance, tells="variance", columns=1, options=_GROUPED),
+    "covariance": Statistic(ask=asking.covariance, tells="covariance", columns=2, options=_GROUPED),
+    "correlation": Statistic(ask=asking.correlation, tells="correlation", columns=2, options=_GROUPED),
+    "median": Statistic(ask=asking.median, tells="median", columns=1, options=_WHERE | {"max_rows"}),
+    "quantiles": Statistic(ask=asking.quantiles, tells="value", columns=1, options=_WHERE | {"max_rows", "at"}),
+    "top": Statistic(ask=asking.top, tells="category", columns=1, options=_WHERE | {"k"}),
+    "funnel": Statistic(ask=asking.funnel, tells="people", columns=0, options=_WHERE | {"steps"}),
+}
+"""The statistics that `ask`, `preview` and `explain` know by name."""
+
+_NEEDED: Final = {"at": "--at 0.25,0.5,0.75", "k": "-k 3", "steps": "--step CONDITION, once for each"}
+"""Options that statistics which take them cannot do without."""
+
+
+def question_of(words: Sequence[str], **options: Any) -> Questions:
+    """Return the question that was put: a SELECT in one word, or a statistic, its table and its columns.
+
+    Parameters
+    ----------
+    words : what stands at the command line
+    options : where, by, max_rows, max_groups, at, k, steps; those that were not given are None or empty
+
+    Examples
+    --------
+    >>> question_of(["mean", "visits", "cost"], max_rows="3")["mean"].max_rows
+    3
+    >>> list(question_of(["select sex, count(*) as n from patients group by sex"]))
+    ['n']
+    >>> question_of(["mode", "visits", "kind"])
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: statistic = 'mode' is unknown; write one of count, rows, ...
+    """
+    given = {name: value for name, value in options.items() if value not in (None, (), [])}
+    if len(words) == 1 and len(words[0].split()) > 1:
+        _only(given, {"max_rows", "max_groups"}, "a SELECT", "say it in the SELECT")
+        return read_sql(words[0], **{name: as_int(name, value) for name, value in given.items()}).questions
+    name = words[0]
+    if name not in STATISTICS:
+        remedy = f"write one of {', '.join(STATISTICS)}, or a SELECT in quotes"
+        raise ParameterError("statistic", name, reason="is unknown", remedy=remedy)
+    statistic = STATISTICS[name]
+    _only(given, statistic.options, name, f"it takes {_spelt(statistic.options)}")
+    if len(words) != 2 + statistic.columns:
+        shape = " ".join([name, "TABLE", *["COLUMN"] * statistic.columns])
+        quotes = ', and put the condition in quotes: --where "age > 3"' if {"where", "steps"} & set(given) else ""
+        raise ParameterError("question", " ".join(words), reason="has another shape", remedy=f"write: {shape}{quotes}")
+    for number in given.keys() & {"max_rows", "max_groups", "k"}:
+        given[number] = as_int(number, given[number])
+    if "at" in given:
+        given["at"] = [part.strip() for part in given["at"].split(",")]
+    if "by" in given:
+        given["by"] = [_grouping(text) for text in given["by"]]
+    for needed, example in _NEEDED.items():
+        if needed in statistic.options and needed not in given:
+            raise BadQuestionError(f"{name} needs {example}")
+    return {statistic.tells: statistic.ask(*words[1:], **given)}
+
+
+def put(
+    door: Door,
+    question: Questions,
+    offer: TargetWords,
+    *,
+    key: str | None = None,
+    rehearse: bool = False,
+    dry_run: bool = False,
+    plot: Path | None = None,
+) -> None:
+    """Preview, rehearse or ask a question, and tell what came of it; what can be refused is refused before."""
+    confidence = probability("confidence", offer.get("confidence", "0.95"))
+    if plot is not None:
+        checked_path(plot)
+        if any(isinstance(one, TopCategories) for one in question.values()):
+            raise ParameterError("plot", str(plot), reason="draws numbers, and these are names", remedy="leave it out")
+    if dry_run and rehearse:
+        raise ParameterError("rehearse", True, reason="and --dry-run are two things", remedy="choose one of them")  # noqa: FBT003
+    if dry_run:
+        show_preview(door, question, offer, plot)
+        return
+    with door.session() as session, waiting("asking"):
+        answer = session.rehearse(question, **offer) if rehearse else session.ask(question, key=key, **offer)
+        left = session.standing()
+    if plot is not None:
+        draw_answer(plot, answer, confidence)
+    drawn = facts(("picture", str(plot))) if plot is not None else ""
+    door.tell(answer_record(answer, left, confidence), *answer_blocks(answer, left, confidence), drawn)
+
+
+def show_preview(door: Door, question: Questions, offer: TargetWords, plot: Path | None) -> None:
+    """Tell what a question would cost, and how far off its answer would be."""
+    with door.session() as session:
+        preview = session.preview(question, **offer)
+        if plot is not None:
+            with waiting("drawing"):
+                draw_prices(plot, lambda **other: session.preview(question, **other), preview, offer)
+    drawn = None if plot is None else str(plot)
+    door.tell(preview_record(preview), facts(*preview_facts(preview), ("picture", drawn)))
+
+
+def whole_or_none(name: str, given: str | None) -> int | None:
+    """Return a whole number, if one was given."""
+    return None if given is None else as_int(name, given)
+
+
+def _only(given: Mapping[str, Any], allowed: frozenset[str] | set[str], what: str, remedy: str) -> None:
+    for name in given:
+        if name not in allowed:
+            raise ParameterError(_option(name), given[name], reason=f"does not go with {what}", remedy=remedy)
+
+
+def _spelt(names: frozenset[str] | set[str]) -> str:
+    return ", ".join(_option(name) for name in sorted(names))
+
+
+def _option(name: str) -> str:
+    return {"steps": "--step", "k": "-k"}.get(name, f"--{name.replace('_', '-')}")
+
+
+_BINS = re.compile(r"bins\(\s*(?P<column>[^,()]+?)\s*,(?P<edges>[^()]*)\)", re.IGNORECASE)
+_YEAR = re.compile(r"year\(\s*(?P<column>[^,()]+?)\s*\)", re.IGNORECASE)
+
+
+def _grouping(text: str) -> Grouping:
+    """Return what to group by, spelt as in SQL: a column, bins(age, 0, 18, 65, 120) or year(born)."""
+    if found := _BINS.fullmatch(text.strip()):
+        return asking.bins(found["column"], [edge.strip().strip("'") for edge in found["edges"].split(",")])
+    if found := _YEAR.fullmatch(text.strip()):
+        return asking.by_year(found["column"])
+    return text

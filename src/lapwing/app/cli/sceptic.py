@@ -1,0 +1,283 @@
+"""What the sceptic tries out: explain (what a price means) and attack (what happens without lapwing)."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from lapwing.accounting.interpretation import advise, belief_drift, belief_range, best_true_positive_rate, factor
+from lapwing.accounting.pricing import price
+from lapwing.app.attack_story import (
+    SCENES,
+    Told,
+    are_undone,
+    by_luck,
+    door_questions,
+    play,
+    surest,
+    surest_of_membership,
+)
+from lapwing.app.cli.options import Door, Words, any_question, at_the_door, plot_option
+from lapwing.app.cli.pictures import draw_meaning
+from lapwing.app.cli.questions import Questions, question_of
+from lapwing.app.cli.terminal import facts, json_option, paragraph, table, tell
+from lapwing.app.plots.canvas import checked_folder, checked_path
+from lapwing.attacks.campaigns import NOTHING, CampaignAnswers, CampaignOutcome
+from lapwing.queries.explain import explain as explained
+from lapwing.queries.planning import plan
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import PureRelease
+from lapwing.vocabulary.exact import positive, probability
+from lapwing.vocabulary.guarantee import PureDP
+
+_SMALLEST: Final = Fraction(1, 10**9)
+_LARGEST: Final = 1000
+
+
+@click.command()
+@any_question
+@click.option(
+    "--prior", metavar="NUMBER", default="0.5", show_default=True, help="What an attacker believes beforehand."
+)
+@click.option("--people", metavar="N", type=click.IntRange(1), help="How many people there are, for advice.")
+@plot_option
+@at_the_door
+def explain(door: Door, *, asked: Words, prior: str, people: int | None, plot: Path | None) -> None:
+    """Say why a question costs what it costs, or what an epsilon means.
+
+    Of a question: how lapwing understood it, how often one person counts, and how far one person can move the answer.
+    Of an epsilon: how far it lets a belief about one person move, of somebody who knows everybody else's data, and of
+    anybody else. With --plot it draws the beliefs beforehand and afterwards.
+
+    \b
+    lapwing explain epsilon 0.5
+    lapwing explain epsilon 0.001 --people 2000
+    lapwing explain epsilon 1 --prior 0.01 --plot belief.svg
+    lapwing explain mean patients age --where "sex = 'F'"
+    lapwing explain "select sex, count(*) from patients group by sex"
+
+    It costs nothing.
+    """
+    if plot is not None:
+        checked_path(plot)
+    match asked.words:
+        case ("epsilon", epsilon):
+            _explain_epsilon(door, epsilon, prior, people=people, plot=plot)
+        case _ if plot is not None:
+            raise ParameterError("plot", str(plot), reason="draws an epsilon", remedy="write explain epsilon 0.5")
+        case _:
+            _explain_question(door, question_of(asked.given(), **asked.options))
+
+
+def _explain_question(door: Door, question: Questions) -> None:
+    with door.session() as session:
+        texts = {name: explained(plan(one, session.population)) for name, one in question.items()}
+    several = len(texts) > 1
+    door.tell(
+        {"columns": texts},
+        *(paragraph(f"{name}\n{text}" if several else text) for name, text in texts.items()),
+    )
+
+
+def _explain_epsilon(door: Door, given: str, prior: str, *, people: int | None, plot: Path | None) -> None:
+    epsilon, belief = _believable(given), probability("prior", prior)
+    low, high = belief_range(belief, epsilon)
+    least, most = belief_drift(belief, epsilon)
+    rate = Fraction(1, 20)
+    caught = best_true_positive_rate(price(PureRelease(epsilon=epsilon)), rate)
+    advice = advise(PureDP(epsilon=epsilon), people)
+    if plot is not None:
+        draw_meaning(plot, epsilon, belief)
+    record: dict[str, Any] = {
+        "epsilon": given,
+        "prior": prior,
+        "belief": {"low": low, "high": high},
+        "belief_with_her_data": {"low": least, "high": most},
+        "membership_attack": {"false_positive_rate": float(rate), "true_positive_rate": caught},
+        "advice": [str(one) for one in advice],
+    }
+    door.tell(
+        record,
+        paragraph(
+            f"Whatever is released for epsilon {given} is at most {factor(epsilon)} times as likely, or as unlikely, "
+            "with any one person as without them."
+        ),
+        facts(
+            *_bounds(_share(belief), belief=(low, high), drift=(least, most), caught=caught),
+            ("groups", f"a family of three is protected as by epsilon {float(3 * epsilon):.4g}"),
+            *(("advice", str(one)) for one in advice),
+            ("picture", None if plot is None else str(plot)),
+        ),
+        paragraph(
+            "This holds for ever. It does not promise that nothing is learned, not even about her: that smoking kills "
+            "is learned with or without her data, and who knows that a whole village comes exactly if she does learns "
+            "from their number whether she came. What is bounded is what her own data adds."
+        ),
+    )
+
+
+def _bounds(
+    sure: str, *, belief: tuple[float, float], drift: tuple[float, float], caught: float
+) -> list[tuple[str, str]]:
+    """Return the three theorems in words, each with what it takes to be true (docs/interpretation.md)."""
+    knows = "who knows everybody else's data, and"
+    without, outsiders = f"{sure} sure of anything without her data", "wrong about 5 % of those who are not in it"
+    return [
+        ("belief", f"{knows} is {sure} sure that she is in it, will be {_between(*belief)} sure"),
+        ("anybody", f"who would be {without} will be {_between(*drift)} sure with it, whatever else they know"),
+        ("attack", f"{knows} may be {outsiders}, finds at most {_share(caught)} of those who are"),
+    ]
+
+
+def _between(low: float, high: float) -> str:
+    return f"{_share(low)} to {_share(high)}"
+
+
+def _believable(given: str) -> Fraction:
+    """Return an epsilon that can be explained: any that is not beyond all numbers, however little it promises."""
+    epsilon = positive("epsilon", given)
+    if not _SMALLEST <= epsilon <= _LARGEST:
+        raise ParameterError("epsilon", given, reason="is out of reason", remedy=f"stay between 1e-9 and {_LARGEST:,}")
+    return epsilon
+
+
+def _share(number: float | Fraction) -> str:
+    return f"{float(100 * number):.3g} %"
+
+
+_EVERYTHING = "all"
+_USUAL = 0.05
+_LOST = 1
+"""The exit code of an attack that lapwing did not stop; 2 to 5 are other failures."""
+
+
+@click.command()
+@click.argument("which", metavar="[WHICH]", type=click.Choice([*SCENES, _EVERYTHING]), default=_EVERYTHING)
+@click.option("--epsilon", metavar="NUMBER", default="1", show_default=True, help="The budget of lapwing's account.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Of the attacker's coins; never of lapwing's noise."
+)
+@click.option("--plot", metavar="FOLDER", type=click.Path(path_type=Path), help="Draw pictures, too, into a folder.")
+@click.option(
+    "--plot-format", type=click.Choice(["svg", "png"]), default="svg", show_default=True, help="How to draw them."
+)
+@json_option
+@click.pass_context
+def attack(
+    ctx: click.Context, *, which: str, epsilon: str, seed: int, plot: Path | None, plot_format: str, as_json: bool
+) -> None:
+    """Attack exact answers, blurred answers and lapwing, and compare.
+
+    The patients are made up. The attacker knows when each of them was born, as neighbours do, so he can ask about any
+    group of them. He wants to know who has a trait. He asks the same of a clinic that answers exactly, of clinics that
+    blur answers as tools in use do, and of lapwing, through its door and on its account.
+
+    \b
+    lapwing attack
+    lapwing attack hadamard --epsilon 0.5
+    lapwing attack --plot pictures
+
+    WHICH is reconstruction, hadamard, averaging, differencing, tracing, or all of them.
+
+    It costs nothing: the clinic and its accounts are made up, and gone afterwards. It ends with 0 if lapwing stopped
+    the attacker, and with 1 if nothing did or if he got more than luck explains.
+    """
+    budget = positive("epsilon", epsilon)
+    if plot is not None:
+        checked_path(checked_folder(plot) / f"recovered.{plot_format}")
+    names = [*SCENES] if which == _EVERYTHING else [which]
+    with _progress(names, budget) as answered:
+        told = {name: play(name, budget=budget, seed=seed, progress=answered) for name in names}
+    pictures = [] if plot is None else _drawn(plot, f".{plot_format}", told, budget, seed)
+    blocks = [block for name in names for block in _blocks(name, told[name])]
+    tell(_record(told, budget, seed, pictures), *blocks, _conclusion(told, budget), _listed(pictures), as_json=as_json)
+    ctx.exit(0 if _is_stopped(_at_the_door(told)) else _LOST)
+
+
+def _blocks(name: str, told: Told) -> tuple[str, str]:
+    header = ["attack", "answers", "stopped by", "questions", "recovered", "guessing"]
+    return paragraph(f"{name.upper()}\n{SCENES[name].told}"), table(
+        header, [_row(outcome) for outcome in told.outcomes], left=3
+    )
+
+
+def _row(outcome: CampaignOutcome) -> list[str]:
+    asked = f"{outcome.asked:,}" if outcome.answered == outcome.asked else f"{outcome.answered:,} of {outcome.asked:,}"
+    shares = [f"{100 * share:.1f} %" for share in (outcome.recovered, outcome.chance)]
+    return [outcome.attack, outcome.against, outcome.stopped, asked, *shares]
+
+
+def _at_the_door(told: Mapping[str, Told]) -> list[CampaignOutcome]:
+    return [one for scene in told.values() for one in scene.outcomes if one.answers is CampaignAnswers.LAPWING]
+
+
+def _is_stopped(outcomes: Sequence[CampaignOutcome]) -> bool:
+    return all(one.stopped != NOTHING for one in outcomes) and not are_undone(outcomes, CampaignAnswers.LAPWING)
+
+
+def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
+    outcomes = _at_the_door(told)
+    best, luck = max(zip(outcomes, by_luck(outcomes, _USUAL), strict=True), key=lambda one: _beyond(one[0]))
+    how = f"beat guessing by {100 * _beyond(best):.1f} points at best" if _beyond(best) > 0 else "never beat guessing"
+    attacks = f"the best of {len(outcomes)} attacks" if len(outcomes) > 1 else "this attack"
+    emptied = all(one.stopped != NOTHING for one in outcomes)
+    end = "each time he left an empty account" if emptied else "NOTHING STOPPED HIM: this account is no account"
+    lost = "THIS IS MORE THAN LUCK: the budget is too large. " if are_undone(outcomes, CampaignAnswers.LAPWING) else ""
+    return paragraph(
+        f"At lapwing's door the attacker {how}, and {end}. By luck alone {attacks} beats guessing by up to "
+        f"{100 * luck:.0f} points in 19 of 20 runs (one deviation is {100 * best.deviation:.0f} points, for "
+        f"{best.people} people). {lost}What he can do is bounded, "
+        f"whatever he asks: with a budget of epsilon {budget} no belief that somebody is a patient here moves "
+        f"from 50 % to more than {100 * surest_of_membership(budget):.1f} % (a person more or less: epsilon), and none "
+        f"about what a patient's record says to more than {100 * surest(budget):.1f} % (one record for another: twice "
+        "epsilon). See docs/attacks.md and docs/interpretation.md."
+    )
+
+
+def _beyond(outcome: CampaignOutcome) -> float:
+    return outcome.recovered - outcome.chance
+
+
+def _record(told: Mapping[str, Told], budget: Fraction, seed: int, pictures: list[Path]) -> dict[str, Any]:
+    return {
+        "epsilon": str(budget),
+        "seed": seed,
+        "outcomes": [
+            {"family": name, **asdict(outcome), "answers": outcome.answers.value}
+            for name, one in told.items()
+            for outcome in one.outcomes
+        ],
+        "surest_belief": surest(budget),
+        "surest_belief_in_membership": surest_of_membership(budget),
+        "pictures": [str(picture) for picture in pictures],
+    }
+
+
+def _listed(pictures: list[Path]) -> str:
+    return "\n".join(f"picture  {picture}" for picture in pictures)
+
+
+def _drawn(folder: Path, suffix: str, told: Mapping[str, Told], budget: Fraction, seed: int) -> list[Path]:
+    from lapwing.app.attack_pictures import draw_all
+
+    return draw_all(folder, suffix, told, budget=budget, seed=seed)
+
+
+@contextmanager
+def _progress(names: list[str], budget: Fraction) -> Iterator[Callable[[], None]]:
+    """Show on a terminal how many questions the door has answered."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    questions = sum(door_questions(name, budget) for name in names)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Asking lapwing", total=questions)
+        yield lambda: bar.advance(task)

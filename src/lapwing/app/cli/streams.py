@@ -1,0 +1,453 @@
+"""`lapwing stream`: open, ask, list, show, close; and the question "at least so many?" that is asked once."""
+
+import shlex
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, cast
+
+import click
+
+from lapwing.accounting.filters.account import Account
+from lapwing.accounting.filters.remaining import Refusal
+from lapwing.answers.preview import BudgetStatus
+from lapwing.answers.stream_preview import GAUSSIAN_SIDE, StreamPreview, cost_in_words
+from lapwing.answers.stream_terms import StreamOffer, StreamTerms, paid_by_yes
+from lapwing.answers.target import TargetWords
+from lapwing.answers.verdicts import StreamAnswer
+from lapwing.app.cli.commands import failure_record
+from lapwing.app.cli.completion import complete_streams, complete_tables
+from lapwing.app.cli.options import Door, at_the_door, plot_option
+from lapwing.app.cli.pictures import draw_stream
+from lapwing.app.cli.questions import whole_or_none
+from lapwing.app.cli.render import left_record, percent
+from lapwing.app.cli.terminal import facts, several, table, waiting
+from lapwing.app.plots.canvas import checked_path
+from lapwing.ledger.stream_records import StreamRecord, StreamStatus
+from lapwing.mechanisms.sparse_vector.estimates import Interval
+from lapwing.session import Session
+from lapwing.streams import fresh_name
+from lapwing.vocabulary.decimals import format_exact, format_short
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.guarantee import PureDP
+
+
+@click.group(no_args_is_help=True)
+def stream() -> None:
+    """Ask "at least so many?" often, and pay for the yeses only.
+
+    A stream hides its threshold behind noise once, and each question behind noise of its own. As long as the answer is
+    no, nobody can learn anything worth paying for: so a no is free, and a search through thousands of cohorts costs
+    what its few yeses cost. A stream lives in the ledger: go on with it by its name, tomorrow or from another machine.
+
+    \b
+    lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts
+    lapwing stream ask cohorts "sex = 'M' and age < 30 and cancer_survivor"
+    lapwing stream close cohorts
+
+    Opening costs a part of the epsilon, each yes another; closing gives back what no yes has used. A budget of rho is
+    charged for all of it at the opening, and so is the Gaussian account of an (epsilon, delta) budget.
+    """
+
+
+@stream.command("open")
+@click.option("--at-least", required=True, metavar="N", help="How many people are asked for.")
+@click.option("--yeses", required=True, metavar="N", help="After so many yeses it halts.")
+@click.option("--epsilon", metavar="NUMBER", help="What it costs when all of its yeses are given.")
+@click.option("--within", metavar="N", help="Instead: as little as it takes to be right so far from --at-least.")
+@click.option("--confidence", metavar="NUMBER", default="0.95", show_default=True, help="How sure of that.")
+@click.option("--questions", metavar="N", help="How many questions it is meant for; there is no limit.")
+@click.option("--table", shell_complete=complete_tables, help="The table it asks about, where there are several.")
+@click.option("--name", help="What to call it; a made-up name if it is not said.")
+@click.option("--key", help="An idempotency key: the same key opens nothing twice.")
+@click.option("--dry-run", is_flag=True, help="Say price and error, and open nothing: free.")
+@plot_option
+@at_the_door
+def open_stream(
+    door: Door,
+    *,
+    name: str | None,
+    key: str | None,
+    dry_run: bool,
+    plot: Path | None,
+    epsilon: str | None,
+    within: str | None,
+    confidence: str,
+    **terms: Any,
+) -> None:
+    """Open a stream.
+
+    Decide three things: how many people you need, how many yeses you can use, and what all of it may cost. More epsilon
+    means less doubt about cohorts near the number you asked for; --plot draws how likely a yes is by how many there
+    really are.
+
+    \b
+    lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --plot yes.svg
+    lapwing stream open --at-least 200 --yeses 5 --within 40 --dry-run
+
+    Opening reserves the whole epsilon and spends a part of it; the rest is spent yes by yes. A budget of rho is charged
+    for all of it at the opening.
+    """
+    if plot is not None:
+        checked_path(plot)
+    given = {"epsilon": epsilon, "within": within, "confidence": confidence}
+    offer = cast("TargetWords", {word: value for word, value in given.items() if value is not None})
+    wanted = stream_offer(offer, **terms)
+    if dry_run:
+        show_stream_preview(door, wanted, plot)
+        return
+    made_up = fresh_name()[:8] if name is None and key is None else name  # with a key, the key decides the name
+    with door.session() as session:
+        opened = session.stream(name=made_up, key=key, **wanted)
+        chosen, status, agreed, left = opened.name, opened.record.status, opened.terms, session.standing()
+    if plot is not None:
+        draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
+    door.tell(
+        {"stream": chosen, "status": status.value, **terms_record(agreed, left.account), "left": left_record(left)},
+        facts(
+            ("stream", chosen),
+            *terms_facts(agreed, confidence, left.account),
+            ("left", f"{left}; the whole stream is set aside"),
+            ("picture", None if plot is None else str(plot)),
+            ("next", f'lapwing stream ask {shlex.quote(chosen)} "CONDITION"'),
+        ),
+    )
+
+
+@stream.command("ask")
+@click.argument("name", shell_complete=complete_streams)
+@click.argument("where", metavar="CONDITION")
+@click.option("--at-least", metavar="N", help="How many, where it is another number than the stream's.")
+@click.option("--key", help="An idempotency key: the same key brings back the same answer.")
+@at_the_door
+def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str | None) -> None:
+    """Ask a stream a question.
+
+    The answer is yes or no, after noise. With a yes comes an interval for the number of people, at no extra cost. It
+    is wide, because a yes was given for a large number, and all intervals of a stream hold at once.
+
+    \b
+    lapwing stream ask cohorts "sex = 'M' and age between 20 and 30"
+    lapwing stream ask cohorts "age >= 65" --at-least 500
+
+    A no costs nothing, a yes what the stream said when it was opened. A question asked before is answered as before.
+    """
+    with door.session() as session, waiting("asking"):
+        resumed = session.resume(name)
+        answer = resumed.ask(where, at_least=whole_or_none("at_least", at_least), key=key)
+        interval = resumed.interval(answer)
+        left = session.standing()
+    more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
+    cost = f"epsilon {format_short(answer.price)}{more}" if answer else "nothing"
+    if answer.free:
+        cost = f"nothing: it was asked before, as question {answer.question}"
+    door.tell(
+        {**stream_answer_record(name, answer, interval), "left": left_record(left)},
+        *stream_answer_blocks(answer, interval, left, cost=cost),
+    )
+
+
+@stream.command("close")
+@click.argument("name", shell_complete=complete_streams)
+@at_the_door
+def close_stream(door: Door, name: str) -> None:
+    """Close a stream, and get back what no yes has used.
+
+    Its secret threshold is destroyed, so that nothing can be asked of it any more. What opening it cost is spent: under
+    a budget of rho that was all of it, and nothing comes back.
+
+    \b
+    lapwing stream close cohorts
+
+    It costs nothing.
+    """
+    with door.session() as session:
+        ended = next((one for one in _mine(session) if one.name == name and one.status is not StreamStatus.OPEN), None)
+        if ended is not None:
+            raise ParameterError(
+                "stream",
+                name,
+                reason=f"has ended already ({ended.status.value})",
+                remedy=f"there is nothing left to close; see lapwing stream show {name}",
+            )
+        resumed = session.resume(name)
+        resumed.close()
+        spent, left = resumed.spent, session.standing()
+        by_yes = paid_by_yes(left.account)
+        back = f"epsilon {format_short(resumed.terms.epsilon - spent)} that no yes has used"
+        if not isinstance(left.account.budget, PureDP):
+            back = f"{back} ({GAUSSIAN_SIDE})"
+    door.tell(
+        {"stream": name, "status": "closed", "spent": format_exact(spent), "left": left_record(left)},
+        facts(
+            ("closed", name),
+            (
+                "spent",
+                f"epsilon {format_short(spent)} {'in all' if by_yes else 'that were charged whole at the opening'}",
+            ),
+            ("back", back if by_yes else None),
+            ("left", str(left)),
+        ),
+    )
+
+
+@stream.command("show")
+@click.argument("name", shell_complete=complete_streams)
+@plot_option
+@at_the_door
+def show_stream(door: Door, name: str, plot: Path | None) -> None:
+    """Show how a stream stands, and what it has cost.
+
+    \b
+    lapwing stream show cohorts --plot yes.svg
+
+    It costs nothing.
+    """
+    if plot is not None:
+        checked_path(plot)
+    with door.session() as session:
+        shown = next((one for one in _mine(session) if one.name == name), None)
+        account = session.standing().account
+    if shown is None:
+        raise ParameterError("stream", name, reason="is not in this ledger", remedy="see lapwing stream list --all")
+    terms = StreamTerms.read(shown.terms)
+    if plot is not None:
+        draw_stream(plot, terms.chance_of_yes, terms.at_least)
+    asked, given = several(shown.asked, "question"), several(shown.used, "yes")
+    door.tell(
+        _record(shown, account),
+        facts(
+            ("stream", f"{name}, {shown.status.value}"),
+            *terms_facts(terms, "0.95", account),
+            ("so far", f"{asked}, {given}, epsilon {format_short(terms.spent(shown.used, account))}"),
+            ("picture", None if plot is None else str(plot)),
+        ),
+    )
+
+
+@stream.command("list")
+@click.option("--all", "ended_too", is_flag=True, help="The ended ones, too.")
+@at_the_door
+def list_streams(door: Door, *, ended_too: bool) -> None:
+    """List your streams, to go on with them by their names.
+
+    \b
+    lapwing stream list --all
+
+    It costs nothing.
+    """
+    with door.session() as session:
+        shown = [one for one in _mine(session) if ended_too or one.status is StreamStatus.OPEN]
+        account = session.standing().account
+    records = [_record(one, account) for one in shown]
+    rows = [
+        [
+            record["stream"],
+            record["status"],
+            record["table"],
+            f"{record['at_least']:,}",
+            f"{record['asked']:,}",
+            f"{record['given']:,} of {record['yeses']:,}",
+            format_short(Fraction(record["spent"])),
+        ]
+        for record in records
+    ]
+    header = ["stream", "status", "table", "at least", "asked", "yeses", "epsilon"]
+    empty = "No stream is open. Open one: lapwing stream open --at-least 200 --yeses 5 --epsilon 1"
+    door.tell({"streams": records}, table(header, rows, left=3) if rows else empty)
+
+
+def _mine(session: Session) -> list[StreamRecord]:
+    """Return the streams of whoever asks as the ledger has them: looking settles nothing and reads no data."""
+    known = session.ledger.streams.streams(session.population.name)
+    return [one for one in known if one.analyst == session.analyst]
+
+
+def _record(one: StreamRecord, account: Account) -> dict[str, Any]:
+    terms = StreamTerms.read(one.terms)
+    return {
+        "stream": one.name,
+        "status": one.status.value,
+        **terms_record(terms, account),
+        "asked": one.asked,
+        "given": one.used,
+        "spent": format_exact(terms.spent(one.used, account)),
+    }
+
+
+_SEARCHES: Final = (10, 100, 1000)
+"""How many questions one may want all to be answered right."""
+
+
+def stream_offer(
+    offer: TargetWords, *, at_least: str, yeses: str, table: str | None = None, questions: str | None = None
+) -> StreamOffer:
+    """Return the terms that were offered for a stream, which is bought by epsilon or by accuracy."""
+    for word in ("delta", "rho"):
+        if word in offer:
+            raise ParameterError(word, offer[word], reason="buys no stream", remedy="offer --epsilon or --within")
+    terms: StreamOffer = {
+        "at_least": as_int("at_least", at_least, most=2**62),
+        "yeses": as_int("yeses", yeses),
+        "table": table,
+        "confidence": offer.get("confidence", "0.95"),
+    }
+    if "epsilon" in offer:
+        terms["epsilon"] = offer["epsilon"]
+    if "within" in offer:
+        terms["within"] = offer["within"]
+    if questions is not None:
+        terms["questions"] = as_int("questions", questions)
+    return terms
+
+
+def show_stream_preview(door: Door, terms: StreamOffer, plot: Path | None) -> None:
+    """Tell what a stream would cost, and how sure its verdicts would be."""
+    with door.session() as session:
+        preview = session.preview_stream(**terms)
+    if plot is not None:
+        draw_stream(plot, preview.chance_of_yes, preview.terms.at_least)
+    door.tell(
+        preview_record(preview),
+        facts(
+            *terms_facts(preview.terms, preview.confidence, preview.before.account),
+            ("left then", _left(preview)),
+            ("picture", None if plot is None else str(plot)),
+            ("paid", "nothing: this is a preview, and no data was read"),
+        ),
+    )
+
+
+def preview_record(preview: StreamPreview) -> dict[str, Any]:
+    """Return the preview of a stream as JSON values."""
+    after, best = preview.after, preview.at_best
+    return {
+        **terms_record(preview.terms, preview.before.account),
+        "confidence": format_exact(preview.confidence),
+        "questions": preview.questions,
+        "margin": preview.margin,
+        "chance_of_yes": {str(people): chance for people, chance in preview.chances.items()},
+        "affordable": preview.affordable,
+        "left": left_record(preview.before),
+        "left_afterwards": None if isinstance(after, Refusal) else left_record(after),
+        "left_at_best": None if isinstance(best, Refusal) else left_record(best),
+        "refusal": failure_record(after.error())["error"] if isinstance(after, Refusal) else None,
+    }
+
+
+def _left(preview: StreamPreview) -> str:
+    if isinstance(preview.after, Refusal):
+        return f"it would be refused now: {preview.after}"
+    best = (
+        f", or {preview.at_best} if it is closed after noes only" if preview.pays_per_yes else ", whatever it answers"
+    )
+    return f"{preview.after}{best}"
+
+
+def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
+    """Return the terms of a stream as JSON values, and whether an account pays for it yes by yes."""
+    mechanism = terms.mechanism
+    return {
+        "table": terms.table,
+        "at_least": terms.at_least,
+        "yeses": terms.yeses,
+        "price": {
+            "opening": format_exact(mechanism.threshold_epsilon),
+            "each_yes": format_exact(mechanism.yes_price),
+            "no": "0",
+            "all": format_exact(terms.epsilon),
+            "paid_by_yes": paid_by_yes(account),
+        },
+    }
+
+
+def terms_facts(terms: StreamTerms, confidence: Any, account: Account) -> list[tuple[str, str | None]]:
+    """Return the terms of a stream in words, and what they cost an account."""
+    many = ", ".join(f"{n:,} if {terms.margin(confidence, questions=n):,} away" for n in _SEARCHES)
+    return [
+        ("asked", f'"at least {terms.at_least:,} people?", in {terms.table}, up to {several(terms.yeses, "yes")}'),
+        ("cost", cost_in_words(terms, account)),
+        (
+            "error",
+            (
+                f"with {percent(confidence)} confidence an answer is right if the true count is "
+                f"{terms.margin(confidence):,} or more away from {terms.at_least:,}; all of {many}"
+            ),
+        ),
+    ]
+
+
+def ask_once(
+    door: Door,
+    table: str,
+    offer: TargetWords,
+    *,
+    at_least: str,
+    where: str | None,
+    key: str | None,
+    rehearse: bool,
+    dry_run: bool,
+    plot: Path | None,
+) -> None:
+    """Ask in a stream of one yes, and close it."""
+    if plot is not None:
+        checked_path(plot)
+    if rehearse:
+        raise ParameterError("rehearse", rehearse, reason="does not go with --at-least", remedy="use --dry-run")
+    terms = stream_offer(offer, table=table, at_least=at_least, yeses="1")
+    if dry_run:
+        show_stream_preview(door, terms, plot)
+        return
+    name = f"once-{fresh_name()[:12] if key is None else key}"
+    with door.session() as session, waiting("asking"):
+        with session.stream(name=name, key=f"{name} opening", **terms) as stream:
+            answer = stream.ask(where, key=f"{name} question")
+        where_it_lies = stream.interval(answer)
+        agreed, spent, left = stream.terms, stream.spent, session.standing()
+    if plot is not None:
+        draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
+    record = {
+        **stream_answer_record(name, answer, where_it_lies),
+        "spent": format_exact(spent),
+        "left": left_record(left),
+    }
+    by_yes = paid_by_yes(left.account)
+    cost = (
+        f"epsilon {format_short(spent)}" if by_yes else f"epsilon {format_short(agreed.epsilon)}, whatever the answer"
+    )
+    if answer.free:
+        cost = f"nothing: it was asked before, for {cost}"
+    door.tell(record, *stream_answer_blocks(answer, where_it_lies, left, cost=cost, once=True))
+
+
+def stream_answer_record(name: str, answer: StreamAnswer, interval: Interval | None) -> dict[str, Any]:
+    """Return the answer of a stream as JSON values."""
+    return {
+        "stream": name,
+        "verdict": answer.verdict.value,
+        "at_least": answer.threshold,
+        "gap": answer.gap,
+        "interval": None
+        if interval is None
+        else {"low": format_exact(interval.low), "high": format_exact(interval.high)},
+        "price": format_exact(answer.price),
+        "free": answer.free,
+        "question": answer.question,
+        "yeses_left": answer.yeses_left,
+        "receipt": str(answer.receipt),
+    }
+
+
+def stream_answer_blocks(
+    answer: StreamAnswer, interval: Interval | None, left: BudgetStatus, *, cost: str, once: bool = False
+) -> tuple[str, str]:
+    """Return the answer of a stream in words, or of a question that is asked once."""
+    if not once and not paid_by_yes(left.account):
+        cost = "nothing more: all of the stream was charged when it was opened"
+    told = f"YES, at least {answer.threshold:,}" if answer else f"NO, fewer than {answer.threshold:,}"
+    lies = None
+    if interval is not None:
+        bounds = f"from {format_short(interval.low)} to {format_short(interval.high)}"
+        lies = f"{bounds}{'' if once else ': all yeses of the stream at once'}, with 95 % confidence"
+    about = facts(("people", lies), ("cost", cost), ("left", str(left)), ("receipt", str(answer.receipt)))
+    return f"{told} (after noise)", about

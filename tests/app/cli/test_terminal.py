@@ -1,0 +1,85 @@
+"""Tables that align: in a narrow terminal, with wide characters, in colour and without."""
+
+import os
+import pty
+import re
+import select
+import sys
+
+import pytest
+from rich.cells import cell_len
+
+from app.cli.at_the_prompt import run
+from lapwing.app.cli.terminal import facts, paragraph, table
+
+CITIES = [["Zürich", "1,234", "from 1 to 9"], ["東京都", "5", "from 10 to 20"], ["e\u0301cole", "77", "x"]]
+
+
+def test_columns_align_whatever_is_in_them() -> None:
+    lines = table(["city", "people", "bounds"], CITIES).splitlines()
+    assert {cell_len(line) for line in lines} == {cell_len(lines[0])}
+    assert all(line == line.rstrip() for line in lines)
+
+
+@pytest.mark.parametrize("columns", [60, 40])
+def test_a_narrow_terminal_wraps_cells_and_keeps_columns(monkeypatch, columns) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    long = "a condition that is much longer than its column, because people write such conditions"
+    lines = table(["step", "people"], [[long, "5,000"], ["東京" * 30, "3"]]).splitlines()
+    assert max(map(cell_len, lines)) <= columns
+    told = "".join(line[: columns - 8].strip() for line in lines)
+    assert "東京" * 3 in told
+    assert "5,000" in "\n".join(lines)
+
+
+def test_in_a_pipe_nothing_is_wrapped(monkeypatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert len(table(["step", "people"], [["x" * 300, "5"]]).splitlines()) == 2
+
+
+def test_cells_are_no_markup() -> None:
+    assert "[red]x[/red] [nothing" in table(["a"], [["[red]x[/red] [nothing"]])
+
+
+def test_facts_are_wrapped_under_themselves_and_receipts_never(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    receipt = "lapwing:" + "0" * 80
+    lines = facts(("asked", "one two three four five six seven eight nine"), ("receipt", receipt)).splitlines()
+    assert lines == ["asked    one two three four five six", "         seven eight nine", f"receipt  {receipt}"]
+    assert paragraph("a b\nc") == "a b\nc"
+
+
+def test_an_answer_fits_sixty_columns(clinic) -> None:
+    long = "age between 20 and 30 and (sex = 'M' or sex = 'F') and not cancer_survivor"
+    told = run(clinic, "funnel", "patients", "--step", "sex = 'M'", "--step", long, "--epsilon", "1", columns=60)
+    assert told.code == 0
+    told_lines = [line for line in told.out.splitlines() if "lapwing:" not in line]
+    assert max(map(len, told_lines)) <= 60
+
+
+def _on_a_terminal(folder, *words: str, **env: str) -> str:
+    """Run a command on a pseudo-terminal of 80 columns, and return all that it wrote there."""
+    environment = {**os.environ, "LAPWING_WORKSPACE": str(folder), "TERM": "xterm-256color", "COLUMNS": "80", **env}
+    pid, terminal = pty.fork()
+    if pid == 0:  # pragma: no cover - the other process
+        os.execve(sys.executable, [sys.executable, "-m", "lapwing", *words], environment)  # noqa: S606
+    written = b""
+    while select.select([terminal], [], [], 60)[0]:
+        try:
+            read = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not read:
+            break
+        written += read
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    return written.decode()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_colour_on_a_terminal_unless_it_is_not_wanted(clinic) -> None:
+    assert "\x1b[1m" in _on_a_terminal(clinic, "budget")
+    plain = _on_a_terminal(clinic, "budget", NO_COLOR="1")
+    assert re.findall(r"\x1b\[3\d", plain) == []
+    assert "\x1b" not in run(clinic, "budget").out
