@@ -213,6 +213,10 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        tables = ", ".join(table.name for table in self.population.tables) or "no tables"
+        return f"<session of {self.analyst} at {self.population.name}: {tables}>"
+
     def _asked(
         self, question: QuestionLike, wanted: Target, max_rows: int | None = None, max_groups: int | None = None
     ) -> PricedQuestion:

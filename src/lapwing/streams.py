@@ -158,7 +158,7 @@ class QuestionStream:
         All intervals of the stream hold at once with this probability, so that it does not matter which of them is
         looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap.
         """
-        return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
+        return answer.interval(confidence)
 
     def ask(
         self, where: ConditionLike | EnoughPeople, *, at_least: int | None = None, key: str | None = None
@@ -335,7 +335,7 @@ class QuestionStream:
         if decision.answer is None:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
         told = decision.answer
-        return self._kept_secret(lambda: verdicts.read(told, decision, self.yeses_left, free=free))
+        return self._kept_secret(lambda: verdicts.read(told, decision, self.record, free=free))
 
     def _label(self, number: int) -> str:
         return f"stream {self.name!r} question {number}"
