@@ -5,7 +5,6 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, Self, TypeAlias, Unpack
@@ -16,11 +15,12 @@ from lapwing.answers.answer import Answer
 from lapwing.answers.choosing import accuracy_at, release_of
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
+from lapwing.answers.releases import StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
 from lapwing.engines.engine import Engine, hide_failures
-from lapwing.ledger.canonical import name
+from lapwing.ledger.entries import name
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged, Released, Request
@@ -31,6 +31,7 @@ from lapwing.queries.planning import plan_together
 from lapwing.queries.questions import Question
 from lapwing.queries.sql import read_sql
 from lapwing.streams import QuestionStream, fresh_name, name_of_key
+from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
 from lapwing.vocabulary.lifetime import Lifetime
 
@@ -281,7 +282,7 @@ class Session:
         fault_point("ask.read")
         released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
         fault_point("ask.noised")
-        written = json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
+        written = to_text(StoredAnswer(released=tuple(map(tuple, released)), versions=charged.versions))
         told = self.ledger.questions.answer(charged.seq, written)
         fault_point("ask.answered")
         return _answer(asked, told, free=False)
@@ -307,6 +308,6 @@ class Session:
 
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:
     """Return the answer that stands in the ledger, under the names that its columns have now."""
-    stored = json.loads(told.answer)
-    numbers = dict(zip(asked.releases, stored["released"], strict=True))
-    return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
+    stored = from_text(StoredAnswer, told.answer)
+    numbers = dict(zip(asked.releases, stored.released, strict=True))
+    return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored.versions, free=free)

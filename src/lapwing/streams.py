@@ -24,7 +24,6 @@ from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
 from lapwing.engines.engine import Engine, hide_failures
-from lapwing.ledger.canonical import digest
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamStatus
@@ -32,14 +31,14 @@ from lapwing.ledger.stream_records import StreamRecord as Record
 from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Deciding
 from lapwing.noise.randomness import SYSTEM
-from lapwing.noise.sealed_source import SealedSource, fresh_seed, open_seed, seal_seed
+from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.aggregate import Aggregate
 from lapwing.queries.builders import ConditionLike, at_least
 from lapwing.queries.catalogue import Population
-from lapwing.queries.plan import AtLeast, Plan
+from lapwing.queries.plan import AtLeast, CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
 from lapwing.queries.questions import EnoughPeople
-from lapwing.queries.reading_back import read_back
+from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     EngineError,
@@ -49,7 +48,7 @@ from lapwing.vocabulary.errors import (
     StreamError,
     UnansweredError,
 )
-from lapwing.vocabulary.exact import Exact, whole
+from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -209,7 +208,7 @@ class QuestionStream:
         terms = self.terms
         if isinstance(where, EnoughPeople):
             return self._planned_whole(where, people)
-        wanted = terms.at_least if people is None else whole("at_least", people, most=2**62)
+        wanted = terms.at_least if people is None else as_int("at_least", people, most=2**62)
         return plan(at_least(wanted, terms.table, where), self._population)
 
     def _planned_whole(self, question: EnoughPeople, people: int | None) -> Plan:
@@ -256,7 +255,8 @@ class QuestionStream:
         if record.in_flight is None or record.in_flight.number != intent.number:  # another process came first
             return self._standing(intent)
         deciding, source = self._unsealed(record, intent)
-        meaning, aggregate = read_back(intent.question)
+        question = CanonicalQuestion.read(intent.question)
+        meaning, aggregate = question.meaning, question.aggregate
         if not isinstance(meaning, AtLeast):
             raise BadQuestionError("only whether there are at least so many people is asked in a stream")
         return self._kept_secret(lambda: self._settled(intent, aggregate, meaning, deciding, source))
@@ -313,13 +313,15 @@ class QuestionStream:
         mechanism = StreamTerms.read(record.terms).mechanism
         try:
             deciding = mechanism.resume(record.sealed or b"", key=self._key, sequence=record.seals, name=self.name)
-            seed = open_seed(intent.sealed, key=self._key, label=self._label(intent.number))
+            seed = unseal(intent.sealed, key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=intent.number)
         except SealBrokenError as broken:
             return SealBrokenError(*broken.args)  # a new one, for frames of the old one hold the key
         return deciding, SealedSource(seed)
 
     def _sealed_seed(self, number: int) -> bytes:
-        return self._kept_secret(lambda: seal_seed(fresh_seed(), key=self._key, label=self._label(number)))
+        return self._kept_secret(
+            lambda: seal(fresh_seed(), key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=number)
+        )
 
     def _kept_secret(self, work: Callable[[], T]) -> T:
         """Do what handles a value, a seed or the key, and return its result, or fail without a trace of them."""
@@ -336,9 +338,6 @@ class QuestionStream:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
         told = decision.answer
         return self._kept_secret(lambda: verdicts.read(told, decision, self.record, free=free))
-
-    def _label(self, number: int) -> str:
-        return f"stream {self.name!r} question {number}"
 
 
 def fresh_name() -> str:

@@ -7,14 +7,14 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.accounting.filters.opening import open_account
-from lapwing.accounting.filters.record import to_record
 from lapwing.answers.target import parse_target
 from lapwing.ledger import streams
 from lapwing.ledger.questions import recall_digest
-from lapwing.ledger.verify import verify
+from lapwing.ledger.replay import verify
 from lapwing.queries import builders as asking
+from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError, ParameterError, StreamError, SuspendedError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
@@ -146,7 +146,7 @@ def test_a_charge_that_is_less_than_its_text_says_is_found(quick_path, what) -> 
     records = [entry.record for entry in entries(quick_path / "ledger.db")]
     seq = next(record["seq"] for record in records if what in record)
     text = records[seq - 1][what]
-    dear = {"question": ('"scale":"10/1"', '"scale":"1/10"'), "terms": ('"epsilon": "1/10"', '"epsilon": "10"')}[what]
+    dear = {"question": ('"scale":"10/1"', '"scale":"1/10"'), "terms": ('"epsilon":"1/10"', '"epsilon":"10/1"')}[what]
     assert dear[0] in text
     records[seq - 1][what] = text.replace(*dear)
     if what == "question":
@@ -173,7 +173,7 @@ def test_what_is_free_leaves_nothing_in_the_ledger(ledger) -> None:
         clinic.ask(asking.count("patients"), epsilon="0.1", key="kept")
         stream.ask("age = 3", key="kept too")
     assert ledger.head().seq == before + 2
-    ledger.custody.suspend("clinic")
+    ledger.administration.suspend("clinic")
     for key in ("new", "newer"):
         with pytest.raises(SuspendedError):
             clinic.ask(asking.count("patients"), epsilon="0.1", key=key)

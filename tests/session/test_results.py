@@ -6,7 +6,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.auditor.finding import Finding
-from lapwing.ledger.verify import verify
+from lapwing.ledger.replay import verify
 from lapwing.vocabulary.guarantee import PureDP
 from lapwing.vocabulary.results import Result
 

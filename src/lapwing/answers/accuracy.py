@@ -4,18 +4,18 @@ from typing import assert_never
 
 from lapwing.answers.releases import Number
 from lapwing.queries.plan import AtLeast, Distinct, Moments, People, Plan, Quantiles, RowCount, Steps, Top, Total
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import format_short
 
 
 def accuracy(plan: Plan, margin: Number) -> str:
     """Say what a margin means. The margin of a quantile is no distance in years or francs, but in rows."""
     match plan.meaning:
         case Quantiles():
-            return f"its place in the order within {brief(margin)} rows"
+            return f"its place in the order within {format_short(margin)} rows"
         case Top():
-            return f"no category that is left out has over {brief(margin)} people more"
+            return f"no category that is left out has over {format_short(margin)} people more"
         case _:
-            return f"within {brief(margin)}"
+            return f"within {format_short(margin)}"
 
 
 def unit_of(plan: Plan) -> str:

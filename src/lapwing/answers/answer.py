@@ -17,10 +17,10 @@ from lapwing.answers.labels import Shown, in_order, key_names, shown
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.releases import BoundedValue, Number, Numbers
 from lapwing.answers.target import sure
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt
 from lapwing.queries.aggregate import Label
 from lapwing.queries.plan import Family, Quantiles, Top
-from lapwing.vocabulary.decimals import brief, exactly, named, percent, rounded, spoken
+from lapwing.vocabulary.decimals import format_exact, format_short, named, percent, rounded, spoken
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.results import Result, html_table
@@ -36,7 +36,7 @@ class Row:
     key: tuple[Shown, ...]
     cells: Mapping[str, BoundedValue]
 
-    def __getitem__(self, column: str) -> Number | str:
+    def __getitem__(self, column: str) -> Any:
         return self.cells[column].value
 
 
@@ -63,7 +63,7 @@ class Answer(Result):
 
     asked: PricedQuestion
     numbers: Mapping[str, Numbers]
-    receipt: Receipt | None
+    receipt: Receipt | Any  # None in a rehearsal alone: nobody else need ask
     versions: Mapping[str, int]
     free: bool = False
     rehearsal: bool = False
@@ -128,7 +128,7 @@ class Answer(Result):
 
     def interval(
         self, confidence: Exact = CONFIDENCE, *, column: str | None = None
-    ) -> tuple[Number | None, Number | None]:
+    ) -> tuple[Number | Any, Number | Any]:
         """Return the bounds of the one value of a column; None where they are not known."""
         rows = self.bounded(confidence)
         if len(rows) != 1:
@@ -198,8 +198,8 @@ class Answer(Result):
                 {"key": list(row.key), "values": {name: _cell_record(cell) for name, cell in row.cells.items()}}
                 for row in self.bounded(confidence)
             ],
-            "confidence": exactly(sure(confidence)),
-            "margin": {name: exactly(self.margin(confidence, column=name)) for name in self.asked.releases},
+            "confidence": format_exact(sure(confidence)),
+            "margin": {name: format_exact(self.margin(confidence, column=name)) for name in self.asked.releases},
             "margin_rounded": {name: rounded(self.margin(confidence, column=name)) for name in self.asked.releases},
             "unit": dict(self.asked.units),
             "price": self.price.to_dict(),
@@ -230,8 +230,8 @@ class Answer(Result):
             return None
         certain = f"with {percent(sure(confidence))} confidence"
         if isinstance(plan.meaning, Top):
-            return f"no category that is missing has over {brief(margin)} people more, {certain}"
-        return f"each has its place in the order within {brief(margin)} rows, {certain}"
+            return f"no category that is missing has over {format_short(margin)} people more, {certain}"
+        return f"each has its place in the order within {format_short(margin)} rows, {certain}"
 
     def _repr_html_(self) -> str:
         return html_table([*self.keys, *self.columns], self._lines(), self.sentence)
@@ -282,7 +282,7 @@ class Answer(Result):
 def _cell_record(cell: BoundedValue) -> dict[str, Any]:
     parts = {"value": cell.value, "low": cell.low, "high": cell.high}
     return {
-        **{name: exactly(part) for name, part in parts.items()},
+        **{name: format_exact(part) for name, part in parts.items()},
         "rounded": {name: rounded(part) for name, part in parts.items()},
     }
 
@@ -291,7 +291,7 @@ def _told(cell: BoundedValue) -> str:
     """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
     if cell.low is None or cell.high is None or isinstance(cell.value, str):
         return spoken(cell.value)
-    below, above = brief(cell.value - cell.low), brief(cell.high - cell.value)
+    below, above = format_short(cell.value - cell.low), format_short(cell.high - cell.value)
     if below == above:
         return f"{spoken(cell.value)} ± {above}"
     return f"{spoken(cell.value)} ({spoken(cell.low)} to {spoken(cell.high)})"

@@ -8,15 +8,14 @@ from typing import Any
 from lapwing.accounting.filters.account import EVERYONE, Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, SingleRelease, StreamClosing
-from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.filters.remaining import Remaining
+from lapwing.accounting.filters.remaining import Refusal, Remaining
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.answers.accuracy import accuracy
 from lapwing.answers.choosing import accuracy_at
 from lapwing.answers.priced_question import Price, PricedQuestion
 from lapwing.answers.releases import Number
 from lapwing.answers.target import sure
-from lapwing.vocabulary.decimals import decimal_below, exactly, percent, rounded
+from lapwing.vocabulary.decimals import decimal_below, format_exact, percent, rounded
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
@@ -76,11 +75,11 @@ class BudgetStatus(Result):
         """Return what is left as JSON values: in the budget's currency where it has one, and what would fit."""
         fits = self.remaining
         return {
-            "amount": exactly(self.left),
+            "amount": format_exact(self.left),
             "rounded": rounded(self.left),
             "currency": "rho" if isinstance(self.account.budget, ConcentratedDP) else "epsilon",
             "fits": {"pure_epsilon": float(fits.pure), "gaussian_mu_squared": float(fits.gaussian)},
-            "delta_for_open_groups": exactly(self.for_open_groups),
+            "delta_for_open_groups": format_exact(self.for_open_groups),
         }
 
     def facts(self) -> list[tuple[str, str | None]]:
@@ -164,33 +163,35 @@ class Preview(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the preview as JSON values."""
+        refusal = self.refusal
         return {
             "asked": self.asked.words,
             "bounding": self.asked.bounding,
             "price": self.price.to_dict(),
-            "confidence": exactly(self.confidence),
-            "margin": {name: exactly(margin) for name, margin in self.margin.items()},
+            "confidence": format_exact(self.confidence),
+            "margin": {name: format_exact(margin) for name, margin in self.margin.items()},
             "margin_rounded": {name: rounded(margin) for name, margin in self.margin.items()},
             "unit": dict(self.asked.units),
             "affordable": self.affordable,
             "times": self.times,
             "left": self.before.to_dict(),
             "left_afterwards": None if isinstance(self.after, Refusal) else self.after.to_dict(),
-            "refusal": None if self.refusal is None else self.refusal.to_dict(),
+            "refusal": None if refusal is None else refusal.to_dict(),
             "warnings": list(self.warnings),
         }
 
     def facts(self) -> list[tuple[str, str | None]]:
         """Return the preview in words."""
         errors = self._errors("known with the answer only, because it depends on how many there are")
-        more = f"over {MOST_TIMES:,}" if self.times >= MOST_TIMES else f"{self.times - 1:,}"
-        end = f"{self.after}, for {more} more like it" if self.times > 1 else str(self.after)
+        times, refusal = self.times, self.refusal
+        more = f"over {MOST_TIMES:,}" if times >= MOST_TIMES else f"{times - 1:,}"
+        end = f"{self.after}, for {more} more like it" if times > 1 else str(self.after)
         return [
             ("asked", self.asked.words),
             ("bounded", self.asked.bounding_remark),
             ("cost", str(self.price)),
             ("error", f"{errors}, with {percent(self.confidence)} confidence"),
-            ("left then", end if self.refusal is None else f"it would be refused now: {self.refusal}"),
+            ("left then", end if refusal is None else f"it would be refused now: {refusal}"),
             ("mind", "; ".join(self.warnings) or None),
             ("paid", "nothing: this is a preview, and no data was read"),
         ]
@@ -244,11 +245,11 @@ def budget_record(budget: Guarantee) -> dict[str, Any]:
     """Return a budget as it is written in lapwing.toml."""
     match budget:
         case PureDP(epsilon=epsilon):
-            return {"epsilon": exactly(epsilon)}
+            return {"epsilon": format_exact(epsilon)}
         case ApproximateDP(epsilon=epsilon, delta=delta):
-            return {"epsilon": exactly(epsilon), "delta": exactly(delta)}
+            return {"epsilon": format_exact(epsilon), "delta": format_exact(delta)}
         case ConcentratedDP(rho=rho):
-            return {"rho": exactly(rho)}
+            return {"rho": format_exact(rho)}
         case _:  # pragma: no cover - no account has another
             return {}
 

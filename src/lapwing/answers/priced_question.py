@@ -1,12 +1,11 @@
 """A question at its price: the plans that are asked together, what they are charged, and how far off they will be."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any
 
-from lapwing.accounting.filters.cost import cost_of_event
+from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.accounting.rounding import float_above
 from lapwing.answers.accuracy import unit_of
 from lapwing.answers.labels import key_names
@@ -14,10 +13,11 @@ from lapwing.answers.releases import Number, Release
 from lapwing.answers.target import sure
 from lapwing.queries.bounded import bounded
 from lapwing.queries.explain import explain
-from lapwing.vocabulary.decimals import brief, exactly
+from lapwing.queries.plan import CanonicalQuestion
+from lapwing.vocabulary.codec import stored, to_text
+from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
-from lapwing.vocabulary.event_record import to_record
 from lapwing.vocabulary.exact import Exact
 
 CONFIDENCE = Fraction(95, 100)
@@ -40,12 +40,21 @@ class Price:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values; the rho, which may be irrational, rounded up."""
         rho = None if self.rho is None else float_above(self.rho)
-        return {"epsilon": exactly(self.epsilon), "delta": exactly(self.delta), "rho": rho}
+        return {"epsilon": format_exact(self.epsilon), "delta": format_exact(self.delta), "rho": rho}
 
     def __str__(self) -> str:
         if self.epsilon is None:
-            return f"rho {brief(self.rho or 0)}"
-        return f"epsilon {brief(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
+            return f"rho {format_short(self.rho or 0)}"
+        return f"epsilon {format_short(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
+
+
+@stored("priced-plan")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedPlan:
+    """What is asked and what will happen, as a question stands in the ledger."""
+
+    question: CanonicalQuestion
+    event: Event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +82,7 @@ class PricedQuestion:
     @property
     def text(self) -> str:
         """The canonical text: equal for what is the same question at the same price."""
-        parts = [[json.loads(one.plan.canonical), to_record(one.event)] for one in self.releases.values()]
-        return json.dumps(parts, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+        return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.several()])
 
     @property
     def tables(self) -> frozenset[str]:

@@ -4,8 +4,7 @@ Nothing here reads data until `read` is called, and `read` is called by the sess
 computed before (event, price, margin) depends on the plan and the mechanism alone.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -21,11 +20,13 @@ from lapwing.queries.aggregate import Label
 from lapwing.queries.estimates import estimates
 from lapwing.queries.moment_bounds import moment_bounds
 from lapwing.queries.plan import Distinct, Moments, Plan, Quantiles, Steps, Total
+from lapwing.vocabulary.codec import canonical, stored
 from lapwing.vocabulary.event import DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, probability
 
 Number: TypeAlias = int | Fraction | float
-Numbers: TypeAlias = list[Any]
+KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
+Numbers: TypeAlias = Sequence[Any]
 """What was released, as JSON holds it: whole numbers, or for keys that only the data knew, keys with whole numbers."""
 
 _MOST_STEPS = 1 << 12
@@ -42,6 +43,15 @@ class BoundedValue:
     value: Number | str
     low: Number | None
     high: Number | None
+
+
+@stored("answer")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAnswer:
+    """What was released for each question of those asked together, and from which versions of the tables."""
+
+    released: tuple[tuple[int | KeyedCount, ...], ...]
+    versions: Mapping[str, int]
 
 
 class Release(Protocol):
@@ -250,7 +260,7 @@ def _tellable(released: Numbers) -> Numbers:
     """
     told, room = set[int](), _MOST_KEY_TEXT
     for place in sorted(range(len(released)), key=lambda place: -released[place][1]):
-        room -= len(json.dumps(released[place]))
+        room -= len(canonical(released[place]))
         if room < 0 or len(told) == _MOST_KEYS:
             break
         told.add(place)

@@ -5,14 +5,13 @@ from fractions import Fraction
 from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.charge import StreamClosing
-from lapwing.accounting.filters.cost import cost_of
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.charge import StreamClosing, cost_of
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.priced_question import CONFIDENCE
 from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
 from lapwing.answers.target import sure
-from lapwing.vocabulary.decimals import brief, exactly, percent, several
+from lapwing.vocabulary.decimals import format_exact, format_short, percent, several
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
@@ -111,7 +110,7 @@ class StreamPreview(Result):
         after, best = self.after, self.at_best
         return {
             **terms_record(self.terms, self.before.account),
-            "confidence": exactly(self.confidence),
+            "confidence": format_exact(self.confidence),
             "questions": self.questions,
             "margin": self.margin,
             "chance_of_yes": {str(people): chance for people, chance in self.chances.items()},
@@ -131,7 +130,7 @@ class StreamPreview(Result):
     def __repr__(self) -> str:
         asks = f"at least {self.terms.at_least:,}, {several(self.terms.yeses, 'yes')}"
         can = "affordable" if self.affordable else "refused now"
-        return f"<stream preview: {asks}, epsilon {brief(self.total)}, {can}>"
+        return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {can}>"
 
     def __str__(self) -> str:
         terms = self.terms
@@ -150,11 +149,13 @@ def cost_in_words(terms: StreamTerms, account: Account) -> str:
     """Say what a stream costs an account, and when: for previews, openings and closings alike."""
     if not paid_by_yes(account):
         rho = cost_of(terms.reservation(_PREVIEWED)).rho
-        priced = f"rho {brief(rho)}, the price of " if rho and isinstance(account.budget, ConcentratedDP) else ""
-        return f"{priced}epsilon {brief(terms.epsilon)}, all of it at the opening: this budget is not paid yes by yes"
+        priced = f"rho {format_short(rho)}, the price of " if rho and isinstance(account.budget, ConcentratedDP) else ""
+        price = f"{priced}epsilon {format_short(terms.epsilon)}"
+        return f"{price}, all of it at the opening: this budget is not paid yes by yes"
+    opening, yes = terms.mechanism.threshold_epsilon, terms.mechanism.yes_price
     by_yes = (
-        f"epsilon {brief(terms.mechanism.threshold_epsilon)} to open, {brief(terms.mechanism.yes_price)} for each yes, "
-        f"nothing for a no; {brief(terms.epsilon)} at most"
+        f"epsilon {format_short(opening)} to open, {format_short(yes)} for each yes, "
+        f"nothing for a no; {format_short(terms.epsilon)} at most"
     )
     return by_yes if isinstance(account.budget, PureDP) else f"{by_yes} ({GAUSSIAN_SIDE})"
 
@@ -170,10 +171,10 @@ def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
         "at_least": terms.at_least,
         "yeses": terms.yeses,
         "price": {
-            "opening": exactly(mechanism.threshold_epsilon),
-            "each_yes": exactly(mechanism.yes_price),
+            "opening": format_exact(mechanism.threshold_epsilon),
+            "each_yes": format_exact(mechanism.yes_price),
             "no": "0",
-            "all": exactly(terms.epsilon),
+            "all": format_exact(terms.epsilon),
             "paid_by_yes": paid_by_yes(account),
         },
     }

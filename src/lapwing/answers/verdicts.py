@@ -1,17 +1,17 @@
 """What a stream tells: a verdict, and on a yes how far above it was, after noise."""
 
-import json
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from typing import Any
 
 from lapwing.answers.stream_terms import StreamTerms
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt
 from lapwing.ledger.stream_records import Decision, StreamRecord, StreamStatus
 from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer as Decided
 from lapwing.mechanisms.sparse_vector.estimates import Interval
-from lapwing.vocabulary.decimals import brief, exactly
+from lapwing.vocabulary.codec import from_text, stored, to_text
+from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.results import Result
 
@@ -58,7 +58,8 @@ class StreamAnswer(Result):
         return "BELOW" if self.gap is None else f"ABOVE, by about {self.gap}"
 
     def __repr__(self) -> str:
-        return f"<stream answer: {self}, {'free' if self.free or not self.price else f'epsilon {brief(self.price)}'}>"
+        paid = "free" if self.free or not self.price else f"epsilon {format_short(self.price)}"
+        return f"<stream answer: {self}, {paid}>"
 
     def interval(self, confidence: Exact = "0.95") -> Interval | None:
         """Return where the count of a yes lies; None for a no. It is free.
@@ -83,8 +84,8 @@ class StreamAnswer(Result):
             "verdict": self.verdict.value,
             "at_least": self.threshold,
             "gap": self.gap,
-            "interval": None if lies is None else {"low": exactly(lies.low), "high": exactly(lies.high)},
-            "price": exactly(self.price),
+            "interval": None if lies is None else {"low": format_exact(lies.low), "high": format_exact(lies.high)},
+            "price": format_exact(self.price),
             "free": self.free,
             "question": self.question,
             "yeses_left": self.yeses_left,
@@ -103,25 +104,40 @@ class StreamAnswer(Result):
         if lies is None:
             return None
         all_of_them = "" if StreamTerms.read(self.terms).yeses == 1 else ": all yeses of the stream at once"
-        return f"from {brief(lies.low)} to {brief(lies.high)}{all_of_them}, with 95 % confidence"
+        return f"from {format_short(lies.low)} to {format_short(lies.high)}{all_of_them}, with 95 % confidence"
+
+
+@stored("verdict")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVerdict:
+    """What was decided, as the ledger keeps it."""
+
+    verdict: Verdict
+    threshold: int
+    gap: int | None
+    price: Fraction
 
 
 def written(answer: Decided) -> str:
     """Return what was decided as the ledger keeps it."""
-    verdict = Verdict.ABOVE if answer else Verdict.BELOW
-    gap = None if answer.gap is None else int(answer.gap)
-    told = {"verdict": verdict.value, "threshold": int(answer.threshold), "gap": gap, "price": str(answer.price)}
-    return json.dumps(told, sort_keys=True)
+    return to_text(
+        StoredVerdict(
+            verdict=Verdict.ABOVE if answer else Verdict.BELOW,
+            threshold=int(answer.threshold),
+            gap=None if answer.gap is None else int(answer.gap),
+            price=answer.price,
+        )
+    )
 
 
 def read(told: str, decision: Decision, record: StreamRecord, *, free: bool = False) -> StreamAnswer:
     """Return what the ledger keeps as it is told; `free` if it was told before."""
-    kept = json.loads(told)
+    kept = from_text(StoredVerdict, told)
     return StreamAnswer(
-        verdict=Verdict(kept["verdict"]),
-        threshold=kept["threshold"],
-        gap=kept["gap"],
-        price=Fraction(kept["price"]),
+        verdict=kept.verdict,
+        threshold=kept.threshold,
+        gap=kept.gap,
+        price=kept.price,
         question=decision.number,
         yeses_left=record.units - record.used if record.status is StreamStatus.OPEN else 0,
         receipt=decision.receipt,

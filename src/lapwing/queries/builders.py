@@ -36,7 +36,7 @@ from lapwing.queries.questions import (
 )
 from lapwing.queries.sql_conditions import read_condition, read_value
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, exact, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, probability
 
 ConditionLike: TypeAlias = str | Condition | Value | None
 ValueLike: TypeAlias = str | Value
@@ -173,7 +173,7 @@ def quantiles(
         at=tuple(sorted({probability("at", fraction) for fraction in fractions})),
         where=_where(where),
         max_rows=max_rows,
-        cells=whole("cells", cells, least=2, most=_MOST_GRID_CELLS),
+        cells=as_int("cells", cells, least=2, most=_MOST_GRID_CELLS),
     )
 
 
@@ -186,7 +186,7 @@ def median(
 
 def top(table: str, column: str | Name, k: int, where: ConditionLike = None) -> TopCategories:
     """Ask which `k` categories of a column have the most people."""
-    return TopCategories(table=table, column=_name(column), k=whole("k", k), where=_where(where))
+    return TopCategories(table=table, column=_name(column), k=as_int("k", k), where=_where(where))
 
 
 def funnel(table: str, steps: Sequence[ConditionLike], where: ConditionLike = None) -> Funnel:
@@ -211,7 +211,7 @@ def count_distinct(
 
 def at_least(people: int, table: str, where: ConditionLike = None) -> EnoughPeople:
     """Ask whether at least `people` people have a row for which `where` is true, in a stream."""
-    return EnoughPeople(people=whole("people", people, least=0, most=2**62), table=table, where=_where(where))
+    return EnoughPeople(people=as_int("people", people, least=0, most=2**62), table=table, where=_where(where))
 
 
 def has(table: str, where: ConditionLike = None, *, at_least: int = 1) -> Has:
@@ -220,7 +220,7 @@ def has(table: str, where: ConditionLike = None, *, at_least: int = 1) -> Has:
     >>> count("patients", has("visits", "kind = 'ER'", at_least=2) & (col("sex") == "F")).table
     'patients'
     """
-    return Has(table, _where(where), whole("at_least", at_least, most=2**20))
+    return Has(table, _where(where), as_int("at_least", at_least, most=2**20))
 
 
 def bins(column: str | Name, edges: Sequence[Exact | date]) -> By:

@@ -10,9 +10,9 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from lapwing.vocabulary.decimals import brief, exactly
+from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, exact, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact
 
 INT64_LOWEST, INT64_HIGHEST = -(2**63), 2**63 - 1
 MOST_GRID = 2**52
@@ -32,7 +32,7 @@ class Integer:
         _check_both_or_none(self.low, self.high)
         if self.low is not None and self.high is not None:
             for name in ("low", "high"):
-                object.__setattr__(self, name, whole(name, getattr(self, name), least=-MOST_GRID, most=MOST_GRID))
+                object.__setattr__(self, name, as_int(name, getattr(self, name), least=-MOST_GRID, most=MOST_GRID))
             _check_order(self.low, self.high)
 
 
@@ -107,7 +107,7 @@ class Category:
             if isinstance(value, str):
                 check_text("values", value)
             else:
-                whole("values", value, least=INT64_LOWEST, most=INT64_HIGHEST)
+                as_int("values", value, least=INT64_LOWEST, most=INT64_HIGHEST)
         object.__setattr__(self, "values", values)
 
 
@@ -178,7 +178,7 @@ class Column:
             case Integer(low=int() as low, high=int() as high):
                 return f"{low} to {high}"
             case Real(low=Fraction() as low, high=Fraction() as high):
-                return f"{brief(low)} to {brief(high)}"
+                return f"{format_short(low)} to {format_short(high)}"
             case Category(values=values):
                 return ", ".join(str(value) for value in values)
             case Date(first=first, last=last) if first is not None or last is not None:
@@ -194,7 +194,7 @@ class Column:
 def _bounds(kind: ColumnType) -> dict[str, Any]:
     match kind:
         case Integer() | Real():
-            return {"low": exactly(kind.low), "high": exactly(kind.high)}
+            return {"low": format_exact(kind.low), "high": format_exact(kind.high)}
         case Category(values=values):
             return {"values": list(values)}
         case Date(first=first, last=last):

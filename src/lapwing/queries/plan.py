@@ -4,16 +4,16 @@ It says what the engine computes, how far one person can move it, which family o
 the released numbers mean. Everything in it follows from the question and the catalogue; the data has no part in it.
 """
 
-import hashlib
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.queries.aggregate import Aggregate, DistinctKeys, LastStepPerPerson
-from lapwing.queries.canonical import spelling
 from lapwing.queries.sensitivity import Sensitivity
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.codec import from_text, stored, to_text
+from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
@@ -34,16 +34,19 @@ class Family(Enum):
     """Yes or no against a threshold, in a stream."""
 
 
+@stored("people")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
     """The number of people in each cell."""
 
 
+@stored("rows")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCount:
     """The number of rows in each cell."""
 
 
+@stored("total")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
     """The total of a value in each cell, in steps of `step`."""
@@ -51,6 +54,7 @@ class Total:
     step: Fraction
 
 
+@stored("scale")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """A value on a grid: `low` + n * `step` for n = 0 .. `extent`."""
@@ -69,6 +73,7 @@ class Moment(Enum):
     CORRELATION = "correlation"
 
 
+@stored("moments")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
     """Bernstein sums of one or two values, from which `moment` follows (see `estimates`)."""
@@ -77,6 +82,7 @@ class Moments:
     scales: tuple[Scale, ...]
 
 
+@stored("quantiles")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
     """The values below which the fractions `at` of the rows lie, from a histogram with `scale.extent` + 1 cells."""
@@ -89,6 +95,7 @@ class Quantiles:
         return {q: rows * max(q.numerator, q.denominator - q.numerator) for q in self.at}
 
 
+@stored("top")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Top:
     """The `k` cells with the most people."""
@@ -96,6 +103,7 @@ class Top:
     k: int
 
 
+@stored("steps")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
     """The number of people who pass the first n conditions, for each n, from the number that stops at each."""
@@ -103,11 +111,13 @@ class Steps:
     names: tuple[str, ...]
 
 
+@stored("distinct")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distinct:
     """The number of different values."""
 
 
+@stored("at-least")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtLeast:
     """Whether there are at least `people` people."""
@@ -116,6 +126,25 @@ class AtLeast:
 
 
 Meaning: TypeAlias = People | RowCount | Total | Moments | Quantiles | Top | Steps | Distinct | AtLeast
+
+
+@stored("question")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanonicalQuestion:
+    """What a plan asks, without what follows from it: equal for questions that mean the same by their form."""
+
+    population: str
+    unit: PrivacyUnit
+    meaning: Meaning
+    aggregate: Aggregate
+
+    @staticmethod
+    def read(text: str) -> "CanonicalQuestion":
+        """Return the question of which `text` is the canonical text: after the process that asked it died."""
+        try:
+            return from_text(CanonicalQuestion, text)
+        except BadQuestionError:
+            raise LedgerDamagedError("holds a question that cannot be read back") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,16 +169,16 @@ class Plan:
     sensitivity: Sensitivity
 
     @property
-    def canonical(self) -> str:
-        """The question in one canonical spelling: equal for questions that mean the same by their form."""
+    def question(self) -> CanonicalQuestion:
+        """What is asked, as answers are kept under it."""
         # What an analyst calls the steps of a funnel is no part of the question.
         meaning = Steps(names=()) if isinstance(self.meaning, Steps) else self.meaning
-        return spelling((self.population, self.unit, meaning, self.aggregate))
+        return CanonicalQuestion(population=self.population, unit=self.unit, meaning=meaning, aggregate=self.aggregate)
 
     @property
-    def digest(self) -> str:
-        """A short name of the canonical spelling: the key under which an answer is kept."""
-        return hashlib.sha256(self.canonical.encode()).hexdigest()
+    def canonical(self) -> str:
+        """The canonical text of the question."""
+        return to_text(self.question)
 
     @property
     def numbers(self) -> int:

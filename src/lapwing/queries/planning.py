@@ -76,7 +76,7 @@ from lapwing.queries.sensitivity import sensitivity
 from lapwing.queries.term import ConstantTerm, bounds
 from lapwing.queries.totality import check_total
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.wording import Setting
 
 _MOST_BITS = 63
@@ -218,7 +218,7 @@ class _Planner:
         self.check_ranked(question)
         declared = DeclaredKey(column=column.name, values=column.type.values, missing=False)
         self.keys = (narrowed(declared, self.where),)
-        k = whole("k", question.k, most=cell_count(self.keys))
+        k = as_int("k", question.k, most=cell_count(self.keys))
         return self.made(CountPerPerson(max_cells=None), Top(k=k), Family.SELECTION)
 
     def check_ranked(self, question: TopCategories) -> None:
@@ -293,7 +293,7 @@ class _Planner:
                 f"a person may have any number of rows in {self.scope.table.name}; say how many count: ",
                 Setting("max_rows", 3),
             )
-        return whole("max_rows", limit, most=2**20)
+        return as_int("max_rows", limit, most=2**20)
 
     def groups(self) -> int:
         """Return in how many cells a person counts."""
@@ -304,7 +304,7 @@ class _Planner:
                 f"a person may be in any number of groups of {self.scope.table.name}; say in how many they count: ",
                 Setting("max_groups", 2),
             )
-        limit = whole("max_groups", self.question.max_groups, most=2**20)
+        limit = as_int("max_groups", self.question.max_groups, most=2**20)
         count = cell_count(self.keys)
         return limit if count is None else min(limit, count)
 

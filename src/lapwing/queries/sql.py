@@ -31,7 +31,7 @@ from lapwing.queries.sql_conditions import Given, Reader
 from lapwing.queries.sql_nodes import identifier, literal, name_of, parsed
 from lapwing.queries.sql_refusals import check_all_read, only, refusal
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import exact, whole
+from lapwing.vocabulary.exact import as_int, exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -200,7 +200,7 @@ class _Select:
         if not isinstance(counted, exp.Star | exp.Distinct) or not ordered.args.get("desc"):
             raise refusal(order)
         ranked_by = self.count(ordered.this)
-        k = whole("limit", _fraction(self.reader.value(limit.expression)))
+        k = as_int("limit", _fraction(self.reader.value(limit.expression)))
         top = TopCategories(**{**self.common(), "by": ()}, column=name_of(column), k=k, ranked_by=ranked_by)
         return Selection(questions={keys[0]: top}, keys=())
 

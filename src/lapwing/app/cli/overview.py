@@ -19,7 +19,7 @@ from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.population import Analyst
 from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import decimal_below, exactly, several
+from lapwing.vocabulary.decimals import decimal_below, format_exact, several
 
 _EMPTY = "There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"
 
@@ -151,8 +151,12 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
 
 def _account_record(account: Account) -> dict[str, Any]:
     spent, held, _ = amounts(account)
-    left = BudgetStatus(account=account).to_dict()
-    return {"budget": budget_record(account.budget), "spent": exactly(spent), "held": exactly(held), "left": left}
+    return {
+        "budget": budget_record(account.budget),
+        "spent": format_exact(spent),
+        "held": format_exact(held),
+        "left": BudgetStatus(account=account).to_dict(),
+    }
 
 
 def _columns(account: Account) -> list[str]:

@@ -23,9 +23,9 @@ from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import StreamRecord, StreamStatus
 from lapwing.session import Session
 from lapwing.streams import fresh_name
-from lapwing.vocabulary.decimals import brief, exactly, several
+from lapwing.vocabulary.decimals import format_exact, format_short, several
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import PureDP
 
 
@@ -134,7 +134,7 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
         answer = resumed.ask(where, at_least=whole_or_none("at_least", at_least), key=key)
         left = session.standing()
     more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
-    cost = f"epsilon {brief(answer.price)}{more}" if answer else "nothing"
+    cost = f"epsilon {format_short(answer.price)}{more}" if answer else "nothing"
     if answer.free:
         cost = f"nothing: it was asked before, as question {answer.question}"
     door.tell(
@@ -170,14 +170,17 @@ def close_stream(door: Door, name: str) -> None:
         resumed.close()
         spent, left = resumed.spent, session.standing()
         by_yes = paid_by_yes(left.account)
-        back = f"epsilon {brief(resumed.terms.epsilon - spent)} that no yes has used"
+        back = f"epsilon {format_short(resumed.terms.epsilon - spent)} that no yes has used"
         if not isinstance(left.account.budget, PureDP):
             back = f"{back} ({GAUSSIAN_SIDE})"
     door.tell(
-        {"stream": name, "status": "closed", "spent": exactly(spent), "left": left.to_dict()},
+        {"stream": name, "status": "closed", "spent": format_exact(spent), "left": left.to_dict()},
         facts(
             ("closed", name),
-            ("spent", f"epsilon {brief(spent)} {'in all' if by_yes else 'that were charged whole at the opening'}"),
+            (
+                "spent",
+                f"epsilon {format_short(spent)} {'in all' if by_yes else 'that were charged whole at the opening'}",
+            ),
             ("back", back if by_yes else None),
             ("left", str(left)),
         ),
@@ -212,7 +215,7 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         facts(
             ("stream", f"{name}, {shown.status.value}"),
             *terms_facts(terms, "0.95", account),
-            ("so far", f"{asked}, {given}, epsilon {brief(terms.spent(shown.used, account))}"),
+            ("so far", f"{asked}, {given}, epsilon {format_short(terms.spent(shown.used, account))}"),
             ("picture", None if plot is None else str(plot)),
         ),
     )
@@ -241,7 +244,7 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
             f"{record['at_least']:,}",
             f"{record['asked']:,}",
             f"{record['given']:,} of {record['yeses']:,}",
-            brief(Fraction(record["spent"])),
+            format_short(Fraction(record["spent"])),
         ]
         for record in records
     ]
@@ -264,7 +267,7 @@ def _record(one: StreamRecord, account: Account) -> dict[str, Any]:
         **terms_record(terms, account),
         "asked": one.asked,
         "given": one.used,
-        "spent": exactly(terms.spent(one.used, account)),
+        "spent": format_exact(terms.spent(one.used, account)),
     }
 
 
@@ -276,8 +279,8 @@ def stream_offer(
         if word in offer:
             raise ParameterError(word, offer[word], reason="buys no stream", remedy="offer --epsilon or --within")
     terms: StreamOffer = {
-        "at_least": whole("at_least", at_least, most=2**62),
-        "yeses": whole("yeses", yeses),
+        "at_least": as_int("at_least", at_least, most=2**62),
+        "yeses": as_int("yeses", yeses),
         "table": table,
         "confidence": offer.get("confidence", "0.95"),
     }
@@ -286,7 +289,7 @@ def stream_offer(
     if "within" in offer:
         terms["within"] = offer["within"]
     if questions is not None:
-        terms["questions"] = whole("questions", questions)
+        terms["questions"] = as_int("questions", questions)
     return terms
 
 
@@ -334,9 +337,11 @@ def ask_once(
         agreed, spent, left = stream.terms, stream.spent, session.standing()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
-    record = {**answer.to_dict(), "spent": exactly(spent), "left": left.to_dict()}
+    record = {**answer.to_dict(), "spent": format_exact(spent), "left": left.to_dict()}
     by_yes = paid_by_yes(left.account)
-    cost = f"epsilon {brief(spent)}" if by_yes else f"epsilon {brief(agreed.epsilon)}, whatever the answer"
+    cost = (
+        f"epsilon {format_short(spent)}" if by_yes else f"epsilon {format_short(agreed.epsilon)}, whatever the answer"
+    )
     if answer.free:
         cost = f"nothing: it was asked before, for {cost}"
     door.tell(record, *stream_answer_blocks(answer, left, cost=cost, once=True))
