@@ -36,27 +36,19 @@ if TYPE_CHECKING:
     from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
     from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
     from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-    from lapwing.queries.builders import (
-        at_least,
-        bins,
-        by_year,
-        correlation,
-        count,
-        count_distinct,
-        count_rows,
-        covariance,
-        funnel,
-        has,
-        mean,
-        median,
-        quantiles,
-        top,
-        total,
-        variance,
-    )
     from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
     from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
     from lapwing.queries.expressions import age, col
+    from lapwing.queries.questions import bins, by_year, has
+    from lapwing.queries.statistics.at_least import at_least
+    from lapwing.queries.statistics.distinct import count_distinct
+    from lapwing.queries.statistics.funnel import funnel
+    from lapwing.queries.statistics.moments import correlation, covariance, mean, variance
+    from lapwing.queries.statistics.people import count
+    from lapwing.queries.statistics.quantiles import median, quantiles
+    from lapwing.queries.statistics.rows import count_rows
+    from lapwing.queries.statistics.top import top
+    from lapwing.queries.statistics.total import total
     from lapwing.session import Session
     from lapwing.streams import QuestionStream
     from lapwing.vocabulary.adjacency import Adjacency
@@ -117,32 +109,32 @@ _HOME = {
     "YesReveals": "lapwing.mechanisms.sparse_vector.pure",
     "advise": "lapwing.mechanisms.sparse_vector.advice",
     "age": "lapwing.queries.expressions",
-    "at_least": "lapwing.queries.builders",
+    "at_least": "lapwing.queries.statistics.at_least",
     "audit": "lapwing.auditor.black_box",
-    "bins": "lapwing.queries.builders",
-    "by_year": "lapwing.queries.builders",
+    "bins": "lapwing.queries.questions",
+    "by_year": "lapwing.queries.questions",
     "col": "lapwing.queries.expressions",
     "compose": "lapwing.accounting.composition",
-    "correlation": "lapwing.queries.builders",
-    "count": "lapwing.queries.builders",
-    "count_distinct": "lapwing.queries.builders",
-    "count_rows": "lapwing.queries.builders",
-    "covariance": "lapwing.queries.builders",
+    "correlation": "lapwing.queries.statistics.moments",
+    "count": "lapwing.queries.statistics.people",
+    "count_distinct": "lapwing.queries.statistics.distinct",
+    "count_rows": "lapwing.queries.statistics.rows",
+    "covariance": "lapwing.queries.statistics.moments",
     "create": "lapwing.workspace.front",
-    "funnel": "lapwing.queries.builders",
+    "funnel": "lapwing.queries.statistics.funnel",
     "gaussian_histogram": "lapwing.mechanisms.histogram",
     "geometric_histogram": "lapwing.mechanisms.histogram",
-    "has": "lapwing.queries.builders",
+    "has": "lapwing.queries.questions",
     "make_clinic": "lapwing.app.clinic.files",
-    "mean": "lapwing.queries.builders",
-    "median": "lapwing.queries.builders",
+    "mean": "lapwing.queries.statistics.moments",
+    "median": "lapwing.queries.statistics.quantiles",
     "open": "lapwing.workspace.front",
     "open_account": "lapwing.accounting.filters.opening",
     "price": "lapwing.accounting.pricing",
-    "quantiles": "lapwing.queries.builders",
-    "top": "lapwing.queries.builders",
-    "total": "lapwing.queries.builders",
-    "variance": "lapwing.queries.builders",
+    "quantiles": "lapwing.queries.statistics.quantiles",
+    "top": "lapwing.queries.statistics.top",
+    "total": "lapwing.queries.statistics.total",
+    "variance": "lapwing.queries.statistics.moments",
     "workspace": "lapwing.workspace.front",
 }
 

@@ -70,10 +70,10 @@ CONSTRUCTORS = {
         *("geometric_histogram", "gaussian_histogram"),
     ),
     choices: (
-        *("ExponentialMechanism", "PermuteAndFlip", "NoisyMaxWithGap", "QuantileChoice", "TopChoice"),
-        *("RandomizedResponse", "StableKeys"),
+        *("ExponentialMechanism", "PermuteAndFlip", "NoisyMaxWithGap", "PrivateQuantiles", "TopK"),
+        *("RandomizedResponse", "PartitionSelection"),
     ),
-    streams: ("AboveThreshold", "SparseVector", "AdaptiveSparse"),
+    streams: ("AboveThreshold", "SparseVector", "AdaptiveSparseVector"),
 }
 PRICES, SENSITIVITIES = ("epsilon", "rho"), ("sensitivity", "l1_sensitivity", "l2_sensitivity", "rows")
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import lapwing as lw
 from lapwing.app.cli import demo, main
-from lapwing.app.cli.demo.mallory import ExactDoor
-from lapwing.app.cli.demo.stage import WIDTH, Stage
+from lapwing.app.cli.demo_mallory import ExactDoor
+from lapwing.app.cli.demo_stage import WIDTH, Stage
 from lapwing.ledger.verify import verify
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 
@@ -115,8 +115,8 @@ def test_mallory_reads_exact_answers_and_not_lapwing_s(told) -> None:
 
 def test_exact_numbers_are_shown_nowhere_but_where_it_says_so(told) -> None:
     """Only Mallory's part makes exact rows, and only the table under its label shows what comes of them."""
-    sources = Path(demo.__file__).parent.glob("*.py")
-    assert [file.name for file in sources if "make_block" in file.read_text(encoding="utf-8")] == ["mallory.py"]
+    sources = Path(demo.__file__).parent.glob("demo*.py")
+    assert [file.name for file in sources if "make_block" in file.read_text(encoding="utf-8")] == ["demo_mallory.py"]
     shown = told[1]
     rows = [row.start() for row in re.finditer(r"^ +cancer survivors.* [\d,]+$", shown, re.MULTILINE)]
     assert len(rows) == 2

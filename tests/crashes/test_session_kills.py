@@ -40,7 +40,7 @@ def test_every_fault_point_of_the_door_is_in_the_plan() -> None:
         call.args[0].value
         for file in (source / "session.py", source / "streams.py")
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "reach"
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "fault_point"
     }
     assert named == {point for point in SESSION_POINTS if point.startswith(("ask.", "stream."))}
     assert len(named) == 11

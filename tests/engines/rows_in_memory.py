@@ -76,9 +76,6 @@ class RowsInMemory:
         check_keyed(aggregate)
         return Sensitive(self.cells(aggregate))
 
-    def cancel(self):
-        """Nothing runs for long here."""
-
     def close(self):
         """There is nothing to let go of."""
 

@@ -1,6 +1,5 @@
 """DuckDB: where tables come from, what is refused, that it is locked, that it always fails alike and can be stopped."""
 
-import threading
 import time
 import traceback
 from datetime import UTC, date, datetime
@@ -12,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import lapwing as ask
+from engines.cancelling import cancel_one_of_two
+from lapwing.engines.cancellation import CancelledError, CancelScope
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
@@ -224,28 +225,21 @@ def test_a_closed_engine_fails_like_any_other() -> None:
         engine.number(plan(ask.count("patients"), population).aggregate)
 
 
-def test_a_question_can_be_cancelled_from_another_thread() -> None:
-    reasons, columns = [], (Column(name="x", type=Integer(low=0, high=2**40)),)
-    population = patients(columns=columns, rows=RowsPerPerson.MANY_A_PERSON)
-    rows = 300_000
-    table = pa.table({"pid": list(range(rows)), "x": list(range(rows))})
-    with DuckDB(population, {"patients": table}, threads=1, on_failure=reasons.append) as engine:
-        aggregate = plan(ask.variance("patients", "clip(x, 0, 1000)", max_rows=3), population).aggregate
-        stop = threading.Event()
-
-        def cancel_again_and_again() -> None:
-            while not stop.is_set():
-                engine.cancel()
-                time.sleep(0.001)
-
-        canceller = threading.Thread(target=cancel_again_and_again)
-        canceller.start()
-        with pytest.raises(EngineError):
-            engine.vector(aggregate)
-        stop.set()
-        canceller.join()
-        assert isinstance(reasons[0], duckdb.InterruptException)
-        assert engine.vector(aggregate).open_for_release()[0] > 0
+def test_a_question_is_cancelled_and_no_other() -> None:
+    reasons, population = [], patients(columns=())
+    aggregate = plan(ask.count("patients"), population).aggregate
+    with DuckDB(population, {"patients": pa.table({"pid": [1, 1]})}, threads=1, on_failure=reasons.append) as engine:
+        kept, engine._relations = engine._relations, {"patients": "(SELECT range AS pid FROM range(10000000000000))"}
+        cancel_one_of_two(lambda: engine.number(aggregate), lambda: time.sleep(0.2))
+        assert [type(reason) for reason in reasons] == [duckdb.InterruptException] * 2
+        engine._relations = kept
+        with CancelScope() as scope:
+            assert engine.number(aggregate).open_for_release() == 1
+            scope.cancel()
+            with pytest.raises(EngineError):
+                engine.number(aggregate)
+        assert engine.number(aggregate).open_for_release() == 1
+        assert [type(reason) for reason in reasons[2:]] == [CancelledError]
 
 
 def test_threads_do_not_change_the_numbers() -> None:

@@ -6,10 +6,11 @@ import time
 import psycopg
 import pytest
 
+import lapwing as ask
+from engines.cancelling import cancel_one_of_two
 from engines.workbenches import as_reader
 from lapwing.engines.postgres import PostgreSQL
 from lapwing.engines.postgres_registry import PostgresTable, Stored, register
-from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
@@ -322,22 +323,19 @@ def test_the_server_gives_up_after_the_time_limit(engine_on) -> None:
     assert isinstance(reasons[0], psycopg.errors.QueryCanceled)
 
 
-def test_a_cancelled_question_stops_on_the_server(engine_on, admin) -> None:
-    engine = sleepy(engine_on)
-
-    def ask_in_vain() -> None:
-        with pytest.raises(EngineError):
-            counted(engine, patients())
-
-    waiting = threading.Thread(target=ask_in_vain)
-    waiting.start()
+def test_a_question_is_cancelled_on_the_server_and_no_other(engine_on, admin) -> None:
+    reasons = []
+    engine = sleepy(engine_on, on_failure=reasons.append)
     running_ = "select count(*) from pg_stat_activity where usename = 'reader' and state = 'active'"
-    while admin.execute(running_).fetchone() != (1,):
-        time.sleep(0.01)
-    while waiting.is_alive():
-        engine.cancel()
-        waiting.join(0.05)
+
+    def both_run() -> None:
+        while admin.execute(running_).fetchone() != (2,):
+            time.sleep(0.01)
+
+    cancel_one_of_two(lambda: counted(engine, patients()), both_run)
     assert admin.execute(running_).fetchone() == (0,)
+    assert [type(reason) for reason in reasons] == [psycopg.errors.QueryCanceled] * 2
+    assert engine._idle == [], "a connection that was told to stop serves no other question"
 
 
 def test_questions_from_several_threads_do_not_meet(engine_on) -> None:

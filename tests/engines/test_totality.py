@@ -9,10 +9,10 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
+import lapwing as ask
 from engines.edges import Asker, edges, rows
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
-from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType
 from lapwing.queries.expressions import Missing, Name, Not
 from lapwing.queries.planning import plan
@@ -76,10 +76,10 @@ def test_a_cohort_on_bitmaps_is_that_of_a_statement(bench) -> None:
 
 
 ALL_NOUNS = {
-    *{"InSpans", "InTexts", "NotInTexts", "StartsWith", "StartsOtherwise", "IsMissing", "IsPresent", "Gap"},
-    *{"Has", "Lacks", "Every", "Some", "OnGrid", "Elapsed", "Constant", "Plus", "Times", "Rounded"},
-    *{"DeclaredKey", "BinnedKey", "GridKey", "OpenKey"},
-    *{"Once", "Furthest", "ClippedTotals", "PickedRows", "DistinctCells"},
+    *{"InIntervals", "InTexts", "NotInTexts", "StartsWith", "StartsNotWith", "IsMissing", "IsPresent", "Gap"},
+    *{"HasRows", "LacksRows", "AllOf", "AnyOf", "OnGrid", "Elapsed", "ConstantTerm", "Plus", "Times", "Rounded"},
+    *{"DeclaredKey", "BinnedKey", "GridKey", "PrivateKey"},
+    *{"CountPerPerson", "LastStepPerPerson", "ClippedSumPerPerson", "BoundedRowsPerPerson", "DistinctKeys"},
 }
 
 

@@ -41,7 +41,7 @@ NAMES = {name: other for pair in OPPOSITES for name, other in (pair, pair[::-1])
 
 TELLING = 25
 """How many characters say where they stand; shorter code is shown with what is around it."""
-MARKS = {"reach"}
+MARKS = {"fault_point"}
 """Calls that only mark a place, where a test of crashes lets the process end."""
 
 

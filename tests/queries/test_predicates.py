@@ -6,9 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import lapwing as ask
 from engines.clinic import rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
-from lapwing.queries import builders as ask
+from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.queries.binding import bind
 from lapwing.queries.canonical import spelling
 from lapwing.queries.expressions import And, Not, Or
@@ -130,7 +131,10 @@ def test_equal_predicates_have_equal_spellings_and_others_have_others(a, b) -> N
 )
 def test_two_spellings_of_one_condition_are_one_predicate(one, other) -> None:
     assert bound(one) == bound(other)
-    assert plan(ask.count("patients", one), POPULATION).digest == plan(ask.count("patients", other), POPULATION).digest
+    assert (
+        plan(ask.count("patients", one), POPULATION).canonical
+        == plan(ask.count("patients", other), POPULATION).canonical
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,7 +183,7 @@ def test_atoms_about_one_column_are_merged() -> None:
 
 
 def test_conditions_have_no_truth_value_in_python() -> None:
-    with pytest.raises(ask.BadQuestionError, match="between"):
+    with pytest.raises(BadQuestionError, match="between"):
         _ = 18 <= ask.col("age") <= 30
-    with pytest.raises(ask.BadQuestionError, match=r"join conditions with & \| ~"):
+    with pytest.raises(BadQuestionError, match=r"join conditions with & \| ~"):
         _ = (ask.col("age") > 3) and ask.col("smoker")

@@ -1,6 +1,6 @@
 import pytest
 
-from lapwing.queries.builders import at_least, bins, count, mean, quantiles
+from lapwing import at_least, bins, count, mean, quantiles
 from lapwing.queries.planning import plan
 from lapwing.queries.reading_back import read_back
 from lapwing.vocabulary.errors import LedgerDamagedError

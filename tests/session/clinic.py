@@ -69,9 +69,6 @@ class FixedNumber:
         del aggregate
         return Sensitive({("everywhere",): (self._number,)})
 
-    def cancel(self) -> None:
-        pass
-
     def close(self) -> None:
         pass
 

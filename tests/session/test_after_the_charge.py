@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lapwing import count, total
 from lapwing.ledger import questions
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import StreamStatus
 from lapwing.ledger.verify import verify
-from lapwing.queries.builders import count, total
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -46,7 +46,7 @@ FAILURES = [
 ]
 CONSTANT = {KeyboardInterrupt: [""], SystemExit: ["1"], GeneratorExit: [""], EngineError: [str(EngineError())]}
 ANY_INTERRUPT = {KeyboardInterrupt: ["", "injected"]}
-THIN = {"unless_it_fails", "_constant", "_constant.<locals>.<listcomp>"}
+THIN = {"hide_failures", "_constant", "_constant.<locals>.<listcomp>"}
 THIN |= {"Session._told", "Session._in_turn", "Session._charged", "Turns.taken", "FileGate.leave"}
 THIN |= {"QuestionStream.ask", "QuestionStream._kept_secret", "QuestionStream._decided", "QuestionStream._answer"}
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
@@ -89,7 +89,7 @@ class Failing:
 
     def after(self, monkeypatch, module: str, point: str) -> "Failing":
         """Let it fail after a fault point."""
-        monkeypatch.setattr(f"{module}.reach", lambda reached: self.begin() if reached == point else None)
+        monkeypatch.setattr(f"{module}.fault_point", lambda reached: self.begin() if reached == point else None)
         return self
 
     def once(self, act: Callable[[], Any], secrets: tuple[str, ...]) -> tuple[Line | None, Any]:
@@ -140,7 +140,7 @@ def test_a_question_that_fails_at_any_line_after_its_charge_tells_nothing(rich, 
 def test_a_question_that_fails_on_data_and_then_at_any_line_tells_nothing(rich, monkeypatch) -> None:
     failing = Failing(None).after(monkeypatch, "lapwing.session", "ask.charged")
     fail_at_every_line(rich, Broken(), failing, "123456789")
-    assert {"unless_it_fails", "_unless_it_fails", "Questions.lose"} <= failing.functions
+    assert {"hide_failures", "_hide_failures", "Questions.lose"} <= failing.functions
 
 
 class EverythingIn(set[Line]):
@@ -186,7 +186,7 @@ def test_a_question_of_a_stream_that_fails_at_any_line_tells_nothing(rich, monke
         at, answer = failing.once(asks.ready(), (str(MANY), "123456789", repr(SEED), SEED.hex(), repr(KEY), KEY.hex()))
         assert answer is None or not answer
     verify(rich)
-    assert {"unless_it_fails", "QuestionStream._settled"} <= failing.functions
+    assert {"hide_failures", "QuestionStream._settled"} <= failing.functions
 
 
 def test_an_interrupt_at_any_line_of_a_stream_shows_no_key_and_no_seed(rich, monkeypatch) -> None:
@@ -200,7 +200,7 @@ def test_an_interrupt_at_any_line_of_a_stream_shows_no_key_and_no_seed(rich, mon
     while at is not None:
         stream = clinic.stream(at_least=2 * MANY, yeses=1, epsilon=1)
         at, _ = failing.once(lambda: stream.ask("age = 1"), secrets)  # noqa: B023 - it is called at once
-    assert {"seal_seed", "open_seed", "Stream.suspend", "Stream._decide"} <= failing.functions
+    assert {"seal_seed", "open_seed", "SparseVectorStream.suspend", "SparseVectorStream._decide"} <= failing.functions
 
 
 def test_an_answer_that_the_ledger_does_not_take_is_the_one_failure(rich, monkeypatch) -> None:

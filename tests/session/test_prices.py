@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+import lapwing as asking
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.record import to_record
@@ -14,7 +15,6 @@ from lapwing.answers.target import parse_target
 from lapwing.ledger import streams
 from lapwing.ledger.questions import recall_digest
 from lapwing.ledger.verify import verify
-from lapwing.queries import builders as asking
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError, ParameterError, StreamError, SuspendedError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP

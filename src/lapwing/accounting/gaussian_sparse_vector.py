@@ -53,7 +53,7 @@ def renyi_bound(event: GaussianSparseVectorRelease, alpha: float) -> float:
     Examples
     --------
     >>> from fractions import Fraction
-    >>> stream = GaussianSparseVector(
+    >>> stream = GaussianSparseVectorRelease(
     ...     sensitivity=Fraction(1),
     ...     threshold_sigma_squared=Fraction(100),
     ...     query_sigma_squared=Fraction(400),

@@ -87,13 +87,13 @@ def parse_target(
 
     Examples
     --------
-    >>> wish(epsilon="0.1")
+    >>> parse_target(epsilon="0.1")
     AtEpsilon(epsilon=Fraction(1, 10), delta=None)
-    >>> wish(epsilon=0.1) == wish(epsilon="0.1")  # a float is read as it is written
+    >>> parse_target(epsilon=0.1) == parse_target(epsilon="0.1")  # a float is read as it is written
     True
-    >>> wish(within=20)
+    >>> parse_target(within=20)
     Within(margin=Fraction(20, 1), confidence=Fraction(19, 20))
-    >>> wish(epsilon="0.1", within=20)
+    >>> parse_target(epsilon="0.1", within=20)
     Traceback (most recent call last):
     ...
     lapwing.vocabulary.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...

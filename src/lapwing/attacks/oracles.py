@@ -37,7 +37,7 @@ class ExactAnswers:
 
     Examples
     --------
-    >>> Exact(np.array([True, False, True])).count(np.array([True, True, False]))
+    >>> ExactAnswers(np.array([True, False, True])).count(np.array([True, True, False]))
     1.0
     """
 

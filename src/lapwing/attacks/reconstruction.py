@@ -37,9 +37,9 @@ def least_squares(heard: Interrogation) -> Mask:
 
     Examples
     --------
-    >>> from lapwing.attacks.oracles import Exact, interrogate
+    >>> from lapwing.attacks.oracles import ExactAnswers, interrogate
     >>> trait = np.array([True, False, False, True])
-    >>> heard = interrogate(Exact(trait), random_cohorts(4, 20, Coins(1, "cohorts")))
+    >>> heard = interrogate(ExactAnswers(trait), random_cohorts(4, 20, Coins(1, "cohorts")))
     >>> least_squares(heard).tolist()
     [True, False, False, True]
     """

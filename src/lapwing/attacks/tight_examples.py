@@ -121,7 +121,7 @@ def name_one(*, delta: Exact, prior: Exact, people: int) -> PublishedInTheClear:
     >>> named.additive, named.before, named.after, round(float(named.somebody), 4)
     (Fraction(1, 1000), Fraction(1, 1000), Fraction(1, 1), 0.9933)
     >>> named
-    Named(additive=Fraction(1, 1000), before=Fraction(1, 1000), after=Fraction(1, 1))
+    PublishedInTheClear(additive=Fraction(1, 1000), before=Fraction(1, 1000), after=Fraction(1, 1))
     """
     chance, before = probability("delta", delta), probability("prior", prior)
     sick, well = ({record: chance, None: 1 - chance} for record in ("sick", "well"))

@@ -67,9 +67,9 @@ class ThresholdedKeys:
     --------
     The key of one person alone shows with probability P(noise >= threshold - 1): that is the whole delta.
 
-    >>> from lapwing.auditor.noise_laws import DiscreteLaplace
+    >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
     >>> from lapwing.vocabulary.guarantee import ApproximateDP
-    >>> keys = ThresholdedKeys(law=DiscreteLaplace(1), threshold=15, reach=1)
+    >>> keys = ThresholdedKeys(law=AuditedDiscreteLaplace(1), threshold=15, reach=1)
     >>> found = keys.worst(ApproximateDP(epsilon=1, delta="1e-6"))
     >>> found.refuted, found.delta < 1e-6
     (False, True)

@@ -41,9 +41,9 @@ class AuditedRule(Enum):
 def log_chances(rule: AuditedRule, scores: Sequence[float], scale: float) -> Reals:
     """Return the log-probability that each candidate is chosen.
 
-    >>> np.exp(log_chances(Rule.EXPONENTIAL, [0, -math.log(3)], 1.0)).round(6).tolist()
+    >>> np.exp(log_chances(AuditedRule.EXPONENTIAL, [0, -math.log(3)], 1.0)).round(6).tolist()
     [0.75, 0.25]
-    >>> np.exp(log_chances(Rule.PERMUTE_AND_FLIP, [0, -math.log(3)], 1.0)).round(6).tolist()
+    >>> np.exp(log_chances(AuditedRule.PERMUTE_AND_FLIP, [0, -math.log(3)], 1.0)).round(6).tolist()
     [0.833333, 0.166667]
     """
     behind = (np.asarray(scores, np.float64) - max(scores)) / scale
@@ -72,7 +72,7 @@ class Choice:
     Examples
     --------
     >>> from lapwing.vocabulary.guarantee import PureDP
-    >>> found = Choice(rule=Rule.PERMUTE_AND_FLIP, scale=2.0, sensitivity=1).worst(PureDP(epsilon=1))
+    >>> found = Choice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=2.0, sensitivity=1).worst(PureDP(epsilon=1))
     >>> round(found.number, 6)
     1.0
     """
@@ -147,7 +147,7 @@ class HistogramChoice:
     Examples
     --------
     >>> from lapwing.vocabulary.guarantee import PureDP
-    >>> median = HistogramChoice(rule=Rule.PERMUTE_AND_FLIP, scale=2.0, cells=4, at=(Fraction(1, 2),))
+    >>> median = HistogramChoice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=2.0, cells=4, at=(Fraction(1, 2),))
     >>> median.worst(PureDP(epsilon=1)).refuted
     False
     """

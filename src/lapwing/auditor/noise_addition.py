@@ -49,9 +49,9 @@ class AddedNoise:
     --------
     Geometric noise of scale 2 on a count: epsilon is 1/2, and attained by every answer at or below the smaller count.
 
-    >>> from lapwing.auditor.noise_laws import DiscreteLaplace
+    >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
     >>> from lapwing.vocabulary.guarantee import PureDP
-    >>> found = AddedNoise(law=DiscreteLaplace(2), reach=1).worst(PureDP(epsilon="0.5"))
+    >>> found = AddedNoise(law=AuditedDiscreteLaplace(2), reach=1).worst(PureDP(epsilon="0.5"))
     >>> round(found.number, 9), found.inputs, found.event
     (0.5, '0 | 1', '<= 0')
     """

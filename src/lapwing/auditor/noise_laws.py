@@ -212,7 +212,7 @@ class _OnALattice(ABC):
 class AuditedGeometric(_OnALattice):
     """P(x) ∝ e^(-x/scale) on x = 0, step, 2 step, ...: the one-sided law of the lattice.
 
-    >>> float(Geometric(2).log_at_least(3)), float(Geometric(2).log_at_least(0, 2.5))
+    >>> float(AuditedGeometric(2).log_at_least(3)), float(AuditedGeometric(2).log_at_least(0, 2.5))
     (-1.5, -1.5)
     """
 
@@ -229,7 +229,7 @@ class AuditedGeometric(_OnALattice):
 class AuditedDiscreteLaplace(_OnALattice):
     """P(x) ∝ e^(-|x|/scale) on the multiples of `step`: the two-sided geometric law.
 
-    >>> round(float(np.exp(DiscreteLaplace(4).log_at_least(0))), 6)
+    >>> round(float(np.exp(AuditedDiscreteLaplace(4).log_at_least(0))), 6)
     0.562177
     """
 
@@ -247,7 +247,7 @@ class AuditedDiscreteLaplace(_OnALattice):
 class AuditedDiscreteGaussian(_OnALattice):
     """P(x) ∝ e^(-x²/2 scale²) on the multiples of `step`.
 
-    >>> round(float(np.exp(DiscreteGaussian(1).log_density(0))), 6)
+    >>> round(float(np.exp(AuditedDiscreteGaussian(1).log_density(0))), 6)
     0.398942
     """
 
@@ -284,7 +284,7 @@ class _Rounded(_OnALattice):
 class AuditedRoundedGaussian(_Rounded):
     """The normal law with standard deviation `scale`, rounded to the nearest multiple of `step`.
 
-    >>> round(float(np.exp(RoundedGaussian(1).log_density(0))), 6)
+    >>> round(float(np.exp(AuditedRoundedGaussian(1).log_density(0))), 6)
     0.382925
     """
 
@@ -296,7 +296,7 @@ class AuditedRoundedGaussian(_Rounded):
 class AuditedRoundedLaplace(_Rounded):
     """The Laplace law of scale `scale`, rounded to the nearest multiple of `step`.
 
-    >>> round(float(np.exp(RoundedLaplace(1).log_density(0))), 6)
+    >>> round(float(np.exp(AuditedRoundedLaplace(1).log_density(0))), 6)
     0.393469
     """
 

@@ -85,10 +85,10 @@ class OutcomeReader:
 
     Examples
     --------
-    >>> read = Reader().read([("yes", 3.5), ("no",)])
+    >>> read = OutcomeReader().read([("yes", 3.5), ("no",)])
     >>> read.numbers.tolist(), read.labels.tolist()
     ([[nan, nan, 3.5], [nan, nan, nan]], [[2, 3, 0], [4, 5, 1]])
-    >>> Reader().read([2**60 + 1]).numbers.tolist()
+    >>> OutcomeReader().read([2**60 + 1]).numbers.tolist()
     [[1.152921504606847e+18, 1.0]]
     """
 

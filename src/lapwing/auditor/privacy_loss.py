@@ -63,9 +63,9 @@ def witness_of(variant: SparseVectorVariant, pair: NeighbouringPair, transcript:
 def worst_of(variant: SparseVectorVariant, pair: NeighbouringPair, transcripts: Iterable[Transcript]) -> Witness:
     """Return the one of `transcripts` that loses most on `pair`, in the order of the pair.
 
-    >>> from lapwing.auditor.noise_laws import Geometric
+    >>> from lapwing.auditor.noise_laws import AuditedGeometric
     >>> from lapwing.auditor.transcripts import NO, YES
-    >>> variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1)
+    >>> variant = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1)
     >>> pair = NeighbouringPair(here=[3, 0], there=[4, -1])
     >>> worst = worst_of(variant, pair, [(YES,), (NO, YES), (NO, NO)])
     >>> worst.transcript == (NO, YES), round(worst.loss, 9)

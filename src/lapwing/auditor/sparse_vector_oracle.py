@@ -212,12 +212,12 @@ class SparseVectorVariant:
         is 2^-5 / (4 * 5) on one table, and e^2 times less on a neighbour, where e^1 is claimed to be the most.
 
         >>> from lapwing.auditor.noise_laws import Laplace
-        >>> from lapwing.auditor.transcripts import NO, Within, Yes
+        >>> from lapwing.auditor.transcripts import NO, AuditedWithin, AuditedYes
         >>> printed = SparseVectorVariant(
         ...     threshold=Laplace(2), query=Laplace(2), yeses=1,
         ...     reveals=Reveals.COMPARED_VALUE, halting=Halting.ONE_YES_LATE,
         ... )
-        >>> event = (NO, NO, NO, Yes(compared=Within(-math.inf, 0)))
+        >>> event = (NO, NO, NO, AuditedYes(compared=AuditedWithin(-math.inf, 0)))
         >>> here, there = (printed.log_probability([g] * 4, event) for g in (0, 1))
         >>> round(math.exp(here) * 2**5 * 4 * 5, 12), round(here - there, 12)
         (1.0, 2.0)
@@ -234,8 +234,8 @@ class SparseVectorVariant:
     def probability_of_yes(self, value: Number) -> float:
         """Return how likely a first question, with this true value measured from its threshold, gets a yes.
 
-        >>> from lapwing.auditor.noise_laws import DiscreteLaplace
-        >>> sure = SparseVectorVariant(threshold=DiscreteLaplace(2), query=DiscreteLaplace(4), yeses=1)
+        >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
+        >>> sure = SparseVectorVariant(threshold=AuditedDiscreteLaplace(2), query=AuditedDiscreteLaplace(4), yeses=1)
         >>> round(sure.probability_of_yes(0), 6)
         0.542494
         """

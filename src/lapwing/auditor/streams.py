@@ -55,9 +55,10 @@ class AuditedStream:
 
     Examples
     --------
-    >>> from lapwing.auditor.noise_laws import DiscreteLaplace
-    >>> above_threshold = SparseVectorVariant(threshold=DiscreteLaplace(2), query=DiscreteLaplace(4), yeses=1)
-    >>> found = Stream(variant=above_threshold).worst(PureDP(epsilon=1))
+    >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
+    >>> noise = {"threshold": AuditedDiscreteLaplace(2), "query": AuditedDiscreteLaplace(4)}
+    >>> above_threshold = SparseVectorVariant(**noise, yeses=1)
+    >>> found = AuditedStream(variant=above_threshold).worst(PureDP(epsilon=1))
     >>> round(found.number, 6), found.event
     (1.0, 'no x6, yes')
     """
@@ -130,8 +131,8 @@ def transcript_laws(
 ) -> PairOfLaws:
     """Return the laws of everything the variant may say on the questions of `pair`.
 
-    >>> from lapwing.auditor.noise_laws import Geometric
-    >>> variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1)
+    >>> from lapwing.auditor.noise_laws import AuditedGeometric
+    >>> variant = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1)
     >>> laws = transcript_laws(variant, NeighbouringPair(here=(0, 0), there=(1, -1)))
     >>> list(laws.outcomes)
     ['no x2', 'no, yes', 'yes']
@@ -149,7 +150,7 @@ def transcript_laws(
 def transcript_in_words(transcript: Transcript) -> str:
     """Return a transcript in a line.
 
-    >>> transcript_in_words((NO, NO, Yes(gap=Within(0, 2))))
+    >>> transcript_in_words((NO, NO, AuditedYes(gap=AuditedWithin(0, 2))))
     'no x2, yes (gap 0 to 2)'
     """
     return in_words(tuple(_outcome_in_words(outcome) for outcome in transcript))

@@ -77,8 +77,8 @@ def transcript_probabilities(
 
     Examples
     --------
-    >>> from lapwing.auditor.noise_laws import Geometric
-    >>> variant = SparseVectorVariant(threshold=Geometric(2), query=Geometric(4), yeses=1)
+    >>> from lapwing.auditor.noise_laws import AuditedGeometric
+    >>> variant = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1)
     >>> law = transcript_probabilities(variant, [-1, 0, 1])
     >>> round(law[NO, NO, NO], 3), round(sum(law.values()), 12)
     (0.071, 1.0)

@@ -84,7 +84,7 @@ def gap_bins(*edges: Number) -> tuple[AuditedYes, ...]:
     """Return the yeses whose gaps lie between neighbouring `edges`.
 
     >>> [yes.gap for yes in gap_bins(0, 2, float("inf"))]
-    [Within(low=0, high=2), Within(low=2, high=inf)]
+    [AuditedWithin(low=0, high=2), AuditedWithin(low=2, high=inf)]
     """
     return tuple(AuditedYes(gap=AuditedWithin(low, high)) for low, high in itertools.pairwise(edges))
 

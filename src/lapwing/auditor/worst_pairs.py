@@ -30,8 +30,8 @@ class AuditedMovement(Enum):
     def of_counts(cls, adjacency: Adjacency) -> "AuditedMovement":
         """Return how counts move: together when one person comes or goes, either way when one replaces another.
 
-        >>> Movement.of_counts(Adjacency.REPLACE)
-        <Movement.EITHER_WAY: 'some up, some down'>
+        >>> AuditedMovement.of_counts(Adjacency.REPLACE)
+        <AuditedMovement.EITHER_WAY: 'some up, some down'>
         """
         return cls.TOGETHER if adjacency is Adjacency.ADD_REMOVE else cls.EITHER_WAY
 

@@ -5,11 +5,11 @@ opened, nothing can be installed, no setting can be changed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock
 from typing import TypeVar
 
 import duckdb
 
+from lapwing.engines.cancellation import TIME_LIMIT, stoppable
 from lapwing.engines.cohorts import Integers
 from lapwing.engines.dialect import DUCKDB, literal
 from lapwing.engines.duckdb_registry import Source, register
@@ -17,7 +17,6 @@ from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
 from lapwing.engines.spill import SpillFolder
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
-from lapwing.engines.time_limit import TIME_LIMIT, stopped_after
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.exact import whole
 
@@ -56,7 +55,7 @@ class DuckDB(SQLEngine):
     Examples
     --------
     >>> import pyarrow
-    >>> from lapwing.queries.aggregate import Aggregate, Once
+    >>> from lapwing.queries.aggregate import Aggregate, CountPerPerson
     >>> from lapwing.queries.catalogue import Table
     >>> from lapwing.queries.predicate import ALWAYS
     >>> from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -64,7 +63,8 @@ class DuckDB(SQLEngine):
     ...     name="clinic", unit=PrivacyUnit(person_key="patient_id"), tables=(Table(name="patients", columns=()),)
     ... )
     >>> with DuckDB(clinic, {"patients": pyarrow.table({"patient_id": [1, 2, 2, None]})}) as engine:
-    ...     engine.number(Aggregate(table="patients", where=ALWAYS, keys=(), bounding=Once(max_cells=1), salt=0))
+    ...     people = CountPerPerson(max_cells=1)
+    ...     engine.number(Aggregate(table="patients", where=ALWAYS, keys=(), bounding=people, salt=0))
     <sensitive>
     """
 
@@ -82,8 +82,7 @@ class DuckDB(SQLEngine):
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._spill = SpillFolder()
-        self._running: set[duckdb.DuckDBPyConnection] = set()
-        self._lock, self._time_limit = Lock(), time_limit
+        self._time_limit = time_limit
         self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": str(self._spill.path)})
         try:
             registered = register(self._connection, population, sources)
@@ -99,12 +98,6 @@ class DuckDB(SQLEngine):
             self.close()
             raise
 
-    def cancel(self) -> None:
-        """Stop what is running, from any thread."""
-        with self._lock:
-            for cursor in self._running:
-                cursor.interrupt()
-
     def close(self) -> None:
         """Let go of the database."""
         self._connection.close()
@@ -119,14 +112,10 @@ class DuckDB(SQLEngine):
     def _fetched(self, statement: Statement, fetch: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
         # An open result owns its connection, so each statement has a cursor of its own and is read to the end.
         cursor = self._connection.cursor()
-        with self._lock:
-            self._running.add(cursor)
         try:
-            with stopped_after(self._time_limit, cursor.interrupt):
+            with stoppable(cursor.interrupt, seconds=self._time_limit):
                 return fetch(cursor.execute(statement.text, list(statement.parameters)))
         finally:
-            with self._lock:
-                self._running.discard(cursor)
             cursor.close()
 
     def _lock_down(self, files: Sequence[str], threads: int | None, memory_limit: str | None) -> None:

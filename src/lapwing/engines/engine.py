@@ -22,7 +22,8 @@ class Engine(Protocol):
     """A database that holds one population.
 
     All three ways of running an aggregate read the same rows the same way; the caller takes the one that fits the
-    aggregate, and any other is refused before data is read.
+    aggregate, and any other is refused before data is read. What is read inside a `cancellation.CancelScope` can be
+    cancelled.
     """
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
@@ -43,9 +44,6 @@ class Engine(Protocol):
 
     def crowded(self) -> list[str]:
         """Return the tables declared to have one row a person in which somebody has several; for custodians only."""
-
-    def cancel(self) -> None:
-        """Stop what is running, from any thread; it fails like any other failure."""
 
     def close(self) -> None:
         """Let go of the database."""
@@ -124,14 +122,14 @@ def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]
     one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
     """
     try:
-        return _unless_it_fails(work, on_failure)
+        return _hide_failures(work, on_failure)
     except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
         kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
     # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
     raise _constant(kind)
 
 
-def _unless_it_fails(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
+def _hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
     """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
     try:
         return work()

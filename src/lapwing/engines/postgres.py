@@ -14,12 +14,12 @@ from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
 
+from lapwing.engines.cancellation import LONGEST, TIME_LIMIT, stoppable
 from lapwing.engines.dialect import POSTGRES
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
 from lapwing.engines.postgres_registry import PostgresTable, register, shape_of
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
-from lapwing.engines.time_limit import LONGEST, TIME_LIMIT
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import whole
@@ -99,13 +99,6 @@ class PostgreSQL(SQLEngine):
             on_failure=on_failure,
         )
 
-    def cancel(self) -> None:
-        """Stop what is running, from any thread."""
-        with self._lock:
-            for connection in self._running:
-                with suppress(psycopg.Error):
-                    connection.cancel_safe(timeout=_CONNECT_SECONDS)
-
     def close(self) -> None:
         """Let go of the database."""
         with self._lock:
@@ -115,7 +108,7 @@ class PostgreSQL(SQLEngine):
             connection.close()
 
     def _rows(self, statement: Statement) -> Sequence[Row]:
-        with self._transaction() as connection:
+        with self._transaction() as connection, stoppable(lambda: connection.cancel_safe(timeout=_CONNECT_SECONDS)):
             if shape_of(connection, self._sources) != self._shape:
                 raise ValueError("a table was altered since it was registered; register it again")
             return connection.execute(statement.text, statement.parameters).fetchall()

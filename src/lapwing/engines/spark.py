@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from threading import Lock, local
+from threading import local
 from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -22,13 +22,13 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StructType
 
+from lapwing.engines.cancellation import TIME_LIMIT, stoppable
 from lapwing.engines.cohorts import Integers
 from lapwing.engines.dialect import SPARK
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import Row
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
 from lapwing.engines.stored_names import stored_name
-from lapwing.engines.time_limit import TIME_LIMIT, stopped_after
 from lapwing.engines.writer import Value
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
@@ -118,8 +118,7 @@ class Spark(SQLEngine):
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._name, self._numbers = f"lapwing_{next(_engines)}", itertools.count()
-        self._lock, self._running, self._closed = Lock(), set[str](), False
-        self._time_limit = time_limit
+        self._time_limit, self._closed = time_limit, False
         self._views: dict[str, str] = {}
         self._session = session.newSession()
         for setting, value in _PINNED.items():
@@ -130,12 +129,6 @@ class Spark(SQLEngine):
             self.close()
             raise
         super().__init__(population, relations, bitmap_memory=bitmap_memory, on_failure=on_failure)
-
-    def cancel(self) -> None:
-        """Stop what is running, from any thread."""
-        with self._lock:
-            for tag in self._running:
-                self._session.sparkContext.cancelJobsWithTag(tag)
 
     def close(self) -> None:
         """Let go of the data frames; the session that was given stays as it was."""
@@ -154,16 +147,12 @@ class Spark(SQLEngine):
         if self._closed:
             raise RuntimeError("the engine is closed")
         context, tag = self._session.sparkContext, f"{self._name}_{next(self._numbers)}"
-        with self._lock:
-            self._running.add(tag)
         context.addJobTag(tag)
         try:
             arguments = {f"p{n}": _argument(value) for n, value in enumerate(statement.parameters)}
-            with _unlogged(), stopped_after(self._time_limit, lambda: context.cancelJobsWithTag(tag)):
+            with _unlogged(), stoppable(lambda: context.cancelJobsWithTag(tag), seconds=self._time_limit):
                 return collect(self._session.sql(statement.text, args=arguments))
         finally:
-            with self._lock:
-                self._running.discard(tag)
             context.removeJobTag(tag)
 
     def _registered(self, population: Population, table: Table, sources: Mapping[str, Source]) -> str:

@@ -117,10 +117,6 @@ class SQLEngine(ABC):
         return hide_failures(lambda: [table.name for table in ones if self._is_crowded(table)], self._on_failure)
 
     @abstractmethod
-    def cancel(self) -> None:
-        """Stop what is running, from any thread."""
-
-    @abstractmethod
     def close(self) -> None:
         """Let go of the database."""
 

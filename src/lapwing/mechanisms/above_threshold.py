@@ -23,7 +23,7 @@ class AboveThreshold(SparseVector):
     Examples
     --------
     >>> from lapwing.vocabulary.adjacency import Adjacency
-    >>> first = AboveThreshold(epsilon="0.5", threshold=10, moves=Movement.of_counts(Adjacency.REPLACE))
+    >>> first = AboveThreshold(epsilon="0.5", threshold=10, moves=ValueSensitivity.of_counts(Adjacency.REPLACE))
     >>> with first.open() as stream:
     ...     [bool(answer) for answer in stream.ask_many([-10_000, -10_000, 10_000, 10_000])]
     [False, False, True]

@@ -17,6 +17,7 @@ from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.noise_addition import Integers, integers, wrong_size
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact, positive, probability, whole
 
@@ -29,9 +30,8 @@ class PrivateQuantiles:
     """Chooses for each fraction q the cell of the histogram in which the value lies that about q of the rows are below.
 
     With q = a/b, the score of a cell says how far a * (all rows) is outside b * (rows below the cell) .. b * (rows
-    below the next): 0 if it is inside, and less the further it is away. How far the protected people move it is known to
-    the statistic (`queries.statistics.quantiles.score_sensitivity`): where one row comes or goes, max(a, b - a), and where
-    one replaces another, b.
+    below the next): 0 if it is inside, and less the further it is away. How far the protected people move it is
+    known to the statistic (`score_sensitivity` of `queries.statistics.quantiles`).
 
     Parameters
     ----------
@@ -66,15 +66,16 @@ class PrivateQuantiles:
     ) -> None:
         fractions = tuple(probability("at", fraction) for fraction in at)
         share = positive("epsilon", epsilon) / whole("the number of quantiles", len(fractions))
+        if len(sensitivities) != len(fractions):
+            raise ParameterError(
+                "sensitivities", list(sensitivities), reason="does not fit the fractions", remedy="give one for each"
+            )
         object.__setattr__(self, "at", fractions)
         object.__setattr__(self, "cells", whole("cells", cells))
         object.__setattr__(
             self,
             "selectors",
-            tuple(
-                selector(sensitivity=moved, candidates=self.cells, epsilon=share)
-                for _, moved in zip(fractions, sensitivities, strict=True)
-            ),
+            tuple(selector(sensitivity=one, candidates=self.cells, epsilon=share) for one in sensitivities),
         )
 
     @property

@@ -59,9 +59,9 @@ def exactly_one_of(what: str, given: Mapping[str, object], *ways: tuple[str, ...
 
     Examples
     --------
-    >>> one_way("noise", {"epsilon": "0.1", "scale": None}, ("epsilon",), ("scale",))
+    >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": None}, ("epsilon",), ("scale",))
     ('epsilon',)
-    >>> one_way("noise", {"epsilon": "0.1", "scale": 10}, ("epsilon",), ("scale",))
+    >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": 10}, ("epsilon",), ("scale",))
     Traceback (most recent call last):
     ...
     lapwing.vocabulary.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;

@@ -96,9 +96,9 @@ class ValueGrid:
 
     Examples
     --------
-    >>> Grid("0.25").steps(1.3), Grid("0.25").steps(float("nan")), Grid("0.25").value(5)
+    >>> ValueGrid("0.25").steps(1.3), ValueGrid("0.25").steps(float("nan")), ValueGrid("0.25").value(5)
     (5, 0, 1.25)
-    >>> Grid("0.3")
+    >>> ValueGrid("0.3")
     Traceback (most recent call last):
     ...
     lapwing.vocabulary.errors.ParameterError: grid = '0.3' is no power of two; write one, such as 1/4 or 1/1024
@@ -125,7 +125,7 @@ class ValueGrid:
         Its step is then a power of two of at most 2^-20 times the size of the noise and, as far as samplers reach (the
         noise is at most 2^32 steps), of how far one person moves one coordinate.
 
-        >>> Grid.for_noise(None, noise=Fraction(10), move=Fraction(1)).step
+        >>> ValueGrid.for_noise(None, noise=Fraction(10), move=Fraction(1)).step
         Fraction(1, 1048576)
         """
         if given is not None:

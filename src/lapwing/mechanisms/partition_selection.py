@@ -46,7 +46,7 @@ class PartitionSelection:
 
     Examples
     --------
-    >>> cities = StableKeys(l1_sensitivity=1, epsilon=1, delta="1e-6")
+    >>> cities = PartitionSelection(l1_sensitivity=1, epsilon=1, delta="1e-6")
     >>> cities.threshold, cities.event
     (15, ApproximateRelease(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000)))
     >>> list(cities.release({"Bern": (100_000,), "a hamlet": (1,)})) in (["Bern"], ["Bern", "a hamlet"])

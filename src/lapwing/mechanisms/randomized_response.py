@@ -51,7 +51,7 @@ class RandomizedResponse:
     >>> smokers.release(1) in {0, 1}
     True
     >>> smokers.event
-    RandomizedResponse(epsilon=Fraction(1, 1), categories=2)
+    RandomizedResponseRelease(epsilon=Fraction(1, 1), categories=2)
     >>> [round(float(people), 1) for people in smokers.estimate([620, 380])]
     [759.7, 240.3]
     >>> round(smokers.standard_error(people=1000), 1), round(smokers.margin("0.95", people=1000), 1)

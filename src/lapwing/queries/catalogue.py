@@ -170,12 +170,12 @@ class Population:
     def within(self, cell: str) -> "Population":
         """Return the same population with only the people of one cell to ask about, or refuse and say which there are.
 
-        >>> from lapwing.queries.segments import Cell
+        >>> from lapwing.queries.segments import Segment
         >>> both = Population(
         ...     name="clinic",
         ...     unit=PrivacyUnit(person_key="patient_id"),
         ...     tables=(Table(name="patients", columns=()),),
-        ...     cells=(Cell(name="north", first=1, last=4999), Cell(name="south", first=5000, last=9999)),
+        ...     cells=(Segment(name="north", first=1, last=4999), Segment(name="south", first=5000, last=9999)),
         ... )
         >>> both.within("north").touched
         frozenset({'north: 1 to 4999'})

@@ -24,7 +24,7 @@ _YEARS = Domain(date.min.year, date.max.year)
 def span_of(operator: str, limit: Fraction, line: Domain) -> list[Interval]:
     """Return the numbers of `line` that stand in relation `operator` to `limit`.
 
-    >>> span_of("<", Fraction(5, 2), Line(0, 9)), span_of("=", Fraction(5, 2), Line(0, 9))
+    >>> span_of("<", Fraction(5, 2), Domain(0, 9)), span_of("=", Fraction(5, 2), Domain(0, 9))
     ([(0, 2)], [])
     """
     below, above = math.ceil(limit) - 1, math.floor(limit) + 1

@@ -34,7 +34,7 @@ class Domain:
     def spans(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
         """Return the union of `pieces` on this line: in order, disjoint, with a gap between any two.
 
-        >>> Line(0, 9).spans([(7, 12), (0, 2), (3, 4)])
+        >>> Domain(0, 9).spans([(7, 12), (0, 2), (3, 4)])
         ((0, 4), (7, 9))
         """
         merged: list[Interval] = []
@@ -50,7 +50,7 @@ class Domain:
     def without(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
         """Return the numbers of this line that are in none of `pieces`.
 
-        >>> Line(0, 9).without([(3, 4)])
+        >>> Domain(0, 9).without([(3, 4)])
         ((0, 2), (5, 9))
         """
         rest, start = [], self.lowest

@@ -33,7 +33,7 @@ def narrowed(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
 
     >>> from lapwing.queries.intervals import INTEGERS
     >>> ages = DeclaredKey(column="age", values=(17, 18, 19), missing=True)
-    >>> narrowed(ages, InSpans(column="age", line=INTEGERS, spans=((18, 99),)))
+    >>> narrowed(ages, InIntervals(column="age", line=INTEGERS, spans=((18, 99),)))
     DeclaredKey(column='age', values=(18, 19), missing=False)
     """
     for part in where.parts if isinstance(where, AllOf) else (where,):

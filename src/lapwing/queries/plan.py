@@ -91,6 +91,8 @@ class Meaning(ABC):
     """What a margin counts."""
     keys_are_groups: ClassVar[bool] = True
     row_name: ClassVar[str | None] = None
+    told_in_a_sentence: ClassVar[bool] = False
+    """Whether an answer of one row is told in a sentence although its row has a name."""
 
     @property
     def in_canonical(self) -> "Meaning":
@@ -148,6 +150,11 @@ class ChosenMeaning(Meaning):
     __slots__ = ()
     family = Family.SELECTION
     keys_are_groups = False
+
+    @property
+    @abstractmethod
+    def choices(self) -> int:
+        """How many choices share the price."""
 
     @abstractmethod
     def selection(self, plan: "Plan", epsilon: Fraction, selector: "Selector") -> "PrivateQuantiles | TopK":

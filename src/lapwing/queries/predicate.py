@@ -146,8 +146,8 @@ GAPS = {Unit.DAYS: Domain(DAYS.lowest - DAYS.highest, DAYS.highest - DAYS.lowest
 def every(parts: Iterable[Predicate]) -> Predicate:
     """Return the canonical form of "all of `parts`".
 
-    >>> adult = InSpans(column="age", line=Line(0, 200), spans=((18, 200),))
-    >>> young = InSpans(column="age", line=Line(0, 200), spans=((0, 30),))
+    >>> adult = InIntervals(column="age", line=Domain(0, 200), spans=((18, 200),))
+    >>> young = InIntervals(column="age", line=Domain(0, 200), spans=((0, 30),))
     >>> every([young, adult]) == every([adult, every([young])])
     True
     >>> every([young, adult]).spans

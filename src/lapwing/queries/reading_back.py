@@ -20,7 +20,7 @@ from lapwing.vocabulary.errors import LedgerDamagedError
 def read_back(canonical: str) -> tuple[Meaning, Aggregate]:
     """Return the meaning and the aggregate of the plan whose `canonical` text this is.
 
-    >>> from lapwing.queries.aggregate import Once
+    >>> from lapwing.queries.aggregate import CountPerPerson
     >>> read_back('["clinic",["PrivacyUnit","id","add-remove",1],["AtLeast",200],'
     ...           '["Aggregate","patients",["Every",[]],[],["Once",1],0]]')[0]
     AtLeast(people=200)
@@ -44,6 +44,8 @@ def _read(kind: Any, spelled: Any) -> Any:
         return Fraction(spelled)
     if issubclass(kind, Enum):
         return kind(spelled)
+    if kind is Meaning:
+        kind = [one for one in _subclasses(Meaning) if one.__name__ == spelled[0]][-1]
     hints = _types_of(kind)
     _, *parts = spelled
     return kind(**{field.name: _read(hints[field.name], part) for field, part in zip(fields(kind), parts, strict=True)})
@@ -52,6 +54,10 @@ def _read(kind: Any, spelled: Any) -> Any:
 @cache  # looking them up takes longer than reading all the rest, and a stream reads every question back
 def _types_of(noun: type) -> dict[str, Any]:
     return get_type_hints(noun)
+
+
+def _subclasses(kind: Any) -> list[Any]:
+    return [found for one in kind.__subclasses__() for found in (one, *_subclasses(one))]
 
 
 def _read_tuple(kinds: Sequence[Any], spelled: Sequence[Any]) -> tuple[Any, ...]:

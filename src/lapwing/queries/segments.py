@@ -23,7 +23,7 @@ ELSEWHERE: Final = "elsewhere"
 class Segment:
     """The people whose keys are whole numbers from `first` to `last`, both included.
 
-    >>> Cell(name="north", first=1, last=4999).title
+    >>> Segment(name="north", first=1, last=4999).title
     'north: 1 to 4999'
     """
 

@@ -97,7 +97,7 @@ def bounds(term: Term) -> tuple[int, int]:
     """Return the least and the greatest value that the term can take.
 
     >>> age = OnGrid(column="age", bits=0, low=0, high=120)
-    >>> bounds(Plus(age, Times(Constant(-2), age)))
+    >>> bounds(Plus(age, Times(ConstantTerm(-2), age)))
     (-240, 120)
     """
     match term:

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from lapwing.accounting.filters.opening import Budget
-from lapwing.engines.time_limit import LONGEST, TIME_LIMIT
+from lapwing.engines.cancellation import LONGEST, TIME_LIMIT
 from lapwing.ledger.canonical import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text

@@ -24,9 +24,9 @@ GAUSSIAN = GaussianSparseVector(threshold_sigma=3, query_sigma=5, yeses=2, quest
 def test_a_resumed_stream_goes_on_where_it_was(mechanism) -> None:
     stream = mechanism.open(name="s")
     stream.ask(-FAR)
-    secret, spent = stream._Stream__noise.open_for_release(), stream.spent
+    secret, spent = stream._SparseVectorStream__noise.open_for_release(), stream.spent
     again = mechanism.resume(stream.suspend(KEY), key=KEY, sequence=1, name="s")
-    assert again._Stream__noise.open_for_release() == secret
+    assert again._SparseVectorStream__noise.open_for_release() == secret
     assert (again.asked, again.yeses, again.spent, again.status) == (1, 0, spent, SparseVectorStatus.OPEN)
     assert again.sequence == 1
     assert again.ask(FAR).question == 2
@@ -47,7 +47,7 @@ def test_a_suspended_stream_is_over_in_this_object() -> None:
     stream = STREAM.open()
     stream.suspend(KEY)
     assert (stream.status, stream.reserved) == (SparseVectorStatus.SUSPENDED, 1)
-    assert stream._Stream__noise is None
+    assert stream._SparseVectorStream__noise is None
     for ask in (lambda: stream.ask(1), lambda: stream.ask_many([1]), lambda: stream.suspend(KEY)):
         with pytest.raises(StreamError, match="suspended"):
             ask()

@@ -279,14 +279,14 @@ def test_a_closed_stream_has_forgotten_its_noise() -> None:
     with cohorts().open() as stream:
         stream.ask(-FAR)
     assert stream.status is SparseVectorStatus.CLOSED
-    assert stream._Stream__noise is None
+    assert stream._SparseVectorStream__noise is None
     stream.close()
     for ask in (lambda: stream.ask(1), lambda: stream.ask_many([1]), stream.lose, lambda: stream.suspend(bytes(32))):
         with pytest.raises(StreamError, match="closed"):
             ask()
     halted = cohorts(yeses=1).open()
     halted.ask(FAR)
-    assert halted._Stream__noise is None
+    assert halted._SparseVectorStream__noise is None
 
 
 @pytest.fixture
@@ -294,9 +294,9 @@ def secret_stream():
     """A stream whose noise is so large that its digits cannot turn up by chance."""
     moves = type(COUNTS).of_anything(sensitivity=10**9)
     stream = SparseVector(epsilon=1, yeses=2, threshold=0, moves=moves).open(name="secret")
-    while len(str(abs(stream._Stream__noise.open_for_release()))) < 8:
+    while len(str(abs(stream._SparseVectorStream__noise.open_for_release()))) < 8:
         stream = SparseVector(epsilon=1, yeses=2, threshold=0, moves=moves).open(name="secret")
-    return stream, str(abs(stream._Stream__noise.open_for_release()))
+    return stream, str(abs(stream._SparseVectorStream__noise.open_for_release()))
 
 
 def test_the_secret_is_in_no_text_of_the_stream(secret_stream, caplog) -> None:
@@ -401,8 +401,8 @@ def test_a_failure_with_an_open_value_is_charged_as_lost_and_tells_nothing(monke
     mechanism = cohorts(yeses=2)
     stream, value = mechanism.open(), Sensitive(987654321) if ask == "ask" else Sensitive(np.array([987654321]))
     with monkeypatch.context() as patch:
-        patch.setattr(stream_module.Rule, "decide", fail(kind))
-        patch.setattr(stream_module.Rule, "decide_many", fail(kind))
+        patch.setattr(stream_module.AnswerRule, "decide", fail(kind))
+        patch.setattr(stream_module.AnswerRule, "decide_many", fail(kind))
         with pytest.raises(StreamError, match="charged as lost") as failure:
             getattr(stream, ask)(value)
     error = failure.value
@@ -427,18 +427,18 @@ def test_a_failure_with_an_open_value_is_charged_as_lost_and_tells_nothing(monke
 def test_a_failure_that_is_not_priced_closes_the_stream_at_its_full_price(monkeypatch, mechanism, spent) -> None:
     stream = mechanism.open()
     with monkeypatch.context() as patch:
-        patch.setattr(stream_module.Rule, "decide_many", fail(ZeroDivisionError))
+        patch.setattr(stream_module.AnswerRule, "decide_many", fail(ZeroDivisionError))
         with pytest.raises(StreamError, match="charged as lost"):
             stream.ask_many([1, 2, 3])
     assert (stream.status, stream.spent) == (SparseVectorStatus.CLOSED, spent)
     assert not stream.reserved
-    assert stream._Stream__noise is None
+    assert stream._SparseVectorStream__noise is None
 
 
 def test_a_yes_that_was_counted_and_then_failed_is_charged_once(monkeypatch) -> None:
     stream = cohorts(yeses=1).open()
     with monkeypatch.context() as patch:
-        patch.setattr(stream_module, "Answer", fail(ZeroDivisionError))
+        patch.setattr(stream_module, "SparseVectorAnswer", fail(ZeroDivisionError))
         with pytest.raises(StreamError, match="charged as lost"):
             stream.ask(FAR)
     assert (stream.status, stream.yeses, stream.spent) == (SparseVectorStatus.HALTED, 1, 1)
@@ -448,7 +448,7 @@ def test_a_value_that_fails_to_open_is_charged_and_an_interrupt_stays_one(monkey
     for kind, seen in ((ZeroDivisionError, StreamError), (KeyboardInterrupt, KeyboardInterrupt)):
         one, many = cohorts().open(), cohorts().open()
         with monkeypatch.context() as patch:
-            patch.setattr(stream_module.Lattice, "value", fail(kind))
+            patch.setattr(stream_module.ValueLattice, "value", fail(kind))
             with pytest.raises(seen, match="charged as lost"):
                 one.ask(5)
             with pytest.raises(seen, match="charged as lost"):
@@ -463,7 +463,7 @@ def test_a_value_that_fails_to_open_is_charged_and_an_interrupt_stays_one(monkey
 )
 def test_noise_that_is_no_plain_vector_decides_nothing(monkeypatch, noise) -> None:
     stream = cohorts().open()
-    monkeypatch.setattr(stream_module.Rule, "draw_many", lambda *_: [noise])
+    monkeypatch.setattr(stream_module.AnswerRule, "draw_many", lambda *_: [noise])
     with pytest.raises(StreamError, match="charged as lost"):
         stream.ask_many([FAR, FAR])
     assert stream.yeses == 2
@@ -492,4 +492,4 @@ def test_a_forked_child_can_only_forget(monkeypatch) -> None:
         with pytest.raises(StreamError, match="process"):
             act()
     stream.close()
-    assert stream._Stream__noise is None
+    assert stream._SparseVectorStream__noise is None

@@ -68,15 +68,15 @@ class Account:
 
     Examples
     --------
-    >>> from lapwing.accounting.filters.charge import OneShot
+    >>> from lapwing.accounting.filters.charge import SingleRelease
     >>> from lapwing.accounting.filters.opening import open_account
     >>> from lapwing.vocabulary.event import PureRelease
     >>> from lapwing.vocabulary.guarantee import PureDP
     >>> account = open_account(PureDP(epsilon=Fraction(1)), cells=["north", "south"])
     >>> half = PureRelease(epsilon=Fraction(1, 2))
-    >>> account = account.admit(OneShot(event=half, cells=frozenset({"north"})))
-    >>> account = account.admit(OneShot(event=half))
-    >>> refusal = account.admit(OneShot(event=half))
+    >>> account = account.admit(SingleRelease(event=half, cells=frozenset({"north"})))
+    >>> account = account.admit(SingleRelease(event=half))
+    >>> refusal = account.admit(SingleRelease(event=half))
     >>> refusal.cell, refusal.shortage.left
     ('north', Fraction(0, 1))
     """

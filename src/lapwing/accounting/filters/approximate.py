@@ -84,7 +84,7 @@ class ApproximateFilter:
 
         Examples
         --------
-        >>> fresh = TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+        >>> fresh = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
         >>> round(fresh.residue, 6)  # a Gaussian release with sigma = 4.2 sensitivities fits
         0.056024
         """

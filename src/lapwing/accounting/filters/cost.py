@@ -80,7 +80,7 @@ def cost_of(charge: Charge) -> Cost:
     Examples
     --------
     >>> from lapwing.vocabulary.event import PureRelease
-    >>> cost_of(OneShot(event=PureRelease(epsilon=Fraction(1, 10)))).epsilon
+    >>> cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)))).epsilon
     Fraction(1, 10)
     >>> stream = Reservation(stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5)
     >>> cost_of(stream).epsilon, cost_of(stream).reserved

@@ -36,14 +36,14 @@ class Odometer:
 
     Examples
     --------
-    >>> from lapwing.accounting.filters.charge import OneShot
+    >>> from lapwing.accounting.filters.charge import SingleRelease
     >>> from lapwing.accounting.filters.opening import open_account
     >>> from lapwing.vocabulary.event import GaussianNoise
     >>> from lapwing.vocabulary.guarantee import ApproximateDP
     >>> account = open_account(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
     >>> noise = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
     >>> odometer = Odometer()
-    >>> odometer.include(account.quote(OneShot(event=noise)))
+    >>> odometer.include(account.quote(SingleRelease(event=noise)))
     >>> print(odometer.read(delta=Fraction(1, 10**6)))
     epsilon 0.3969 at delta 1e-06, if the parameters had been fixed in advance
     """

@@ -60,7 +60,7 @@ def to_record(noun: Account | Booking | Charge | Budget) -> Record:
 
     Examples
     --------
-    >>> to_record(Yes(stream="s"))
+    >>> to_record(YesCharge(stream="s"))
     {'kind': 'yes', 'stream': 's'}
     """
     return {
@@ -75,7 +75,7 @@ def from_record(record: Mapping[str, Any]) -> Any:
     Examples
     --------
     >>> from_record({"kind": "yes", "stream": "s"})
-    Yes(stream='s')
+    YesCharge(stream='s')
     """
     try:
         kind = record["kind"]

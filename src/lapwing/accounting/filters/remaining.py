@@ -47,7 +47,7 @@ def what_fits(filter_: PureFilter | ConcentratedFilter | ApproximateFilter) -> R
     Examples
     --------
     >>> from lapwing.accounting.filters.approximate import DeltaShares
-    >>> fresh = TwoArms.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+    >>> fresh = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
     >>> print(what_fits(fresh))
     one question of epsilon 1 or rho 0.02801
     """
@@ -70,8 +70,8 @@ def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
 
     Examples
     --------
-    >>> from lapwing.accounting.filters.charge import OneShot
-    >>> how_many(PureSum(epsilon=Fraction(1)), OneShot(event=PureRelease(epsilon=Fraction(1, 10))))
+    >>> from lapwing.accounting.filters.charge import SingleRelease
+    >>> how_many(PureFilter(epsilon=Fraction(1)), SingleRelease(event=PureRelease(epsilon=Fraction(1, 10))))
     10
     """
     cost = cost_of(charge)

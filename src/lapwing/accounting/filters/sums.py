@@ -57,10 +57,10 @@ class PureFilter:
     >>> from lapwing.vocabulary.event import PureRelease
     >>> from lapwing.accounting.filters.cost import cost_of_event
     >>> tenth = PureRelease(epsilon=Fraction(1, 10))
-    >>> PureSum(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
-    Step(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1), epsilon=None)
-    >>> PureSum(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
-    Shortage(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
+    >>> PureFilter(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
+    Accepted(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1), epsilon=None)
+    >>> PureFilter(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
+    Insufficient(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
     """
 
     epsilon: Fraction

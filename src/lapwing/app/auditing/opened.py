@@ -34,7 +34,7 @@ def noise_of(mechanism: Adding, noise: Fraction = Fraction(1)) -> NoiseLaw:
     """Return the law of the noise that a mechanism adds, multiplied.
 
     >>> noise_of(GeometricMechanism(l1_sensitivity=3, epsilon=1))
-    DiscreteLaplace(scale=3.0, step=Fraction(1, 1))
+    AuditedDiscreteLaplace(scale=3.0, step=Fraction(1, 1))
     """
     step = mechanism.grid.step if isinstance(mechanism, LaplaceMechanism | GaussianMechanism) else Fraction(1)
     return law_of(mechanism._law, step, noise)  # noqa: SLF001 - see above

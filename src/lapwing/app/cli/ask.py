@@ -1,14 +1,103 @@
-"""`lapwing ask`."""
+"""The commands that ask a question, or say what it would cost: preview, count, ask, sql, funnel."""
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapwing.app.cli.options import Door, answered, at_the_door, priced
-from lapwing.app.cli.statistics import Words, any_question
+from lapwing.app.cli.completion import complete_tables
+from lapwing.app.cli.options import (
+    Door,
+    Words,
+    answered,
+    any_question,
+    at_the_door,
+    by_option,
+    max_groups_option,
+    max_rows_option,
+    plot_option,
+    priced,
+    steps_option,
+    where_option,
+)
 
 if TYPE_CHECKING:
     from lapwing.answers.target import TargetWords
+
+
+@click.command()
+@any_question
+@click.option("--at-least", metavar="N", help="Preview a stream about TABLE that asks for N people.")
+@click.option("--yeses", metavar="N", default="1", show_default=True, help="After so many yeses the stream halts.")
+@click.option("--questions", metavar="N", help="How many questions the stream is meant for.")
+@priced
+@plot_option
+@at_the_door
+def preview(
+    door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None, plot: Path | None, **rest: Any
+) -> None:
+    """Say what a question would cost and how far off it would be.
+
+    Price and error follow from the question and from what you offer, never from the data: so they can be known before,
+    and looking is free. The error is random, but how large it can be is not. --plot draws the error against the price.
+
+    \b
+    lapwing preview count patients --where "age >= 65" --epsilon 0.1
+    lapwing preview count patients --by sex --within 20 --plot error.svg
+    lapwing preview "select avg(age) from patients" --epsilon 0.2
+    lapwing preview patients --at-least 200 --yeses 5 --epsilon 1
+
+    It costs nothing.
+    """
+    from lapwing.app.cli.questions import question_of, show_preview
+    from lapwing.app.cli.streams import show_stream_preview, stream_offer
+    from lapwing.app.plots.canvas import checked_path
+
+    if plot is not None:
+        checked_path(plot)
+    if at_least is None:
+        show_preview(door, question_of(asked.given(), **asked.options), offer, plot)
+    else:
+        terms = stream_offer(offer, table=asked.table(), at_least=at_least, **rest)
+        show_stream_preview(door, terms, plot)
+
+
+@click.command()
+@click.argument("table", shell_complete=complete_tables)
+@where_option
+@by_option
+@max_groups_option
+@priced
+@answered
+@at_the_door
+def count(
+    door: Door,
+    *,
+    offer: "TargetWords",
+    table: str,
+    where: str | None,
+    by: tuple[str, ...],
+    max_groups: str | None,
+    **how: Any,
+) -> None:
+    """Count people, in all or by groups.
+
+    A count with noise: the answer is the true number plus a random one, drawn so that nobody can tell from it whether
+    any one person was counted. The noise does not depend on how many there are, so large counts are nearly exact and
+    counts of a few people are not. Each person counts once, however many rows they have.
+
+    \b
+    lapwing count patients --where "sex = 'M' and age < 30" --epsilon 0.1
+    lapwing count patients --by sex --within 20
+    lapwing count patients --by "bins(age, 0, 18, 65)" --epsilon 1 --plot ages.svg
+
+    It costs the epsilon you offer, once: groups that hold different people cost no more than one count. The same
+    question at the same price is answered as before, for free.
+    """
+    from lapwing.app.cli.questions import put, question_of
+
+    put(door, question_of(["count", table], where=where, by=by, max_groups=max_groups), offer, **how)
 
 
 @click.command()
@@ -39,10 +128,71 @@ def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None,
     It costs the epsilon you offer. "At least so many?" costs a part of it if the answer is no; with a yes comes an
     interval for the number of people. For many such questions open a stream, where a no costs nothing.
     """
-    from lapwing.app.cli.asking import put
-    from lapwing.app.cli.enough import ask_once
+    from lapwing.app.cli.questions import put, question_of
+    from lapwing.app.cli.streams import ask_once
 
     if at_least is None:
-        put(door, asked.question(), offer, **how)
+        put(door, question_of(asked.given(), **asked.options), offer, **how)
     else:
         ask_once(door, asked.table(), offer, at_least=at_least, where=asked.options["where"], **how)
+
+
+@click.command()
+@click.argument("select")
+@max_rows_option
+@max_groups_option
+@priced
+@answered
+@at_the_door
+def sql(
+    door: Door, offer: "TargetWords", select: str, max_rows: str | None, max_groups: str | None, **how: Any
+) -> None:
+    """Ask a SELECT of statistics; "-" reads it from standard input.
+
+    Your SQL is read, understood and thrown away: what reaches the database is written by lapwing, and it adds noise to
+    every number before you see it. Rows of people cannot be selected. What cannot be asked is refused by name, for
+    nothing.
+
+    \b
+    lapwing sql "select sex, avg(age) from patients group by sex" --epsilon 0.5
+    lapwing sql "select count(*) from patients" --within 20 --dry-run
+
+    It costs the epsilon you offer; each statistic of the SELECT gets an equal share of it.
+    """
+    from lapwing.app.cli.questions import put, whole_or_none
+    from lapwing.queries.sql import read_sql
+
+    text = sys.stdin.read() if select == "-" else select
+    put(
+        door,
+        read_sql(
+            text, max_rows=whole_or_none("max_rows", max_rows), max_groups=whole_or_none("max_groups", max_groups)
+        ).questions,
+        offer,
+        **how,
+    )
+
+
+@click.command()
+@click.argument("table", shell_complete=complete_tables)
+@steps_option
+@where_option
+@priced
+@answered
+@at_the_door
+def funnel(door: Door, offer: "TargetWords", table: str, steps: tuple[str, ...], where: str | None, **how: Any) -> None:
+    """Count who passes one condition after the other, for one price.
+
+    How a cohort shrinks from criterion to criterion is what a study wants to know first. Asked one by one the steps
+    would be paid one by one; lapwing asks how far each person gets, which is one number a person, and adds it up. The
+    later steps have the smaller error.
+
+    \b
+    lapwing funnel patients --step "sex = 'M'" --step "age between 20 and 30" \\
+        --step cancer_survivor --epsilon 0.5
+
+    It costs the epsilon you offer, however many steps there are.
+    """
+    from lapwing.app.cli.questions import put, question_of
+
+    put(door, question_of(["funnel", table], steps=steps, where=where), offer, **how)

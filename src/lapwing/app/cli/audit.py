@@ -12,8 +12,7 @@ import click
 
 from lapwing.app.auditing.register import Audited, audited, left_out, liars, named, suspects
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.app.cli.options import json_option
-from lapwing.app.cli.showing import paragraph, several, table, tell
+from lapwing.app.cli.terminal import json_option, paragraph, several, table, tell
 from lapwing.app.plots.canvas import FORMATS, checked_folder, checked_path
 from lapwing.app.plots.meaning import draw_privacy_region
 from lapwing.auditor.black_box import audit as watch

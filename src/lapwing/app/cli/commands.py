@@ -6,37 +6,104 @@ This module is all that `lapwing --help` loads: it must import nothing slower th
 import errno
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
+from fractions import Fraction
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import click
 
-from lapwing.app.cli.failures import exit_code, failure_record, sentence_of
-from lapwing.vocabulary.errors import LapwingError
+from lapwing.app.cli.spelling import as_typed, message_of
+from lapwing.vocabulary.errors import BudgetError, EngineError, LapwingError, LedgerError
+
+EXIT_CODES: Final[dict[type[LapwingError], int]] = {BudgetError: 3, EngineError: 4, LedgerError: 5}
+"""What a script can tell failures apart by; whatever is not listed was a bad question, or a bad setting: 2."""
+
+
+Failure: TypeAlias = LapwingError | click.ClickException | OSError
+"""What is told in a sentence. An operating system says what file it could not write; no engine lets its errors out."""
+
+
+def exit_code(failure: Failure) -> int:
+    """Return what the process ends with: 2 question, 3 budget, 4 engine, 5 ledger.
+
+    >>> from lapwing.vocabulary.errors import SuspendedError
+    >>> exit_code(SuspendedError("clinic"))
+    3
+    """
+    return next((code for kind, code in EXIT_CODES.items() if isinstance(failure, kind)), 2)
+
+
+def sentence_of(failure: Failure) -> str:
+    """Return what a person reads."""
+    if isinstance(failure, EngineError):
+        return f"lapwing: {failure}, in failures.log; lapwing budget says whether it was charged"
+    if isinstance(failure, LapwingError):
+        return f"lapwing: {message_of(failure)}"
+    if isinstance(failure, OSError):
+        return f"lapwing: {failure.filename or 'this'} cannot be used: {failure.strerror}"
+    hint = ""
+    if isinstance(failure, click.UsageError) and failure.ctx is not None:
+        if isinstance(failure, click.exceptions.NoArgsIsHelpError):
+            return failure.ctx.get_help()
+        hint = f"\nTry: {failure.ctx.command_path} --help"
+        conditions = {"where", "steps"} & {parameter.name for parameter in failure.ctx.command.params}
+        if conditions and "unexpected extra argument" in failure.format_message():
+            hint = f'\nPut a condition in quotes: --where "age > 3"{hint}'
+    return f"lapwing: {failure.format_message()}{hint}"
+
+
+def failure_record(failure: Failure) -> dict[str, Any]:
+    """Return what a program reads: a code, the exit code, the sentence, and the numbers in it.
+
+    >>> from lapwing.vocabulary.errors import SuspendedError
+    >>> told = failure_record(SuspendedError("clinic"))["error"]
+    >>> told["code"], told["exit"], told["who"]
+    ('suspended', 3, 'clinic')
+    """
+    if isinstance(failure, LapwingError):
+        code = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(failure).__name__.removesuffix("Error")).lower()
+        numbers = {name: _plain(value) for name, value in vars(failure).items() if not name.startswith("_")}
+        numbers |= {"remedy": as_typed(numbers["remedy"])} if "remedy" in numbers else {}
+        return {"error": {"code": code, "exit": exit_code(failure), "message": message_of(failure), **numbers}}
+    if isinstance(failure, OSError):
+        return {"error": {"code": "system", "exit": exit_code(failure), "message": sentence_of(failure)}}
+    return {"error": {"code": "usage", "exit": exit_code(failure), "message": failure.format_message()}}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Fraction):
+        from lapwing.vocabulary.decimals import exactly
+
+        return exactly(value)
+    return str(value) if not isinstance(value, float) else f"{value:.17g}"
+
 
 COMMANDS: Final = {
     "demo": ("lapwing.app.cli.demo:demo", "Show what lapwing does, on a clinic that it makes up."),
-    "tables": ("lapwing.app.cli.tables:tables", "Say what may be asked about: tables, columns, bounds."),
-    "preview": ("lapwing.app.cli.preview:preview", "Say what a question would cost and how far off it would be."),
-    "count": ("lapwing.app.cli.count:count", "Count people, in all or by groups."),
+    "tables": ("lapwing.app.cli.overview:tables", "Say what may be asked about: tables, columns, bounds."),
+    "preview": ("lapwing.app.cli.ask:preview", "Say what a question would cost and how far off it would be."),
+    "count": ("lapwing.app.cli.ask:count", "Count people, in all or by groups."),
     "ask": ("lapwing.app.cli.ask:ask", "Ask for any statistic, or whether there are at least so many."),
-    "sql": ("lapwing.app.cli.sql:sql", "Ask a SELECT of statistics."),
-    "funnel": ("lapwing.app.cli.funnel:funnel", "Count who passes one condition after the other, for one price."),
-    "stream": ("lapwing.app.cli.stream:stream", 'Ask "at least so many?" often, and pay for the yeses only.'),
-    "budget": ("lapwing.app.cli.budget:budget", "Say what was spent, what is held, and what is left."),
-    "init": ("lapwing.app.cli.init:init", "Make a workspace: settings, account and key."),
+    "sql": ("lapwing.app.cli.ask:sql", "Ask a SELECT of statistics."),
+    "funnel": ("lapwing.app.cli.ask:funnel", "Count who passes one condition after the other, for one price."),
+    "stream": ("lapwing.app.cli.streams:stream", 'Ask "at least so many?" often, and pay for the yeses only.'),
+    "budget": ("lapwing.app.cli.overview:budget", "Say what was spent, what is held, and what is left."),
+    "init": ("lapwing.app.cli.custodian:init", "Make a workspace: settings, account and key."),
     "add": ("lapwing.app.cli.add:add", "Add a table: its place, its person key, its columns."),
-    "update": ("lapwing.app.cli.update:update", "Bring the account to what lapwing.toml says after an edit."),
-    "advance": ("lapwing.app.cli.advance:advance", "Say publicly that the data of a table changed."),
-    "suspend": ("lapwing.app.cli.suspend:suspend", "Stop all spending, or one analyst's; or allow it again."),
-    "recover": ("lapwing.app.cli.recover:recover", "Settle what a crash left behind."),
-    "explain": ("lapwing.app.cli.explain:explain", "Say why a question costs what it costs, or what an epsilon means."),
+    "update": ("lapwing.app.cli.custodian:update", "Bring the account to what lapwing.toml says after an edit."),
+    "advance": ("lapwing.app.cli.custodian:advance", "Say publicly that the data of a table changed."),
+    "suspend": ("lapwing.app.cli.custodian:suspend", "Stop all spending, or one analyst's; or allow it again."),
+    "recover": ("lapwing.app.cli.custodian:recover", "Settle what a crash left behind."),
+    "explain": ("lapwing.app.cli.sceptic:explain", "Say why a question costs what it costs, or what an epsilon means."),
     "ledger": ("lapwing.app.cli.ledger:ledger", "Show, check or export everything that was ever released."),
     "audit": ("lapwing.app.cli.audit:audit", "Compute what every mechanism really gives away; catch known liars."),
-    "attack": ("lapwing.app.cli.attack:attack", "Attack exact answers, blurred answers and lapwing, and compare."),
+    "attack": ("lapwing.app.cli.sceptic:attack", "Attack exact answers, blurred answers and lapwing, and compare."),
     "completion": ("lapwing.app.cli.completion:completion", "Print what makes your shell complete commands."),
 }
 """Where each command is, and what the list of commands says of it: help loads none of them."""

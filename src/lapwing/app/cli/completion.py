@@ -1,10 +1,15 @@
-"""`lapwing completion`."""
+"""What a shell completes: `lapwing completion`, and the names that are public, found without loading anything slow."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
 
-from lapwing.app.cli.options import json_option
-from lapwing.app.cli.showing import tell
+from lapwing.app.cli.terminal import json_option, tell
 from lapwing.vocabulary.errors import ParameterError
 
 _HOW = {
@@ -35,3 +40,58 @@ def completion(ctx: click.Context, shell: str, *, as_json: bool) -> None:
         raise ParameterError("shell", shell, reason="is unknown", remedy="write bash, zsh or fish")
     script = kind(ctx.find_root().command, {}, "lapwing", "_LAPWING_COMPLETE").source()
     tell({"shell": shell, "script": script, "how": _HOW[shell]}, script, as_json=as_json)
+
+
+_ELSEWHERE = "elsewhere"  # as in lapwing.queries.segments, which is slow to load
+
+
+def _completing(find: Callable[[click.Context], list[str]]) -> Any:
+    """Return a function that completes names of the workspace; an unusable workspace completes nothing."""
+    return lambda ctx, _, incomplete: [name for name in find(ctx) if name.startswith(incomplete)]
+
+
+@_completing
+def complete_populations(ctx: click.Context) -> list[str]:
+    """Return the populations of the workspace."""
+    return list(_populations(ctx))
+
+
+@_completing
+def complete_tables(ctx: click.Context) -> list[str]:
+    """Return the tables of all populations of the workspace."""
+    return [table for one in _populations(ctx).values() for table in _section(one, "tables")]
+
+
+@_completing
+def complete_cells(ctx: click.Context) -> list[str]:
+    """Return the cells of all populations of the workspace, and the one of everybody who is in none of them."""
+    found = [cell for one in _populations(ctx).values() for cell in _section(one, "cells")]
+    return [*found, _ELSEWHERE] if found else []
+
+
+@_completing
+def complete_streams(ctx: click.Context) -> list[str]:
+    """Return the streams that a ledger in a file has had; one in a database is not asked while somebody types."""
+    from lapwing.ledger.sqlite import stream_names
+
+    return stream_names(_folder(ctx) / str(_settings(ctx).get("ledger", "ledger.db")))
+
+
+def _folder(ctx: click.Context) -> Path:
+    return Path(ctx.params.get("folder") or ".")
+
+
+def _settings(ctx: click.Context) -> Mapping[str, Any]:
+    with suppress(OSError, ValueError):
+        return tomllib.loads((_folder(ctx) / "lapwing.toml").read_text(encoding="utf-8"))
+    return {}
+
+
+def _populations(ctx: click.Context) -> Mapping[str, Mapping[str, Any]]:
+    declared = _section(_settings(ctx), "populations")
+    return {name: _section(declared, name) for name in declared}
+
+
+def _section(outer: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inner = outer.get(name)
+    return inner if isinstance(inner, dict) else {}

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
-from lapwing.app.cli.showing import facts, table
+from lapwing.app.cli.terminal import facts, table
 from lapwing.ledger.chain import Receipt
 from lapwing.ledger.export import check_export, export_json, export_parquet
 from lapwing.ledger.verify import verify as verify_ledger

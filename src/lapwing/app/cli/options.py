@@ -1,7 +1,7 @@
 """Options that many commands share, and the door they lead to. One spelling and one explanation for each."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lapwing.app.cli.showing import tell
+from lapwing.app.cli.completion import complete_cells, complete_populations
+from lapwing.app.cli.terminal import json_option, tell
+from lapwing.vocabulary.errors import ParameterError
 
 if TYPE_CHECKING:
     from lapwing.session import Session
     from lapwing.workspace.workspace import Workspace
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -60,21 +63,6 @@ class Door:
         self.tell(records[0] if len(records) == 1 else {"populations": records}, *blocks)
 
 
-def _completed(complete: str, *kinds: str) -> Any:
-    """Return a function that completes names of the workspace; an unusable workspace completes nothing."""
-
-    def complete_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-        from lapwing.app.cli import names
-
-        found: list[str] = getattr(names, complete)(ctx)
-        return [name for name in (*kinds, *found) if name.startswith(incomplete)]
-
-    return complete_names
-
-
-complete_tables = _completed("tables")
-complete_streams = _completed("streams")
-
 folder_option = click.option(
     "--workspace",
     "-w",
@@ -86,16 +74,15 @@ folder_option = click.option(
 )
 population_option = click.option(
     "--population",
-    shell_complete=_completed("populations"),
+    shell_complete=complete_populations,
     help="Which people are asked about, where the workspace has several populations.",
 )
 analyst_option = click.option("--analyst", envvar="LAPWING_ANALYST", help="Who asks.  [default: who is logged in]")
 cell_option = click.option(
     "--cell",
-    shell_complete=_completed("cells"),
+    shell_complete=complete_cells,
     help="Ask about one cell of the population's public partition, at the cost of its own budget (a stream: of all).",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
 
 def at_the_door(command: Command) -> Command:
@@ -169,3 +156,68 @@ plot_option = click.option(
 where_option = click.option(
     "--where", metavar="CONDITION", help="Which people or rows, as in SQL. See docs/questions.md."
 )
+
+
+by_option = click.option(
+    "--by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Group by a column, bins(age, 0, 18, 65, 120) or year(born). Repeatable.",
+)
+max_rows_option = click.option(
+    "--max-rows", metavar="N", help="How many rows of one person count, in tables of events."
+)
+max_groups_option = click.option("--max-groups", metavar="N", help="In how many groups one person counts, there.")
+steps_option = click.option(
+    "--step", "steps", multiple=True, metavar="CONDITION", help="A condition of the funnel. Repeatable, in order."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """A question as it stands at the command line, not read yet."""
+
+    words: tuple[str, ...]
+    options: Mapping[str, Any]
+
+    def given(self) -> tuple[str, ...]:
+        """Return the words, or refuse to go on without any."""
+        self._require("nothing is asked; name a statistic and a table, or write a SELECT in quotes.")
+        return self.words
+
+    def table(self) -> str:
+        """Return the table, where there is nothing but one and perhaps a condition."""
+        self._require("no table is named.")
+        others = [name for name, given in self.options.items() if given not in {None, ()} and name != "where"]
+        if len(self.words) != 1 or others:
+            raise ParameterError(
+                "question",
+                " ".join(self.words),
+                reason="is more than a table and a condition",
+                remedy="write --at-least N TABLE --where CONDITION",
+            )
+        return self.words[0]
+
+    def _require(self, otherwise: str) -> None:
+        if not self.words:
+            raise click.UsageError(otherwise, click.get_current_context())
+
+
+def any_question(command: Command) -> Command:
+    """Give a command the words and the options of a question, as one `asked`."""
+
+    @click.argument("words", nargs=-1, metavar="STATISTIC TABLE [COLUMN]... | SELECT")
+    @where_option
+    @by_option
+    @max_rows_option
+    @max_groups_option
+    @steps_option
+    @click.option("--at", metavar="LIST", help="Which quantiles, such as 0.25,0.5,0.75.")
+    @click.option("-k", metavar="N", help="How many of the top categories.")
+    @functools.wraps(command)
+    def with_question(**given: Any) -> Any:
+        names = ("where", "by", "max_rows", "max_groups", "steps", "at", "k")
+        options = {name: given.pop(name) for name in names}
+        return command(asked=Words(words=given.pop("words"), options=options), **given)
+
+    return with_question  # type: ignore[return-value]  # it takes other parameters, which click fills in

@@ -11,11 +11,12 @@ from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import Preview
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, TargetWords
-from lapwing.app.cli.showing import named
-from lapwing.app.cli.telling import amounts, percent
+from lapwing.app.cli.render import amounts, percent
+from lapwing.app.cli.terminal import named
 from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
 from lapwing.app.plots.meaning import draw_belief
-from lapwing.queries.plan import Family, Steps
+from lapwing.queries.plan import Family
+from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
 from lapwing.vocabulary.guarantee import ConcentratedDP

@@ -36,8 +36,8 @@ class AdaptiveSparseVector(PureStreamMechanism):
     Examples
     --------
     >>> from lapwing.vocabulary.adjacency import Adjacency
-    >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
-    >>> with AdaptiveSparse(epsilon=1, yeses=8, threshold=200, moves=counts).open() as stream:
+    >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
+    >>> with AdaptiveSparseVector(epsilon=1, yeses=8, threshold=200, moves=counts).open() as stream:
     ...     clear = stream.ask(100_000)
     ...     bool(clear), clear.price
     (True, Fraction(1, 20))

@@ -79,11 +79,11 @@ def advise(
     Examples
     --------
     >>> from lapwing.vocabulary.adjacency import Adjacency
-    >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
+    >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> few = advise(questions=1000, yeses=10, epsilon=1, moves=counts)
     >>> few.best.name, round(few.times(Way.NOISE_ON_ALL))
     ('SPARSE_VECTOR', 105)
-    >>> advise(questions=5, yeses=4, epsilon=1, moves=Movement.of_anything(sensitivity=1)).best.name
+    >>> advise(questions=5, yeses=4, epsilon=1, moves=ValueSensitivity.of_anything(sensitivity=1)).best.name
     'NOISE_ON_ALL'
     """
     asked = whole("questions", questions, least=2)

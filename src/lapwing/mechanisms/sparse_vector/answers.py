@@ -40,8 +40,8 @@ class SparseVectorAnswers(Sequence[SparseVectorAnswer]):
 
     Examples
     --------
-    >>> yes = Answer(above=True, question=2, threshold=Fraction(10), price=Fraction(1, 5))
-    >>> answers = Answers(first=1, thresholds=np.array([10, 10, 10]), step=Fraction(1), yeses={1: yes})
+    >>> yes = SparseVectorAnswer(above=True, question=2, threshold=Fraction(10), price=Fraction(1, 5))
+    >>> answers = SparseVectorAnswers(first=1, thresholds=np.array([10, 10, 10]), step=Fraction(1), yeses={1: yes})
     >>> len(answers), answers.positions, [bool(answer) for answer in answers]
     (3, (1,), [False, True, False])
     """

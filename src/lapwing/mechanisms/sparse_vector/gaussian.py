@@ -37,8 +37,8 @@ class GaussianSparseVector(StreamMechanism):
     Examples
     --------
     >>> from lapwing.vocabulary.adjacency import Adjacency
-    >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
-    >>> stream = GaussianSparse.for_budget(
+    >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
+    >>> stream = GaussianSparseVector.for_budget(
     ...     epsilon=1, delta="1e-6", yeses=50, questions=1000, threshold=200, moves=counts
     ... )
     >>> stream.event.yeses, stream.margin(questions=1000) < 500

@@ -34,9 +34,9 @@ class ValueLattice:
 
     Examples
     --------
-    >>> Lattice("1/4").value(0.7), Lattice("1/4").threshold("0.7")
+    >>> ValueLattice("1/4").value(0.7), ValueLattice("1/4").threshold("0.7")
     (3, 3)
-    >>> Lattice(1).value(0.5)
+    >>> ValueLattice(1).value(0.5)
     Traceback (most recent call last):
     ...
     lapwing.vocabulary.errors.ParameterError: type(value) = <class 'float'> cannot be released here; ...

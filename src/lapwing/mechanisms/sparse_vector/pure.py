@@ -68,7 +68,7 @@ class SparseVector(PureStreamMechanism):
     Examples
     --------
     >>> from lapwing.vocabulary.adjacency import Adjacency
-    >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
+    >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
     >>> cohorts.threshold_epsilon, cohorts.yes_price
     (Fraction(1, 5), Fraction(1, 10))

@@ -172,22 +172,22 @@ class PureStreamMechanism(StreamMechanism):
 
         Examples
         --------
-        >>> from lapwing.accounting.filters.charge import Closing, OneShot, Yes
+        >>> from lapwing.accounting.filters.charge import StreamClosing, SingleRelease, YesCharge
         >>> from lapwing.accounting.filters.opening import open_account
         >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
         >>> from lapwing.vocabulary.adjacency import Adjacency
         >>> from lapwing.vocabulary.event import PureRelease
         >>> from lapwing.vocabulary.guarantee import PureDP
-        >>> counts = Movement.of_counts(Adjacency.ADD_REMOVE)
+        >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
         >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
         >>> account = open_account(PureDP(epsilon=Fraction(2))).admit(cohorts.reservation("cohorts"))
         >>> with cohorts.open(name="cohorts") as stream:
         ...     if stream.ask(100_000):
-        ...         account = account.book(Yes(stream="cohorts"))
-        >>> account = account.book(Closing(stream="cohorts"))
+        ...         account = account.book(YesCharge(stream="cohorts"))
+        >>> account = account.book(StreamClosing(stream="cohorts"))
         >>> stream.spent
         Fraction(3, 10)
-        >>> type(account.admit(OneShot(event=PureRelease(epsilon=Fraction(17, 10))))).__name__
+        >>> type(account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(17, 10))))).__name__
         'Account'
         """
         opening, unit = self.rule.opening_price, self.rule.unit_price

@@ -28,13 +28,13 @@ class ValueSensitivity:
 
     Examples
     --------
-    >>> Movement.of_counts(Adjacency.ADD_REMOVE).is_one_way
+    >>> ValueSensitivity.of_counts(Adjacency.ADD_REMOVE).is_one_way
     True
-    >>> Movement.of_counts(Adjacency.REPLACE).is_one_way  # one count may rise while another one falls
+    >>> ValueSensitivity.of_counts(Adjacency.REPLACE).is_one_way  # one count may rise while another one falls
     False
-    >>> Movement.of_anything(sensitivity=3).in_steps(Fraction(1, 2))
+    >>> ValueSensitivity.of_anything(sensitivity=3).in_steps(Fraction(1, 2))
     (6, 12)
-    >>> Movement(up=1, down=0)
+    >>> ValueSensitivity(up=1, down=0)
     Traceback (most recent call last):
     ...
     lapwing.vocabulary.errors.ParameterError: moves = 'Movement(...)' does not say what is asked of which neighbours;

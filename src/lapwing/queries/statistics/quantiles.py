@@ -107,6 +107,7 @@ class Quantiles(ChosenMeaning):
 
     unit = "rows in the order"
     row_name = "quantile"
+    told_in_a_sentence = True
     at: tuple[Fraction, ...]
     scale: Scale
 

@@ -18,6 +18,8 @@ import click
 _NARROWEST: Final = 40
 _UNBOUNDED: Final = 100_000
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
 
 def tell(record: dict[str, Any], *blocks: str, as_json: bool) -> None:
     """Print one JSON object, or blocks of text with a blank line between them."""

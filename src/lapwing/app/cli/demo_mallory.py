@@ -14,14 +14,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.app.cli.demo.cast import ALLOWANCES, Cast
-from lapwing.app.cli.demo.stage import bad, good
+from lapwing.app.cli.demo_stage import ALLOWANCES, Cast, bad, good
 from lapwing.app.clinic import SEED, concepts
 from lapwing.app.clinic.people import BLOCK, make_block
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.obfuscation import I2b2
 from lapwing.engines.parquet_files import Named, Values
-from lapwing.queries.builders import count
+from lapwing.queries.statistics.people import count
 from lapwing.session import Session
 from lapwing.vocabulary.decimals import brief
 from lapwing.vocabulary.errors import BudgetExceededError

@@ -7,14 +7,13 @@ from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.accounting.rounding import float_above
-from lapwing.answers.accuracy import accuracy
 from lapwing.answers.answer import MOST_SHOWN, Answer, Row
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.priced_question import Price, PricedQuestion
-from lapwing.app.cli.failures import failure_record
-from lapwing.app.cli.showing import facts, named, spoken, table
-from lapwing.queries.plan import Family, Quantiles, Top
-from lapwing.vocabulary.decimals import brief, exactly, rounded
+from lapwing.app.cli.commands import failure_record
+from lapwing.app.cli.terminal import facts, named, spoken, table
+from lapwing.queries.plan import ChosenMeaning, Family
+from lapwing.vocabulary.decimals import exactly, rounded
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
@@ -71,14 +70,10 @@ def _error(answer: Answer, confidence: Exact, sure: str) -> str | None:
     plan = next(answer.asked.several()).plan
     if plan.family is Family.THRESHOLD:
         return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
-    if not isinstance(plan.meaning, Quantiles | Top):
-        return None
     margin = answer.margin(confidence)
-    if margin is None:
+    if margin is None or not isinstance(plan.meaning, ChosenMeaning):
         return None
-    if isinstance(plan.meaning, Top):
-        return f"no category that is missing has over {brief(margin)} people more, with {sure} confidence"
-    return f"each has its place in the order within {brief(margin)} rows, with {sure} confidence"
+    return f"{plan.meaning.told_margin(margin)}, with {sure} confidence"
 
 
 def _bounded(asked: PricedQuestion) -> str | None:
@@ -119,7 +114,7 @@ def preview_facts(preview: Preview) -> list[tuple[str, str | None]]:
         + (
             "known with the answer only, because it depends on how many there are"
             if margin is None
-            else accuracy(release.plan, margin)
+            else release.plan.meaning.accuracy(margin)
         )
         for (name, margin), release in zip(preview.margin.items(), preview.asked.several(), strict=True)
     ]

@@ -1,9 +1,15 @@
-"""How the story looks: acts, sentences, what is typed, and tables that align, in 80 columns; plain in a pipe."""
+"""How the story of `lapwing demo` looks, and who is in it: a custodian, Ana who asks, Mallory who attacks.
+
+Acts, sentences, what is typed, and tables that align, in 80 columns; plain in a pipe.
+"""
 
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -11,6 +17,12 @@ from rich.padding import Padding
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
+
+from lapwing.answers.preview import BudgetStatus
+from lapwing.ledger.chain import Receipt
+from lapwing.session import Session
+from lapwing.vocabulary.decimals import brief
+from lapwing.workspace.workspace import Workspace
 
 WIDTH: Final = 80
 _INDENT: Final = 3
@@ -102,3 +114,52 @@ class Stage:
 
     def _spelled(self, text: str) -> str:
         return text.replace("+-", self._plus_minus)
+
+
+POPULATION: Final = "clinic"
+BUDGET: Final = Fraction(3)
+ALLOWANCES: Final = {"ana": Fraction(5, 2), "mallory": Fraction(1, 2)}
+SURE: Final = "0.95"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """Who is in the story."""
+
+    stage: Stage
+    workspace: Workspace
+    ana: Session
+    mallory: Session
+    people: int
+    plots: Path | None
+
+    @property
+    def at_least(self) -> int:
+        """How many people make a cohort: 200, as in the lecture, and fewer in a small clinic."""
+        return min(200, max(20, self.people // 500))
+
+    def draw(self, name: str, draw: Callable[[Path], None]) -> None:
+        """Draw a picture, if pictures are wanted, and say where it is."""
+        if self.plots is not None:
+            file = self.plots / f"{name}.svg"
+            draw(file)
+            self.stage.remark(f"drawn in {file}")
+
+    def show_account(self) -> None:
+        """Show what may be spent, what is, and what is left."""
+        self.stage.table(["the account", "may spend", "spent", "left"], list(self._lines()))
+
+    def _lines(self) -> Iterator[list[str]]:
+        ledger = self.workspace.ledger
+        accounts = {"everybody": (BUDGET, ledger.account(POPULATION))} | {
+            name.capitalize(): (most, ledger.allowance(POPULATION, name)) for name, most in ALLOWANCES.items()
+        }
+        for name, (most, account) in accounts.items():
+            left = most if account is None else BudgetStatus(account=account).left
+            if left is not None:
+                yield [name, *(f"epsilon {brief(amount)}" for amount in (most, most - left, left))]
+
+
+def shortened(receipt: Receipt | None) -> str:
+    """Return a receipt for a line of the story; the whole one is longer."""
+    return str(receipt)[:48] + "..."

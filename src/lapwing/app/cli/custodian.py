@@ -1,0 +1,355 @@
+"""What the custodian keeps: init, update, advance, suspend, recover."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from lapwing.accounting.advice import advise
+from lapwing.app.cli.add import several_rows
+from lapwing.app.cli.completion import complete_tables
+from lapwing.app.cli.options import Door, folder_option, for_the_custodian
+from lapwing.app.cli.render import budget_words
+from lapwing.app.cli.terminal import facts, json_option, several, tell, waiting
+from lapwing.ledger import ledger
+from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.stream_records import StreamStatus
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
+from lapwing.workspace.addresses import require_no_password
+from lapwing.workspace.settings import FILE, read_settings
+from lapwing.workspace.settings_text import opening_text
+from lapwing.workspace.workspace import HEAD, KEY_FILE, Workspace, create_workspace, open_workspace, renew_key
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--population", help="What to call the people.  [default: the name of the folder]")
+@click.option("--person-key", metavar="COLUMN", help="The column that tells people apart, in every table.")
+@click.option("--epsilon", metavar="NUMBER", help="The budget: the lifetime cap of all answers to all analysts.")
+@click.option("--delta", metavar="NUMBER", help="With --epsilon: an (epsilon, delta) budget.")
+@click.option("--rho", metavar="NUMBER", help="A zero-concentrated budget instead.")
+@click.option(
+    "--allow", multiple=True, metavar="ANALYST=EPSILON", help="An analyst's part of a pure budget. Repeatable."
+)
+@click.option(
+    "--adjacency", type=click.Choice([one.value for one in Adjacency]), help="Who is hidden among neighbours."
+)
+@click.option("--groups-of", metavar="N", type=click.IntRange(1), help="Protect groups of N, such as families.")
+@click.option("--people", metavar="N", type=click.IntRange(1), help="About how many there are, for advice only.")
+@click.option("--ledger", metavar="ADDRESS", help="Keep the account in PostgreSQL: postgresql://...")
+@json_option
+def init(
+    folder: Path,
+    *,
+    population: str | None,
+    person_key: str | None,
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    allow: tuple[str, ...],
+    adjacency: str | None,
+    groups_of: int | None,
+    people: int | None,
+    ledger: str | None,
+    as_json: bool,
+) -> None:
+    """Make a workspace: a folder with settings, an account and a key.
+
+    A workspace protects a population: people who may be in several tables, under one budget that never comes back.
+    Small budgets protect better: all answers together are at most 2.7 times as likely with one person's data as without
+    it at epsilon 1, and 22,000 times at epsilon 10 (see lapwing explain epsilon 1). Without a budget it only writes a
+    lapwing.toml with comments, to be filled in; then say lapwing update.
+
+    \b
+    lapwing init clinic --person-key patient_id --epsilon 3
+    lapwing init clinic
+
+    It costs nothing. The budget can be raised later, and never lowered.
+    """
+    place = folder / FILE
+    if place.exists():
+        raise SettingsError(
+            str(place), 0, reason="is there already", remedy=f"edit it, then lapwing update -w {folder}"
+        )
+    require_no_password("ledger", ledger or "")
+    budget = {word: text for word, text in (("epsilon", epsilon), ("delta", delta), ("rho", rho)) if text is not None}
+    name = population or folder.resolve().name or "people"
+    text = opening_text(
+        name,
+        person_key=person_key,
+        budget=budget or None,
+        adjacency=adjacency,
+        groups_of=groups_of,
+        ledger=ledger,
+        analysts=dict(map(_allowance, allow)),
+    )
+    complete, advice = bool(budget) and person_key is not None, list[str]()
+    folder.mkdir(parents=True, exist_ok=True)
+    place.write_text(text, encoding="utf-8")
+    if complete:
+        try:
+            settings = read_settings(folder)
+        except LapwingError:
+            place.unlink()
+            raise
+        create_workspace(folder).close()
+        advice = [str(one) for one in advise(settings.declared().budget, people)]
+    after = "lapwing add TABLE --source FILE" if complete else f"edit {place}, then lapwing update"
+    tell(
+        {"workspace": str(folder), "population": name, "settings": str(place), "created": complete, "advice": advice},
+        facts(
+            ("wrote", str(place)),
+            ("made", "the ledger, and the key of its streams" if complete else "no account yet: there is no budget"),
+            *(("advice", one) for one in advice),
+            ("next", f"{after} -w {folder}"),
+        ),
+        as_json=as_json,
+    )
+
+
+def _allowance(given: str) -> tuple[str, dict[str, str]]:
+    analyst, _, epsilon = given.rpartition("=")
+    if not analyst:
+        raise ParameterError("allow", given, reason="says no allowance", remedy="write --allow ana=1")
+    return analyst, {"epsilon": epsilon}
+
+
+_REMOVAL = "delete its section in lapwing.toml, then lapwing update; the account goes on as it stands"
+
+
+@click.command()
+@folder_option
+@json_option
+def update(folder: Path, *, as_json: bool) -> None:
+    """Bring the account to what lapwing.toml says after an edit.
+
+    Nothing changes by itself: until you say so, a lapwing.toml that differs from the ledger answers no questions. New
+    populations and tables are added, budgets rise, allowances change. What was spent stays spent, and who is protected
+    never changes. The first time it makes the ledger and the key. Every table is opened: a new one that cannot be read
+    is refused. A table whose section you delete can no longer be asked about, and what it cost stays spent.
+
+    \b
+    lapwing update
+
+    It costs nothing.
+    """
+    settings = read_settings(folder)
+    fresh = not (folder / KEY_FILE).exists() and not Path(settings.ledger).exists()
+    before: dict[tuple[str, ...], str] = {}
+    with _opened(folder, fresh=fresh) as workspace:
+        with waiting("opening the data"):
+            unreadable = {name: workspace.unreadable(name) for name in settings.populations}
+            crowded = [table for name, found in unreadable.items() if not found for table in workspace.crowded(name)]
+        if not fresh:
+            _require_readable(workspace.ledger, unreadable)
+            before = _standing(workspace.ledger)
+            workspace.update()
+        after = _standing(workspace.ledger)
+    changes = [
+        {"what": " ".join(what), "from": before.get(what), "to": after.get(what)}
+        for what in {**before, **after}
+        if before.get(what) != after.get(what)
+    ]
+    lines = [(str(one["what"]), _spoken(one)) for one in changes]
+    failures = [str(failure) for found in unreadable.values() for failure in found.values()]
+    but = [("but", f"no question is answered: {failure}. To do without it: {_REMOVAL}") for failure in failures]
+    tell(
+        {"created": fresh, "changes": changes, "unreadable": failures, "several_rows": crowded},
+        facts(*lines) if lines else "Nothing to do: the ledger is as lapwing.toml says.",
+        facts(*(("note", several_rows(table)) for table in crowded)) if crowded else "",
+        facts(*but) if but else "",
+        as_json=as_json,
+    )
+
+
+def _opened(folder: Path, *, fresh: bool) -> Workspace:
+    return create_workspace(folder) if fresh else open_workspace(folder)
+
+
+def _require_readable(ledger: Ledger, unreadable: Mapping[str, Mapping[str, LapwingError]]) -> None:
+    """Refuse a new table that cannot be read: it would stop the questions about all others."""
+    for population, found in unreadable.items():
+        known = ledger.population(population).tables if population in ledger.populations() else {}
+        for table, failure in found.items():
+            if table not in known:
+                raise failure
+
+
+def _standing(ledger: Ledger) -> dict[tuple[str, ...], str]:
+    """Return what the custodian has decided, in words."""
+    standing: dict[tuple[str, ...], str] = {}
+    for name in ledger.populations():
+        decided = ledger.population(name)
+        standing["population", name] = budget_words(ledger.account(name).budget)
+        standing |= {("table", f"{name}.{table}"): f"version {version}" for table, version in decided.tables.items()}
+        standing |= {
+            ("analyst", f"{name}.{analyst}"): budget_words(one.allowance)
+            for analyst, one in decided.analysts.items()
+            if one.allowance
+        }
+    return standing
+
+
+def _spoken(change: dict[str, Any]) -> str:
+    if change["from"] is None:
+        return f"new: {change['to']}"
+    return f"{change['from']}, now {change['to'] or 'none'}"
+
+
+@click.command()
+@click.argument("tables", nargs=-1, metavar="[TABLE]...", shell_complete=complete_tables)
+@click.option("--all", "every", is_flag=True, help="All tables of the population.")
+@click.option("--changed", is_flag=True, help="All files whose content is not what it was at their version.")
+@for_the_custodian
+def advance(door: Door, *, tables: tuple[str, ...], every: bool, changed: bool) -> None:
+    """Say publicly that the data of a table changed.
+
+    Answers that were given stay with the version they were given about, and new questions are about the new data. Data
+    that changed while its version did not is refused: two answers under one version are about the same people. The
+    budget goes on as it stands, because the people are the same.
+
+    \b
+    lapwing advance patients
+    lapwing advance --all
+    lapwing advance --changed
+
+    It costs nothing, and gives nothing back.
+    """
+    if (bool(tables), every, changed).count(True) != 1:
+        raise click.UsageError("Name the tables, or write --all or --changed.")
+    with door.workspace() as workspace:
+        population = workspace.settings.declared(door.population).population
+        if not tables:
+            tables = tuple(workspace.changed(door.population) if changed else [one.name for one in population.tables])
+        named = [population.table(table).name for table in dict.fromkeys(tables)]  # all are known before one advances
+        versions = {table: workspace.advance(table, door.population) for table in named}
+        with waiting("opening the data"):
+            unreadable = workspace.unreadable(door.population)
+            still = [] if unreadable else workspace.changed(door.population)
+            if not unreadable and not still:
+                workspace.check(door.population)
+    too = f"{' and '.join(still)} {'has' if len(still) == 1 else 'have'} changed too: lapwing advance {' '.join(still)}"
+    table, version = next(iter(versions.items())) if len(versions) == 1 else (None, None)
+    door.tell(
+        {
+            "table": table,
+            "version": version,
+            "readable": not unreadable,
+            "versions": versions,
+            "changed": still,
+            "unreadable": {table: str(failure) for table, failure in unreadable.items()},
+        },
+        facts(
+            *((table, f"data version {version}") for table, version in versions.items()),
+            ("advanced", None if versions else "nothing: no file has changed since its version was seen"),
+            ("but", too if still else None),
+            *(("but", f"no question is answered: {failure}") for failure in unreadable.values()),
+        ),
+    )
+
+
+@click.command()
+@click.argument("analyst", required=False)
+@click.option("--end", is_flag=True, help="Allow it again.")
+@for_the_custodian
+def suspend(door: Door, analyst: str | None, *, end: bool) -> None:
+    """Stop all spending, or one analyst's; or allow it again.
+
+    Answers that were given before are still given, and everything that costs is refused with exit code 3. It takes
+    effect at once, in every process.
+
+    \b
+    lapwing suspend
+    lapwing suspend ana
+    lapwing suspend ana --end
+
+    It costs nothing.
+    """
+    with door.workspace() as workspace:
+        name = workspace.settings.declared(door.population).population.name
+        switch = workspace.ledger.custody.resume if end else workspace.ledger.custody.suspend
+        switch(name, analyst)
+    whose = name if analyst is None else f"{analyst} on {name}"
+    door.tell(
+        {"population": name, "analyst": analyst, "suspended": not end},
+        facts(("spending", f"of {whose} is {'allowed' if end else 'suspended'}")),
+    )
+
+
+_STOPPED: Final = "all spending is stopped, until lapwing suspend --end"
+
+
+@click.command()
+@click.option(
+    "--new-key",
+    is_flag=True,
+    help="Make a new stream.key first: open streams are closed at full price when next asked.",
+)
+@click.option(
+    "--accept-rollback",
+    is_flag=True,
+    help="Go on with a ledger that lost entries, after the newest backup was put back; all spending is stopped.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask whether that may be done.")
+@for_the_custodian
+def recover(door: Door, *, new_key: bool, accept_rollback: bool, yes: bool) -> None:
+    """Settle what a crash left behind, while nobody is asking.
+
+    A process that died between the charge and the answer leaves a question without one. It is lost and stays charged:
+    noise is never drawn twice for one charge, because the crash may have depended on the first draw. A question of a
+    stream is decided with the noise that was sealed for it.
+
+    \b
+    lapwing recover
+
+    Where an older copy of the ledger is all there is, --accept-rollback goes on with it. What was answered since then
+    counts as spent, and nobody knows how much it was: all spending is stopped, until lapwing suspend --end.
+
+    It costs nothing beyond what was charged already.
+    """
+    if accept_rollback:
+        _accept_rollback(door, yes=yes)
+    with door.workspace() as workspace:
+        if new_key:
+            still_open = _open_streams(workspace.ledger)
+            if still_open and not yes:
+                what = f"{several(len(still_open), 'open stream')} ({', '.join(still_open)})"
+                click.confirm(
+                    f"Under a new key {what} can be asked no more: a question closes it at full price. Go on?",
+                    abort=True,
+                    err=True,
+                )
+            renew_key(door.folder)
+        with waiting("settling"):
+            unsettled: dict[str, LapwingError] = {}
+            settled = workspace.recover(unsettled)
+    end = "made; streams that the old one sealed are closed at full price when they are next asked" if new_key else None
+    left = {name: str(failure) for name, failure in unsettled.items()}
+    door.tell(
+        {"settled": settled, "unsettled": left, "new_key": new_key, "accepted_rollback": accept_rollback},
+        facts(
+            ("older copy", f"accepted; {_STOPPED}" if accept_rollback else None),
+            ("settled", several(settled, "question")),
+            *(("not settled", f"stream {name}: {reason}") for name, reason in left.items()),
+            ("key", end),
+        ),
+    )
+
+
+def _accept_rollback(door: Door, *, yes: bool) -> None:
+    if not yes:
+        click.confirm(
+            "Answers that were given since this copy of the ledger are charged nowhere any more. Stop all spending, "
+            "and go on without them?",
+            abort=True,
+            err=True,
+        )
+    settings = read_settings(door.folder)
+    ledger.accept_rollback(settings.ledger, head=door.folder / HEAD)
+
+
+def _open_streams(account: Ledger) -> list[str]:
+    streams = (one for name in account.populations() for one in account.streams.streams(name))
+    return [one.name for one in streams if one.status is StreamStatus.OPEN]

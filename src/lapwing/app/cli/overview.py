@@ -1,0 +1,215 @@
+"""What an analyst looks at before asking: the tables there are, and the budget that is left."""
+
+import shlex
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lapwing.accounting.filters.account import Account
+from lapwing.answers.preview import BudgetStatus
+from lapwing.app.cli.completion import complete_tables
+from lapwing.app.cli.options import Door, at_the_door, plot_option
+from lapwing.app.cli.pictures import draw_account
+from lapwing.app.cli.render import amounts, budget_record, budget_words, left_record
+from lapwing.app.cli.terminal import facts, several, table
+from lapwing.app.cli.terminal import table as drawn
+from lapwing.app.plots.canvas import checked_path
+from lapwing.ledger.population import Analyst
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.queries.column import Category, Column, Date, Integer, Real
+from lapwing.session import Session
+from lapwing.vocabulary.decimals import brief, decimal_below, exactly
+
+_EMPTY = "There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"
+
+
+@click.command()
+@click.argument("name", metavar="[TABLE]", required=False, shell_complete=complete_tables)
+@at_the_door
+def tables(door: Door, name: str | None) -> None:
+    """Say what may be asked about: tables, columns, bounds.
+
+    All of this was declared by the custodian and none of it was read from the data, so anyone may see it. Values beyond
+    the bounds are clipped to them where they are added up. Columns that are not listed do not exist for you.
+
+    \b
+    lapwing tables
+    lapwing tables patients
+
+    It costs nothing.
+    """
+    with door.sessions() as sessions:
+        every = [(one.population, one.ledger.population(one.population.name).tables) for one in sessions]
+    if name is not None:
+        every = [one for one in every if name in one[1]] or [every[0]]
+    records, blocks = [], []
+    for population, versions in every:
+        shown = population.tables if name is None else (population.table(name),)
+        records.append(_population_record(population, shown, versions))
+        blocks += [facts(("population", population.name))] if len(every) > 1 else []
+        blocks += [_block(table, versions[table.name]) for table in shown] or [_EMPTY]
+    door.tell_each(records, *blocks)
+
+
+def _population_record(population: Population, shown: tuple[Table, ...], versions: Mapping[str, int]) -> dict[str, Any]:
+    unit = population.unit
+    return {
+        "population": population.name,
+        "person_key": unit.person_key,
+        "adjacency": unit.adjacency.value,
+        "protects_groups_of": unit.protects_groups_of,
+        "tables": [_table_record(table, versions[table.name]) for table in shown],
+    }
+
+
+def _block(table: Table, version: int) -> str:
+    rows = "one row a person" if table.rows is RowsPerPerson.ONE_A_PERSON else "many rows a person"
+    counted = "" if table.max_rows is None else f", of which {table.max_rows} count"
+    head = facts((table.name, f"{rows}{counted}; data version {version}"))
+    lines = [[column.name, _kind(column), _range(column), "yes" if column.nullable else ""] for column in table.columns]
+    return f"{head}\n{drawn(['column', 'type', 'values', 'may be missing'], lines, left=4)}" if lines else head
+
+
+def _kind(column: Column) -> str:
+    return type(column.type).__name__.lower()
+
+
+def _range(column: Column) -> str:
+    match column.type:
+        case Integer(low=int() as low, high=int() as high):
+            return f"{low} to {high}"
+        case Real(low=low, high=high):
+            return f"{brief(_number(low))} to {brief(_number(high))}"
+        case Category(values=values):
+            return ", ".join(str(value) for value in values)
+        case Date(first=first, last=last) if first is not None or last is not None:
+            return f"{first} to {last}"
+        case _:
+            return ""
+
+
+def _number(bound: Any) -> Any:
+    return bound
+
+
+def _table_record(table: Table, version: int) -> dict[str, Any]:
+    return {
+        "table": table.name,
+        "rows": "one" if table.rows is RowsPerPerson.ONE_A_PERSON else "many",
+        "max_rows": table.max_rows,
+        "version": version,
+        "columns": [
+            {"column": column.name, "type": _kind(column), **_bounds(column), "nullable": column.nullable}
+            for column in table.columns
+        ],
+    }
+
+
+def _bounds(column: Column) -> dict[str, Any]:
+    match column.type:
+        case Integer(low=low, high=high):
+            return {"low": low, "high": high}
+        case Real(low=low, high=high):
+            return {"low": exactly(low), "high": exactly(high)}
+        case Category(values=values):
+            return {"values": list(values)}
+        case Date(first=first, last=last):
+            return {"first": first and str(first), "last": last and str(last)}
+        case _:
+            return {}
+
+
+@click.command()
+@plot_option
+@at_the_door
+def budget(door: Door, plot: Path | None) -> None:
+    """Say what was spent, what is held, and what is left.
+
+    The budget is a promise to the people in the tables: everything that is ever answered about them, to all analysts
+    together, costs no more than this. It does not come back, not next year and not when the data changes. An analyst's
+    allowance is a part of it, not more of it.
+
+    \b
+    lapwing budget
+    lapwing budget --plot burn_down.svg
+
+    It costs nothing. --plot draws what was left after every act. Where the population has a public partition, each
+    cell has the whole budget and a line of its own; a question about everybody needs it in every cell.
+    """
+    if plot is None:
+        with door.sessions() as sessions:
+            shown = [_shown(session) for session in sessions]
+    else:
+        checked_path(plot)
+        with door.session() as session:
+            shown = [_shown(session)]
+            draw_account(plot, session.ledger.history(session.population.name))
+    picture = None if plot is None else facts(("picture", str(plot)))
+    blocks = [block for _, *of_one in shown for block in of_one]
+    door.tell_each([record for record, *_ in shown], *blocks, picture or "")
+
+
+def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
+    """Return the account of a population as JSON values, as a table, and what to say about it."""
+    name, left = session.population.name, session.standing()
+    decided, history = session.ledger.population(name), session.ledger.history(name)
+    own = {analyst: session.ledger.allowance(name, analyst) for analyst in sorted(decided.analysts)}
+    allowances = {analyst: account for analyst, account in own.items() if account is not None}
+    asking = decided.analysts.get(session.analyst, Analyst())
+    stopped = sorted(analyst for analyst, one in decided.analysts.items() if one.suspended)
+    kinds = [entry["kind"] for entry in history]
+    cells = {cell: left.account.within(frozenset({cell})) for cell in left.account.filters}
+    cells = cells if len(cells) > 1 else {}
+    record = {
+        "population": name,
+        "cell": session.population.cell,
+        **_account_record(left.account),
+        "cells": {cell: _account_record(account) for cell, account in cells.items()},
+        "analysts": {analyst: _account_record(account) for analyst, account in allowances.items()},
+        "answers": kinds.count("answer"),
+        "streams": kinds.count("opening"),
+        "suspended": decided.suspended or asking.suspended,
+        "suspended_analysts": stopped,
+    }
+    of_everybody = name if session.population.cell is None else f"{name}, {session.population.cell}"
+    whose = {
+        of_everybody: left.account,
+        **{f"  cell {cell}": account for cell, account in cells.items()},
+        **{f"  {analyst}": account for analyst, account in allowances.items()},
+    }
+    header = ["whose", "budget", "spent", "held", "left"]
+    rows = [[one, budget_words(account.budget), *_columns(account)] for one, account in whose.items()]
+    fits = None if left.left is not None else f"{left.remaining} fits; see docs/ledger.md"
+    share = left.for_open_groups
+    about = facts(
+        ("answered", f"{several(record['answers'], 'question')} and {several(record['streams'], 'stream')}"),
+        ("stopped", "spending of everybody; lapwing suspend --end allows it again" if decided.suspended else None),
+        *(
+            ("stopped", f"spending of {one}; lapwing suspend {shlex.quote(one)} --end allows it again")
+            for one in stopped
+        ),
+        ("now", fits),
+        ("delta", None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"),
+    )
+    return record, table(header, rows, left=2), about
+
+
+def _account_record(account: Account) -> dict[str, Any]:
+    spent, held, _ = amounts(account)
+    left = left_record(BudgetStatus(account=account))
+    return {"budget": budget_record(account.budget), "spent": exactly(spent), "held": exactly(held), "left": left}
+
+
+def _columns(account: Account) -> list[str]:
+    """Return what is spent, held and left; of an (epsilon, delta) budget, the largest epsilon of one question."""
+    spent, held, left = amounts(account)
+    if left is None:
+        return ["", "", f"epsilon {decimal_below(account.remaining().pure)} in one"]
+    return [_spoken(spent), _spoken(held), decimal_below(left)]
+
+
+def _spoken(amount: Fraction | None) -> str:
+    return "-" if amount is None else f"{float(amount):.6g}"

@@ -1,0 +1,113 @@
+"""How a statement of a database is stopped: when its time is over, and when its question is cancelled.
+
+A question is cancelled by its `CancelScope`, from any thread. What runs in the scope is stopped in the database, what
+has not begun does not begin, and no other question notices. It fails like any other failure; its charge stays.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, Token
+from threading import Event, Lock, Thread, Timer
+from typing import Final, Self
+
+TIME_LIMIT: Final = 600
+"""Seconds, where nothing else is said."""
+LONGEST: Final = 86_400
+_AGAIN: Final = 0.1
+"""Seconds between two attempts to stop a statement: a database forgets what it is told before the statement begins."""
+
+_scope: ContextVar["CancelScope | None"] = ContextVar("scope", default=None)
+
+
+class CancelledError(Exception):
+    """The question was cancelled. Only the custodian hears of it."""
+
+
+class CancelScope:
+    """One question, that it may be cancelled: whatever the thread that entered the scope reads in it.
+
+    A cancelled scope stays cancelled. `cancel` returns at once, and may be called from any thread, a signal handler
+    included, before the scope is entered, in it and after it.
+
+    Examples
+    --------
+    >>> with CancelScope() as scope:
+    ...     scope.cancel()
+    ...     with stoppable(stop=lambda: None):
+    ...         print("the statement runs")
+    Traceback (most recent call last):
+    lapwing.engines.cancellation.CancelledError: this question was cancelled
+    """
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self._running: _Statement | None = None
+        self._before: Token[CancelScope | None] | None = None
+
+    def cancel(self) -> None:
+        """Stop the statement that runs in the scope, and let none begin there any more."""
+        self.cancelled = True  # before it is looked what runs: who begins a statement looks the other way round
+        running = self._running
+        if running is not None:
+            # By a thread of its own: it may take a while, and who calls may be the one who waits for the statement.
+            Thread(target=running.stop_until_it_ends, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        self._before = _scope.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            _scope.reset(self._before)
+
+    def run(self, statement: "_Statement | None") -> None:
+        """Make it known that a statement begins in the scope, or that the last one ended; refuse if it is cancelled."""
+        self._running = statement
+        if self.cancelled:
+            raise CancelledError("this question was cancelled")
+
+
+class _Statement:
+    """A statement that runs, and how it is stopped; once it has ended its connection may be another question's."""
+
+    def __init__(self, stop: Callable[[], object]) -> None:
+        self._stop, self._lock, self._ended = stop, Lock(), Event()
+
+    def stop(self) -> None:
+        with self._lock, suppress(Exception):  # what it would stop may have ended just now
+            if not self._ended.is_set():
+                self._stop()
+
+    def stop_until_it_ends(self) -> None:
+        while not self._ended.is_set():
+            self.stop()
+            self._ended.wait(_AGAIN)
+
+    def end(self) -> None:
+        with self._lock:  # nobody is stopping it just now
+            self._ended.set()
+
+
+@contextmanager
+def stoppable(stop: Callable[[], object], *, seconds: float | None = None) -> Iterator[None]:
+    """Let the block be stopped: after `seconds`, by the scope it runs in, or by an interrupt of this thread.
+
+    `stop` makes the database give up the statement of the block, from another thread; the statement then fails. It is
+    called during the block only. A block that ends although its question was cancelled fails as well.
+    """
+    statement, scope = _Statement(stop), _scope.get() or CancelScope()
+    timer = None if seconds is None else Timer(seconds, statement.stop)
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    try:
+        scope.run(statement)
+        yield
+    except (KeyboardInterrupt, SystemExit):  # which end our waiting, and not always what is waited for
+        statement.stop()
+        raise
+    finally:
+        statement.end()
+        if timer is not None:
+            timer.cancel()
+    scope.run(None)
