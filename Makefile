@@ -39,8 +39,9 @@ lint: .venv/dev      ## style and mistakes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: .venv/dev      ## mypy, strict
+types: .venv/dev      ## mypy, strict: the source, and the Python of README, docs and examples as readers type it
 	$(BIN)/mypy
+	$(BIN)/python tests/typing_tests/pages.py
 
 layers: .venv/dev      ## imports point down
 	$(BIN)/lint-imports

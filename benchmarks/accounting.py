@@ -6,8 +6,6 @@ The last row of workload (f) keeps dp-accounting busy for up to a minute.
 
 import logging
 import math
-import statistics
-import time
 import warnings
 from fractions import Fraction
 
@@ -16,9 +14,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.pld import privacy_loss_distribution as peer_pld
 
 from _report import Goals, clock, table
-from lapwing.accounting.calibration import gaussian_variance, laplace_scale, least_scale
 from lapwing.accounting.pricing import price
-from lapwing.accounting.running import RunningLoss
 from lapwing.vocabulary.event import Composed, GaussianNoise, LaplaceNoise, PoissonSampled, PureRelease, Repeated
 from lapwing.vocabulary.guarantee import ApproximateDP
 
@@ -151,86 +147,10 @@ def mixed_and_sampled():
     )
 
 
-def one_more_charge(times):
-    """One more charge, and epsilon at delta, in an account that holds many: the median of 301 charges in a row."""
-    known = scales(50, times)[3]
-    kinds = {
-        "known scale": (lambda _: laplace(known), peer.LaplaceDpEvent(1 / known)),
-        "new scale": (lambda k: laplace(known * (1.01 + 1e-6 * k)), peer.LaplaceDpEvent(1 / (1.01 * known))),
-        "Gaussian": (lambda _: gaussian(known), peer.GaussianDpEvent(1 / known)),
-    }
-    account = peer_mixture(times)
-    full = account._pld  # noqa: SLF001 - so that every round starts from the same account
-    for kind, (event, peer_event) in kinds.items():
-
-        def theirs(peer_event=peer_event):
-            account._pld = full  # noqa: SLF001
-            return account.compose(peer_event).get_epsilon(DELTA)
-
-        total = RunningLoss()
-        for part, repeated in mixture(times):
-            total.charge(part, repeated)
-        total.epsilon(DELTA)
-        values, spent, wall = [], [], []
-        for k in range(301):
-            begun, seen = clock(), time.perf_counter()
-            total.charge(event(k))
-            values.append(total.epsilon(DELTA))
-            spent.append(clock() - begun)
-            wall.append(time.perf_counter() - seen)
-        name = f"(e) +1 after {times:,}, {kind}"
-        their_value, their_time = fastest(theirs)
-        note(name, their_value, values[0], their_time, statistics.median(spent))
-        goals.at_most(f"{name}: median with epsilon(delta)", statistics.median(wall) * 1e3, 1.0, " ms")
-
-
-def calibration():
-    bracket = peer.ExplicitBracketInterval
-    compare(
-        "(f) noise for 1000 Laplace",
-        lambda: peer.calibrate_dp_mechanism(
-            PLDAccountant,
-            lambda s: peer.SelfComposedDpEvent(peer.LaplaceDpEvent(s), 1000),
-            1.0,
-            DELTA,
-            bracket(10, 1e3),
-            tol=1e-3,
-        ),
-        lambda: laplace_scale(ONE, BUDGET, uses=1000),
-    )
-    compare(
-        "(f) noise for 10,000 sampled steps",
-        lambda: peer.calibrate_dp_mechanism(
-            PLDAccountant,
-            lambda s: peer.SelfComposedDpEvent(peer_step(s), 10_000),
-            2.0,
-            DELTA,
-            bracket(0.5, 10),
-            tol=1e-4,
-        ),
-        lambda: least_scale(step, ApproximateDP(epsilon=Fraction(2), delta=Fraction(1, 10**6)), uses=10_000),
-    )
-    compare(
-        "(f) noise for 1000 Gaussians",
-        lambda: peer.calibrate_dp_mechanism(
-            PLDAccountant,
-            lambda s: peer.SelfComposedDpEvent(peer.GaussianDpEvent(s), 1000),
-            1.0,
-            DELTA,
-            bracket(1, 1e4),
-            tol=1e-3,
-        ),
-        lambda: math.sqrt(gaussian_variance(ONE, BUDGET, uses=1000)),
-    )
-
-
 equal_releases()
 mixed_and_sampled()
-one_more_charge(1000)
-one_more_charge(10_000)
-calibration()
 table(
-    "epsilon at delta = 1e-6 (in (f): the noise), and CPU milliseconds",
+    "epsilon at delta = 1e-6, and CPU milliseconds",
     ["workload", "dp-accounting", "lapwing", "dp-acc ms", "lapwing ms", "faster"],
     rows,
 )

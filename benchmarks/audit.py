@@ -17,7 +17,18 @@ import opendp.prelude as dp
 
 import lapwing as lw
 from _report import Goals, table
-from lapwing.vocabulary.guarantee import Guarantee
+from lapwing.accounting import GaussianDP, Guarantee
+from lapwing.auditor import audit
+from lapwing.mechanisms import (
+    DiscreteGaussianMechanism,
+    ExponentialMechanism,
+    GaussianMechanism,
+    GeometricMechanism,
+    LaplaceMechanism,
+    PartitionSelection,
+    PermuteAndFlip,
+    Sensitive,
+)
 
 dp.enable_features("contrib")
 warnings.simplefilter("ignore")  # diffprivlib warns of numbers that it then takes
@@ -121,31 +132,31 @@ def diffprivlib() -> dict[str, Suspect]:
 
 def ours() -> dict[str, Suspect]:
     def many(build, kind):
-        return lambda value, n: build(n).release(lw.Sensitive(np.full(n, value, kind)))
+        return lambda value, n: build(n).release(Sensitive(np.full(n, value, kind)))
 
     def chosen(mechanism):
-        return each(lambda scores: lambda: mechanism.release(lw.Sensitive(scores)))
+        return each(lambda scores: lambda: mechanism.release(Sensitive(scores)))
 
-    keys = lw.PartitionSelection(l1_sensitivity=1, epsilon=1, delta="0.01")
+    keys = PartitionSelection(l1_sensitivity=1, epsilon=1, delta="0.01")
     return {
         "Laplace": Suspect(
-            many(lambda n: lw.LaplaceMechanism(l1_sensitivity=1, epsilon=1, dimension=n), np.float64), NEAR
+            many(lambda n: LaplaceMechanism(l1_sensitivity=1, epsilon=1, dimension=n), np.float64), NEAR
         ),
-        "geometric": Suspect(many(lambda _: lw.GeometricMechanism(l1_sensitivity=1, epsilon=1), np.int64), FAR),
+        "geometric": Suspect(many(lambda _: GeometricMechanism(l1_sensitivity=1, epsilon=1), np.int64), FAR),
         "Gaussian": Suspect(
-            many(lambda n: lw.GaussianMechanism(l2_sensitivity=1, rho="1/8", dimension=n), np.float64),
+            many(lambda n: GaussianMechanism(l2_sensitivity=1, rho="1/8", dimension=n), np.float64),
             NEAR,
-            lw.GaussianDP(mu_squared="1/4"),
+            GaussianDP(mu_squared="1/4"),
         ),
         "discrete Gaussian": Suspect(
-            many(lambda n: lw.DiscreteGaussianMechanism(l2_sensitivity=1, rho="1/8", dimension=n), np.int64),
+            many(lambda n: DiscreteGaussianMechanism(l2_sensitivity=1, rho="1/8", dimension=n), np.int64),
             FAR,
             lw.ConcentratedDP(rho="1/8"),
         ),
-        "exponential": Suspect(chosen(lw.ExponentialMechanism(sensitivity=1, candidates=2, epsilon=1)), SCORES),
-        "permute and flip": Suspect(chosen(lw.PermuteAndFlip(sensitivity=1, candidates=2, epsilon=1)), SCORES),
+        "exponential": Suspect(chosen(ExponentialMechanism(sensitivity=1, candidates=2, epsilon=1)), SCORES),
+        "permute and flip": Suspect(chosen(PermuteAndFlip(sensitivity=1, candidates=2, epsilon=1)), SCORES),
         "keys above a threshold": Suspect(
-            each(lambda counted: lambda: tuple(keys.release(lw.Sensitive(counted)).items())),
+            each(lambda counted: lambda: tuple(keys.release(Sensitive(counted)).items())),
             ({"a": (1,)}, {}),
             lw.ApproximateDP(epsilon=1, delta="0.01"),
         ),
@@ -153,7 +164,7 @@ def ours() -> dict[str, Suspect]:
 
 
 def half_the_noise(count, n):
-    return lw.LaplaceMechanism(l1_sensitivity=1, epsilon=2, dimension=n).release(np.full(n, float(count)))
+    return LaplaceMechanism(l1_sensitivity=1, epsilon=2, dimension=n).release(np.full(n, float(count)))
 
 
 def main() -> None:
@@ -166,7 +177,7 @@ def main() -> None:
     for library, suspects in libraries.items():
         rows = []
         for name, suspect in suspects.items():
-            found = lw.audit(
+            found = audit(
                 many=suspect.many, claim=suspect.claim, neighbours=suspect.neighbours, samples=SAMPLES, name=name
             )
             sys.stderr.write(f"{library}: {found}\n")
@@ -175,7 +186,7 @@ def main() -> None:
             rows.append([name, f"{found.claimed:.4g}", bound, verdict, f"{found.samples:,}"])
         refuted[library] = sum(row[3] == "REFUTED" for row in rows)
         table(library, ["mechanism", "claimed", "found", "verdict", "draws"], rows)
-    control = lw.audit(many=half_the_noise, claim=ONE, neighbours=(0, 1), samples=1_000)
+    control = audit(many=half_the_noise, claim=ONE, neighbours=(0, 1), samples=1_000)
     goals = Goals()
     goals.at_most("claims of lapwing that were refuted", refuted[f"lapwing {version('lapwing')}"], 0, "")
     goals.at_least("the control, half the noise, is refuted", float(control.refuted), 1, "")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from _report import Goals, rates, table
-from lapwing import DiscreteGaussianMechanism, GaussianMechanism, GeometricMechanism, LaplaceMechanism
+from lapwing.mechanisms import DiscreteGaussianMechanism, GaussianMechanism, GeometricMechanism, LaplaceMechanism
 from lapwing.noise.coins import bernoulli_logistic, bernoulli_logistic_many
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 from lapwing.noise.per_coordinate import CoordinateScales, draw_discrete_laplace_each, draw_rounded_gaussian_each

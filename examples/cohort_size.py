@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from hashlib import shake_256
 from itertools import product
 
-from lapwing.mechanisms.sparse_vector.pure import SparseVector
-from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing import Adjacency
+from lapwing.mechanisms import Sensitive, SparseVector, ValueSensitivity
 
 AT_LEAST, PATIENTS = 200, 20_000
 

@@ -12,11 +12,8 @@ from hashlib import shake_256
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.mechanisms.sparse_vector.advice import advise
-from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
-from lapwing.mechanisms.sparse_vector.pure import SparseVector
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing import Adjacency
+from lapwing.mechanisms import CorrelationScreen, Sensitive, SparseVector, advise
 
 PEOPLE, FEATURES = 20_000, 80
 PLANTED = [(3, 40), (7, 8), (12, 71), (20, 66), (33, 34), (50, 79)]

@@ -7,20 +7,18 @@ that nothing was struck out.
     python examples/custodian.py
 """
 
+import shutil
 import tempfile
 from pathlib import Path
 
 import lapwing as lw
-from lapwing.app.clinic import write_tables
-from lapwing.ledger.chain import Receipt
-from lapwing.ledger.export import check_export, export_json
-from lapwing.vocabulary.errors import BudgetError, RegistrationError
-from lapwing.workspace.workspace import Workspace
+from lapwing.errors import BudgetError, RegistrationError
+from lapwing.ledger import Receipt, check_export, export_json
 
 CAP = 2
 
 
-def spend_together(workspace: Workspace) -> list[Receipt]:
+def spend_together(workspace: lw.Workspace) -> list[Receipt]:
     """Let two analysts ask in turns until the account refuses them, and return their receipts."""
     receipts = []
     sessions = [workspace.session(analyst=name) for name in ("ana", "ben")]
@@ -34,10 +32,12 @@ def spend_together(workspace: Workspace) -> list[Receipt]:
     return receipts
 
 
-def change_data(workspace: Workspace, folder: Path) -> None:
+def change_data(workspace: lw.Workspace, folder: Path) -> None:
     """Bring new data: unannounced it is refused, announced it is used, and the account goes on as it stood."""
     before = workspace.session(analyst="ana").standing().left
-    write_tables(folder, people=5001)
+    newer = lw.make_clinic(folder.parent / "newer", people=5001)
+    for file in newer.glob("*.parquet"):
+        shutil.copy(file, folder)
     try:
         workspace.session(analyst="ana").ask(lw.count("patient"), epsilon="0.01")
     except RegistrationError as refusal:

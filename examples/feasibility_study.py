@@ -64,7 +64,7 @@ def burden(clinic: lw.Session, disease: str) -> Fraction:
     answer = clinic.ask(lw.mean("visit", "clip(nights, 0, 30)", of_them, max_rows=2), epsilon="0.5")
     low, high = answer.interval("0.95")
     print(f"  a stay takes {float(answer.value):.1f} nights on average ({float(low):.1f} to {float(high):.1f})")
-    return answer.value
+    return Fraction(answer.value)
 
 
 def main() -> None:

@@ -9,9 +9,8 @@ introduces it, with a hundred customers for each of its three.
 
 from collections.abc import Sequence
 
-from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing import Adjacency
+from lapwing.mechanisms import ExponentialMechanism, Sensitive
 
 PRICES = range(1, 11)
 VALUATIONS = (1,) * 100 + (2,) * 100 + (5,) * 100

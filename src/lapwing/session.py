@@ -5,7 +5,6 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, Self, TypeAlias, Unpack
@@ -15,7 +14,7 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import accuracy_at, release_of
+from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
@@ -30,6 +29,7 @@ from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, fresh_name, name_of_key
+from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
 from lapwing.vocabulary.lifetime import Lifetime
 
@@ -276,7 +276,7 @@ class Session:
         fault_point("ask.read")
         released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
         fault_point("ask.noised")
-        written = json.dumps({"released": released, "versions": dict(charged.versions)}, ensure_ascii=True)
+        written = to_text(StoredAnswer(released=tuple(map(tuple, released)), versions=charged.versions))
         told = self.ledger.questions.answer(charged.seq, written)
         fault_point("ask.answered")
         return _answer(asked, told, free=False)
@@ -302,6 +302,6 @@ class Session:
 
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:
     """Return the answer that stands in the ledger, under the names that its columns have now."""
-    stored = json.loads(told.answer)
-    numbers = dict(zip(asked.releases, stored["released"], strict=True))
-    return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored["versions"], free=free)
+    stored = from_text(StoredAnswer, told.answer)
+    numbers = dict(zip(asked.releases, stored.released, strict=True))
+    return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored.versions, free=free)

@@ -24,7 +24,6 @@ from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
 from lapwing.engines.engine import Engine, hide_failures
-from lapwing.ledger.canonical import digest
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamStatus
@@ -35,11 +34,11 @@ from lapwing.noise.randomness import SYSTEM
 from lapwing.noise.sealed_source import SealedSource, fresh_seed, open_seed, seal_seed
 from lapwing.queries.aggregate import Aggregate
 from lapwing.queries.catalogue import Population
-from lapwing.queries.plan import Plan
+from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
 from lapwing.queries.questions import ConditionLike
-from lapwing.queries.reading_back import read_back
 from lapwing.queries.statistics.at_least import AtLeast, AtLeastQuestion, at_least
+from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     EngineError,
@@ -49,7 +48,7 @@ from lapwing.vocabulary.errors import (
     StreamError,
     UnansweredError,
 )
-from lapwing.vocabulary.exact import Exact, whole
+from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -209,7 +208,7 @@ class QuestionStream:
         terms = self.terms
         if isinstance(where, AtLeastQuestion):
             return self._planned_whole(where, people)
-        wanted = terms.at_least if people is None else whole("at_least", people, most=2**62)
+        wanted = terms.at_least if people is None else as_int("at_least", people, most=2**62)
         return plan(at_least(wanted, terms.table, where), self._population)
 
     def _planned_whole(self, question: AtLeastQuestion, people: int | None) -> Plan:
@@ -256,7 +255,8 @@ class QuestionStream:
         if record.in_flight is None or record.in_flight.number != intent.number:  # another process came first
             return self._standing(intent)
         deciding, source = self._unsealed(record, intent)
-        meaning, aggregate = read_back(intent.question)
+        question = CanonicalQuestion.read(intent.question)
+        meaning, aggregate = question.meaning, question.aggregate
         if not isinstance(meaning, AtLeast):
             raise BadQuestionError("only whether there are at least so many people is asked in a stream")
         return self._kept_secret(lambda: self._settled(intent, aggregate, meaning, deciding, source))

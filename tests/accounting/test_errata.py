@@ -7,9 +7,9 @@ import pytest
 from mpmath import exp, log, mpf
 
 from accounting import reference
-from lapwing.accounting.calibration import gaussian_mu_squared, gaussian_variance
 from lapwing.accounting.classical import advanced_epsilon, corollary_epsilon_each
 from lapwing.accounting.composition import CompositionRule, compose
+from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.homogeneous import optimal_delta
 from lapwing.accounting.losses.sampled import amplified_epsilon
 from lapwing.accounting.pricing import price
@@ -20,7 +20,6 @@ from lapwing.vocabulary.event import (
     PureRelease,
     Repeated,
 )
-from lapwing.vocabulary.guarantee import ApproximateDP
 
 ONE = Fraction(1)
 MICRO = Fraction(1, 10**6)
@@ -46,13 +45,13 @@ def test_e14_the_textbook_gaussian_breaks_its_promise_beyond_a_certain_epsilon(d
 def test_e14_at_epsilon_twenty_the_textbook_gaussian_is_160_times_worse_than_it_says() -> None:
     noise = GaussianNoise(l2_sensitivity_squared=ONE, sigma_squared=textbook_variance(20, 1e-6))
     assert price(noise).delta(20.0) / 1e-6 == pytest.approx(161, abs=1)
-    ours = gaussian_variance(ONE, ApproximateDP(epsilon=Fraction(20), delta=MICRO))
-    assert price(GaussianNoise(l2_sensitivity_squared=ONE, sigma_squared=ours)).delta(20.0) <= 1e-6
+    ours = mpf(largest_mu_squared(Fraction(20), MICRO)) ** 0.5
+    assert reference.gaussian_delta(ours, 20) <= mpf(10) ** -6
 
 
 def test_e14_below_one_the_textbook_gaussian_is_a_quarter_too_noisy() -> None:
     textbook = math.sqrt(textbook_variance(1, 1e-6))
-    ours = math.sqrt(gaussian_variance(ONE, ApproximateDP(epsilon=ONE, delta=MICRO)))
+    ours = 1 / math.sqrt(largest_mu_squared(ONE, MICRO))
     assert textbook == pytest.approx(5.2988, abs=1e-4)
     assert ours == pytest.approx(4.2247, abs=1e-4)
 
@@ -157,7 +156,7 @@ def test_e6_a_histogram_has_one_sensitivity_per_adjacency() -> None:
 
 def test_e15_no_single_factor_describes_how_a_gaussian_fails() -> None:
     """ "With probability delta it is c epsilon-DP instead": its loss is unbounded, so no c will do."""
-    mu_squared = gaussian_mu_squared(ApproximateDP(epsilon=ONE, delta=MICRO))
+    mu_squared = Fraction(largest_mu_squared(ONE, MICRO))
     loss = price(GaussianNoise(l2_sensitivity_squared=mu_squared, sigma_squared=ONE))
     assert loss.pure_epsilon is None
     for factor in (2, 5, 10):

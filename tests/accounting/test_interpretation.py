@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from accounting import reference
 from lapwing.accounting.advice import Concern, advise
 from lapwing.accounting.interpretation import (
-    additive_secrecy,
     belief_drift,
     belief_range,
     best_true_positive_rate,
@@ -72,7 +71,7 @@ def test_naming_and_shaming_is_beyond_every_factor() -> None:
     assert worlds.with_data == {0: 0.0, 1: 1.0}
     assert math.isinf(worlds.distance)
     loss = price(ApproximateRelease(epsilon=Fraction(1, 10**9), delta=Fraction(1, 1000)))
-    assert additive_secrecy(loss) == pytest.approx(1e-3, rel=1e-5)
+    assert loss.delta(0.0) == pytest.approx(1e-3, rel=1e-5)
     shamed = name_and_shame(people=5000, delta="1e-3")
     assert shamed.expected == 5
     assert shamed.probability == pytest.approx(1 - 0.999**5000)

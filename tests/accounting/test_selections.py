@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.charge import SingleRelease, WholeBudget
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.pricing import price
@@ -105,12 +105,11 @@ def test_beside_other_releases_selections_cost_their_own_price() -> None:
     assert spent(account, [SingleRelease(event=plan)]) <= alone * 1.02
 
 
-@pytest.mark.parametrize("charge", [SingleRelease, WholeBudget])
-def test_what_is_admitted_one_by_one_is_admitted_as_a_plan(charge) -> None:
+def test_what_is_admitted_one_by_one_is_admitted_as_a_plan() -> None:
     """199 selections at 1/30 fit into (1, 1e-6) one after the other."""
     account = open_account(ApproximateDP(epsilon=1, delta=DELTA))
     plan = Repeated(part=ExponentialSelection(epsilon=Fraction(1, 30)), times=199)
-    assert isinstance(account.admit(charge(event=plan)), Account)
+    assert isinstance(account.admit(SingleRelease(event=plan)), Account)
     assert price(plan).epsilon(1e-6) < 1
 
 

@@ -12,7 +12,6 @@ from mpmath import mpf
 
 from accounting import reference
 from lapwing.accounting.pricing import price
-from lapwing.accounting.running import RunningLoss
 from lapwing.vocabulary.event import Composed, GaussianNoise, LaplaceNoise, PoissonSampled, PureRelease, Repeated
 
 ONE = Fraction(1)
@@ -79,16 +78,3 @@ def test_d_ten_thousand_steps_of_a_sampled_training_run() -> None:
     step = PoissonSampled(part=GaussianNoise(l2_sensitivity_squared=ONE, sigma_squared=ONE), rate=Fraction(1, 100))
     found = price(Repeated(part=step, times=10_000)).epsilon(DELTA)
     assert 6.8073 <= found <= 6.907385907 * TIGHT
-
-
-@pytest.mark.parametrize("times", [1000, 10_000])
-def test_e_one_more_charge_after_thousands(times) -> None:
-    total, charges = RunningLoss(), mixture(times)
-    for event, repeated in charges:
-        total.charge(event, repeated)
-    total.epsilon(DELTA)
-    more = laplace("0.01")
-    total.charge(more)
-    at_once = price(Composed(parts=tuple(Repeated(part=e, times=n) for e, n in [*charges, (more, 1)])))
-    exact = at_once.epsilon(DELTA)
-    assert exact * (1 - 2e-6) <= total.epsilon(DELTA) <= exact * (1 + 5e-4)

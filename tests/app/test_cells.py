@@ -10,6 +10,7 @@ import lapwing as lw
 from lapwing.answers.target import parse_target
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, ParameterError, SettingsError
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 SETTINGS = """
 [populations.clinic]
@@ -106,7 +107,7 @@ def test_whoever_is_not_in_the_cell_changes_no_exact_number(folder, question) ->
             kept = [line for line in lines[1:] if int(line.partition(",")[0]) < 500]
             more = ["600,33,M"] if table == "patients" else ["700,5", "700,9", "-7,3"]
             path.write_text("\n".join([lines[0], *reversed(kept), *more]) + "\n")
-            with lw.workspace(folder) as workspace:
+            with lw.open_workspace(folder) as workspace:
                 workspace.advance(table)
     assert exact[0] == exact[1]
     assert exact[0] != [0]
@@ -128,7 +129,10 @@ def test_a_stream_is_paid_by_every_cell(doors) -> None:
 
 
 def test_a_cell_that_is_not_declared_is_refused_with_those_there_are(folder) -> None:
-    with lw.workspace(folder) as workspace, pytest.raises(BadQuestionError, match="it has north, south, elsewhere"):
+    with (
+        lw.open_workspace(folder) as workspace,
+        pytest.raises(BadQuestionError, match="it has north, south, elsewhere"),
+    ):
         workspace.session(cell="west")
 
 
@@ -136,7 +140,7 @@ def test_cells_are_fixed_for_ever(folder) -> None:
     path = folder / "lapwing.toml"
     for changed in (SETTINGS.replace("last = 499", "last = 498"), SETTINGS.replace("south", "west"), _without_cells()):
         path.write_text(changed)
-        with lw.workspace(folder) as workspace:
+        with lw.open_workspace(folder) as workspace:
             for act in (workspace.session, workspace.update):
                 with pytest.raises(SettingsError, match="not the cells that this population was opened with"):
                     act()
@@ -189,10 +193,10 @@ def test_a_cell_may_hold_everybody(folder, quick_path) -> None:
 
 
 def test_the_ledger_itself_partitions_no_groups(folder) -> None:
-    with lw.workspace(folder) as workspace, pytest.raises(ParameterError, match="leave the cells out"):
+    with lw.open_workspace(folder) as workspace, pytest.raises(ParameterError, match="leave the cells out"):
         workspace.ledger.custody.create_population(
             "families",
-            unit=lw.PrivacyUnit(person_key="id", protects_groups_of=2),
+            unit=PrivacyUnit(person_key="id", protects_groups_of=2),
             budget=lw.PureDP(epsilon=1),
             cells=["a", "b"],
         )

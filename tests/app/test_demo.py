@@ -14,6 +14,7 @@ from lapwing.app.cli import demo, main
 from lapwing.app.cli.demo_mallory import ExactDoor
 from lapwing.app.cli.demo_stage import WIDTH, Stage
 from lapwing.ledger.verify import verify
+from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 
 PEOPLE = 100_000
@@ -59,7 +60,7 @@ def test_dozens_of_questions_are_answered_no_for_nothing(told) -> None:
     verdicts = re.findall(r"(?:survivor|surgery)  +(no|yes) +(free|[\d.]+)", shown)
     assert verdicts == [("no", "free"), ("no", "free"), ("yes", "0.149")]  # P(other) < 1e-9
     assert "71 questions and one yes, for epsilon 0.4039 in all" in flat(shown)
-    stream = lw.SparseVector(
+    stream = SparseVector(
         epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
     )
     assert round(float(stream.threshold_epsilon + stream.yes_price), 4) == 0.4039
@@ -68,10 +69,10 @@ def test_dozens_of_questions_are_answered_no_for_nothing(told) -> None:
 
 def test_the_account_holds_what_was_asked_for_and_nothing_else(told) -> None:
     folder, shown = told
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         checked = verify(workspace.ledger)
         left = workspace.session(analyst="ana").standing().left
-    stream = lw.SparseVector(
+    stream = SparseVector(
         epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
     )
     count, funnel, sql, three, mallory = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lapwing.accounting.interpretation import name_and_shame
 from lapwing.attacks import averaging, hadamard, reconstruction, tracing
 from lapwing.attacks.coins import Coins
-from lapwing.attacks.study import study
+from lapwing.attacks.study import study_beliefs
 from lapwing.attacks.tight_examples import geometric, name_one, two_cells, with_and_without
 from lapwing.vocabulary.errors import ParameterError
 
@@ -106,7 +106,7 @@ def test_naming_and_shaming_has_additive_secrecy_exactly_delta(people) -> None:
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1/2", "2"])
 def test_what_the_study_teaches_stays_within_the_theorem(epsilon) -> None:
-    beliefs = study(epsilon, others=20)
+    beliefs = study_beliefs(epsilon, others=20)
     lows, highs = beliefs.bounds
     for low, belief, high in zip(lows, beliefs.with_data, highs, strict=True):
         assert low * (1 - 1e-12) <= belief <= high * (1 + 1e-12)
@@ -122,7 +122,7 @@ def test_what_the_study_teaches_is_bayes_over_every_table_of_people() -> None:
     for table in product((0, 1), repeat=7):
         prior = sum(math.prod(share if sick else 1 - share for sick in table) / 2 for share in (0.2, 0.6))
         seen[table[0]] += prior * math.exp(-epsilon * abs(told - sum(table)))
-    beliefs = study(str(epsilon), others=6)
+    beliefs = study_beliefs(str(epsilon), others=6)
     assert beliefs.with_data[beliefs.answers.index(told)] == pytest.approx(seen[1] / (seen[0] + seen[1]))
 
 

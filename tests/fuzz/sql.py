@@ -20,9 +20,8 @@ from engines.clinic import arrow_tables, clinic
 from fuzz.select_statements import Statements
 from lapwing.engines.duckdb import DuckDB
 from lapwing.queries.aggregate import BinnedKey
-from lapwing.queries.canonical import spelling
+from lapwing.queries.plan import CanonicalQuestion
 from lapwing.queries.planning import plan_together
-from lapwing.queries.reading_back import read_back
 from lapwing.queries.sql import read_sql
 from lapwing.queries.sql_conditions import read_condition, read_value
 from lapwing.queries.statistics.moments import Moments
@@ -65,9 +64,7 @@ def examined(text: str) -> dict | None:
         timed(read, text)
     planned = timed(lambda text: plan_together(read_sql(text, **BOUNDS).questions, CLINIC), text)
     for one in (planned or {}).values():
-        meaning, aggregate = read_back(one.canonical)
-        again = spelling((one.population, one.unit, meaning, aggregate))
-        assert again == one.canonical, f"does not read back: {text}"
+        assert CanonicalQuestion.read(one.canonical) == one.question, f"does not read back: {text}"
     return planned
 
 

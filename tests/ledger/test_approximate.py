@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.accounting.filters.charge import SingleRelease, WholeBudget
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger import replay as replaying
 from lapwing.ledger.stream_records import StreamOutcome
 from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
-from lapwing.vocabulary.event import GaussianNoise, PureRelease, Repeated
+from lapwing.vocabulary.event import GaussianNoise, PureRelease
 from lapwing.vocabulary.guarantee import ApproximateDP
 from ledger.clinic import SEED, Place, opening, request
 
@@ -63,15 +63,6 @@ def test_a_stream_is_paid_whole_by_one_arm_and_by_its_yeses_in_the_other(place) 
         after = ledger.account("clinic").filters["everyone"]
         assert after.residue == before.residue
         assert after.pure.left == Fraction(98, 100)
-        verify(ledger)
-
-
-def test_a_plan_may_take_the_whole_budget(place) -> None:
-    with place.clinic(budget=BUDGET) as ledger:
-        plan = Repeated(part=GAUSSIAN, times=5)
-        ledger.questions.charge(request("plan", charge=WholeBudget(event=plan)))
-        with pytest.raises(BudgetExceededError):
-            charge(ledger, "more", SMALL)
         verify(ledger)
 
 

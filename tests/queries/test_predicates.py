@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 import lapwing as ask
 from engines.clinic import rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
-from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.queries.binding import bind
-from lapwing.queries.canonical import spelling
 from lapwing.queries.expressions import And, Not, Or
 from lapwing.queries.intervals import INTEGERS
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import ALWAYS, NEVER, AllOf, AnyOf, InIntervals, IsMissing, IsPresent, every, some
 from lapwing.queries.scope import Scope
 from lapwing.queries.sql_conditions import read_condition
+from lapwing.vocabulary.codec import to_text
+from lapwing.vocabulary.errors import BadQuestionError
 from queries.asked import PATIENTS, POPULATION, VISITS, conditions
 from queries.kleene import Kleene
 
@@ -79,8 +79,8 @@ def test_canonical_forms_stay_as_they_are(condition) -> None:
 
 @SLOW
 @given(conditions(PATIENTS), conditions(PATIENTS))
-def test_equal_predicates_have_equal_spellings_and_others_have_others(a, b) -> None:
-    assert (spelling(bound(a)) == spelling(bound(b))) is (bound(a) == bound(b))
+def test_equal_predicates_have_equal_texts_and_others_have_others(a, b) -> None:
+    assert (to_text(bound(a)) == to_text(bound(b))) is (bound(a) == bound(b))
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 import lapwing as asking
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.filters.opening import open_account
-from lapwing.accounting.filters.record import to_record
 from lapwing.answers.target import parse_target
 from lapwing.ledger import streams
 from lapwing.ledger.questions import recall_digest
 from lapwing.ledger.verify import verify
+from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError, ParameterError, StreamError, SuspendedError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP

@@ -85,7 +85,7 @@ def test_a_stream_of_hundreds_of_questions_reads_the_table_once(quick_path, monk
         for age, other in combinations(ages, 2):
             stream.ask(f"sex = 'F' and ({age} or {other} or sex = 'M')")
         assert len(statements) == read, "these are made of atoms that were read"
-        with lw.workspace(quick_path) as workspace:
+        with lw.open_workspace(quick_path) as workspace:
             workspace.advance("patients")
         stream.ask("sex = 'F' and age >= 3")
         assert len(statements) > read, "a new version is read anew"

@@ -81,7 +81,7 @@ def test_hospitals_on_two_machines_share_one_account_on_a_server(folder, postgre
         (folder / name / "lapwing.toml").write_text(f'ledger = "{address}"\n{settings}')
     lw.create(folder / "north").close()
     renew_key(folder / "south")
-    with lw.workspace(folder / "south") as workspace:
+    with lw.open_workspace(folder / "south") as workspace:
         workspace.update()
     with lw.open(folder / "north", analyst="ana") as ana, lw.open(folder / "south", analyst="bob") as bob:
         ana.ask(lw.count("north"), epsilon="3/5")
@@ -103,7 +103,10 @@ def test_a_population_by_another_name_is_no_new_account(folder) -> None:
     with lw.open(folder, analyst="ana") as clinic:
         clinic.ask(lw.count("north"), epsilon=1)
     (folder / "lapwing.toml").write_text(HOSPITALS.replace("patients", "others"))
-    with lw.workspace(folder) as workspace, pytest.raises(SettingsError, match="the data of population 'patients'"):
+    with (
+        lw.open_workspace(folder) as workspace,
+        pytest.raises(SettingsError, match="the data of population 'patients'"),
+    ):
         workspace.update()
 
 
@@ -115,7 +118,7 @@ def test_a_population_that_was_left_out_and_comes_back_has_spent_what_it_had(fol
     settings = folder / "lapwing.toml"
     settings.write_text(HOSPITALS.partition("[populations.patients.tables.south]")[0])
     for _ in range(2):
-        with lw.workspace(folder) as workspace:
+        with lw.open_workspace(folder) as workspace:
             workspace.update()
             assert workspace.session(analyst="ana").standing().left == 0
         settings.write_text(HOSPITALS)
@@ -191,7 +194,7 @@ def test_data_that_was_asked_about_stays_with_its_population(folder, one, other,
     if renewed:
         write_hospital(folder / "north.csv", 0, 601)
         write_duckdb(folder / "c.duckdb", 601)
-        with lw.workspace(folder) as workspace:
+        with lw.open_workspace(folder) as workspace:
             workspace.advance("people", "st.mary")
         with lw.open(folder, "st.mary", analyst="ana") as clinic, pytest.raises(BudgetExceededError):
             clinic.ask(lw.count("people"), epsilon=1)
@@ -200,13 +203,13 @@ def test_data_that_was_asked_about_stays_with_its_population(folder, one, other,
     for text in (old + population("new", other), added):
         settings.write_text(text)
         with (
-            lw.workspace(folder) as workspace,
+            lw.open_workspace(folder) as workspace,
             pytest.raises(SettingsError, match=r"the data of population 'st\.mary'"),
         ):
             workspace.update()
     settings.write_text(population("old", other))
     with (
-        lw.workspace(folder) as workspace,
+        lw.open_workspace(folder) as workspace,
         pytest.raises(RegistrationError, match=r"old\.people holds the data of .* 'st\.mary'"),
     ):
         workspace.session("old", analyst="ana").ask(lw.count("people"), epsilon=1)
@@ -227,13 +230,13 @@ def test_whose_row_it_is_never_changes(folder, change) -> None:
     only_north = HOSPITALS.partition("[populations.patients.tables.south]")[0]
     lw.create(folder, only_north).close()
     (folder / "lapwing.toml").write_text(only_north.replace('source = "north.csv"', f'source = "north.csv"\n{change}'))
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         for use in (workspace.update, workspace.session):
             with pytest.raises(SettingsError, match=r"was added with the person key 'id' \(integer\), and this is"):
                 use()
         assert verify(workspace.ledger).entries == 2
     (folder / "lapwing.toml").write_text(only_north)
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         assert workspace.session(analyst="ana").standing().left == 1
 
 
@@ -269,17 +272,17 @@ def test_the_ledger_of_another_workspace_is_refused(folder, tmp_path) -> None:
         file.unlink()
     (folder / "ledger.db").write_bytes((tmp_path / "ledger.db").read_bytes())
     with pytest.raises(LedgerRolledBackError, match=f"this is ledger {theirs}, and its place belongs to ledger {ours}"):
-        lw.workspace(folder)
+        lw.open_workspace(folder)
     (folder / "ledger.db").write_bytes(kept)
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         assert workspace.session(analyst="ana").standing().left == 0
 
 
 def test_a_workspace_of_an_older_lapwing_belongs_to_the_ledger_that_it_is_opened_with(folder, tmp_path) -> None:
     lw.create(folder, HOSPITALS).close()
     (folder / "fingerprints.json").unlink()
-    lw.workspace(folder).close()
+    lw.open_workspace(folder).close()
     lw.create(tmp_path, HOSPITALS).close()
     (folder / "ledger.db").write_bytes((tmp_path / "ledger.db").read_bytes())
     with pytest.raises(LedgerRolledBackError, match="bring back the right one"):
-        lw.workspace(folder)
+        lw.open_workspace(folder)

@@ -49,7 +49,7 @@ def opened(monkeypatch) -> list[DuckDB]:
 
 
 def test_all_sessions_of_a_workspace_share_one_engine(folder, opened) -> None:
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         sessions = [workspace.session(analyst=f"analyst {i}") for i in range(20)]
         start = threading.Barrier(len(sessions))
 
@@ -64,7 +64,7 @@ def test_all_sessions_of_a_workspace_share_one_engine(folder, opened) -> None:
 
 def test_a_new_version_loses_no_question_and_leaves_one_engine(folder, opened) -> None:
     """Threads ask while the custodian says, again and again, that the data is new."""
-    with lw.workspace(folder) as workspace, lw.workspace(folder) as custodian:
+    with lw.open_workspace(folder) as workspace, lw.open_workspace(folder) as custodian:
         session = workspace.session(analyst="ana")
         told: list[lw.Answer] = []
 
@@ -102,7 +102,7 @@ def test_no_fingerprint_is_lost_when_many_write_at_once(quick_path) -> None:
             session.ask(lw.count("patients"), epsilon=1)
 
     children = [in_a_child(lambda name=name: first_question(name), wait=False) for name in names[:4]]
-    with lw.workspace(quick_path) as workspace:
+    with lw.open_workspace(quick_path) as workspace:
         sessions = [workspace.session(name) for name in names[4:]]
         together(lambda i: sessions[i].ask(lw.count("patients"), epsilon=1), len(sessions))
     assert [os.waitpid(process, 0)[1] for process in children] == [0] * len(children)
@@ -112,7 +112,7 @@ def test_no_fingerprint_is_lost_when_many_write_at_once(quick_path) -> None:
 
 
 def test_a_question_ends_on_the_version_it_was_charged_for(folder, opened) -> None:
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         data = workspace.session()._data
         with data.leased() as first, data.leased({"patients": 1}) as same:
             assert first is same
@@ -130,7 +130,7 @@ def test_a_question_ends_on_the_version_it_was_charged_for(folder, opened) -> No
 def test_an_engine_that_cannot_be_closed_is_the_custodians_matter(folder, monkeypatch) -> None:
     with lw.open(folder, analyst="ana") as session:
         session.ask(lw.count("patients"), epsilon=1)
-        with monkeypatch.context() as patched, lw.workspace(folder) as workspace:
+        with monkeypatch.context() as patched, lw.open_workspace(folder) as workspace:
             close = DuckDB.close
 
             def fails(engine: DuckDB) -> None:
@@ -144,7 +144,7 @@ def test_an_engine_that_cannot_be_closed_is_the_custodians_matter(folder, monkey
 
 
 def test_a_session_that_is_closed_refuses_and_others_go_on(folder) -> None:
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         ana, ben = workspace.session(analyst="ana"), workspace.session(analyst="ben")
         stream = ana.stream(at_least=10, yeses=1, epsilon=1, name="s")
         ana.close()
@@ -175,7 +175,7 @@ def acts(session: lw.Session, stream: Any) -> list[Callable[[], Any]]:
 
 def test_after_a_fork_the_child_is_refused_at_once_and_nothing_is_charged(folder) -> None:
     """What was open belongs to the parent: its connections, and locks that no thread of the child will release."""
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         session = workspace.session(analyst="ana")
         stream = session.stream(at_least=10, yeses=1, epsilon=1, name="s")
         session.ask(lw.count("patients"), epsilon=1)

@@ -76,7 +76,7 @@ def test_data_that_changed_unannounced_is_refused_before_anything_is_charged(cli
         with pytest.raises(RegistrationError, match="has changed"):
             clinic.stream(at_least=10, yeses=1, epsilon=1)
     assert clinic.standing().left == 99
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         assert workspace.advance("patients") == 2
     again = clinic.ask(question, epsilon=1)
     assert (again.free, again.versions) == (False, {"patients": 2})
@@ -212,7 +212,7 @@ def test_a_custodian_settles_what_dead_processes_left(clinic, folder, monkeypatc
             stream.ask("age < 100", key="s")
         with pytest.raises(Died):
             clinic.ask(lw.count("patients"), epsilon=1, key="q")
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         assert workspace.recover() == 2
         assert workspace.recover() == 0
     assert stream.ask("age < 100", key="s").verdict is lw.Verdict.ABOVE
@@ -305,7 +305,7 @@ def test_data_of_the_wrong_type_is_for_the_custodian(folder) -> None:
 def test_settings_that_the_ledger_does_not_know_of_are_refused(folder, old, new, line, said) -> None:
     path = folder / "lapwing.toml"
     path.write_text(path.read_text().replace(old, new, 1))
-    with lw.workspace(folder) as workspace, pytest.raises(SettingsError, match=said) as refused:
+    with lw.open_workspace(folder) as workspace, pytest.raises(SettingsError, match=said) as refused:
         workspace.session("other" if "other" in said else "clinic")
     assert refused.value.line == line
 
@@ -315,13 +315,13 @@ def test_an_update_raises_budgets_adds_tables_and_gives_allowances(folder) -> No
     visits = '\n[populations.clinic.tables.visits]\nsource = "visits.csv"\nrows = "many"\n'
     raised = path.read_text().replace('"100"', '"200"') + visits
     path.write_text(raised + "[populations.clinic.analysts]\nana = { epsilon = 3 }\n")
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         workspace.update()
         assert workspace.ledger.account("clinic").budget == PureDP(epsilon=Fraction(200))
         assert dict(workspace.ledger.population("clinic").tables) == {"patients": 1, "visits": 1}
         assert workspace.session(analyst="ana").standing().left == 3
     path.write_text(raised)
-    with lw.workspace(folder) as workspace:
+    with lw.open_workspace(folder) as workspace:
         workspace.update()
         assert workspace.session(analyst="ana").standing().left == 200
 
@@ -329,7 +329,7 @@ def test_an_update_raises_budgets_adds_tables_and_gives_allowances(folder) -> No
 def test_a_budget_is_never_lowered(folder) -> None:
     path = folder / "lapwing.toml"
     path.write_text(path.read_text().replace('"100"', '"50"'))
-    with lw.workspace(folder) as workspace, pytest.raises(SettingsError, match="line 4"):
+    with lw.open_workspace(folder) as workspace, pytest.raises(SettingsError, match="line 4"):
         workspace.update()
 
 
@@ -355,7 +355,7 @@ def test_a_workspace_is_not_made_twice(folder) -> None:
 
 
 def test_an_unknown_population_is_refused_with_those_there_are(folder) -> None:
-    with lw.workspace(folder) as workspace, pytest.raises(ParameterError, match="name one of clinic"):
+    with lw.open_workspace(folder) as workspace, pytest.raises(ParameterError, match="name one of clinic"):
         workspace.session("school")
 
 

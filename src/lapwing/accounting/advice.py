@@ -6,7 +6,7 @@ from enum import Enum
 from fractions import Fraction
 
 from lapwing.accounting.interpretation import name_and_shame
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 _LARGE, _NO_FACTOR, _BEYOND_FLOATS = 10, Fraction(1, 100), 700
@@ -48,7 +48,7 @@ def advise(guarantee: Guarantee, people: int | None = None) -> tuple[BudgetAdvic
     >>> [advice.concern.name for advice in advise(PureDP(epsilon=Fraction(1, 10**7)))]
     ['EPSILON_BELOW_USE']
     """
-    few, many = (_FEW, _MANY) if people is None else (whole("people", people),) * 2
+    few, many = (_FEW, _MANY) if people is None else (as_int("people", people),) * 2
     delta = guarantee.delta if isinstance(guarantee, ApproximateDP) else Fraction(0)
     advice = []
     if delta * few >= 1:

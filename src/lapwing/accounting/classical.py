@@ -10,7 +10,7 @@ import math
 
 from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.exact import as_int, positive, probability
 
 
 def advanced_epsilon(*, epsilon: float, times: int, delta: float, delta_each: float = 0.0) -> float:
@@ -26,7 +26,7 @@ def advanced_epsilon(*, epsilon: float, times: int, delta: float, delta_each: fl
     >>> round(advanced_epsilon(epsilon=0.5, times=100, delta=1e-6), 1), 0.5 * 100
     (58.7, 50.0)
     """
-    e, k = float(positive("epsilon", epsilon)), whole("times", times)
+    e, k = float(positive("epsilon", epsilon)), as_int("times", times)
     left = float(probability("delta", delta)) - k * delta_each
     if left <= 0:
         return math.inf
@@ -43,7 +43,7 @@ def corollary_epsilon_each(*, epsilon: float, times: int, delta: float) -> float
     >>> round(corollary_epsilon_each(epsilon=0.5, times=50, delta=1e-6), 4), 0.5 / 50
     (0.0067, 0.01)
     """
-    e, k = float(positive("epsilon", epsilon)), whole("times", times)
+    e, k = float(positive("epsilon", epsilon)), as_int("times", times)
     if e >= 1:
         raise ParameterError("epsilon", epsilon, reason="is not below 1", remedy="ask calibration for the best split")
     if probability("delta", delta) > _LARGEST_DELTA:

@@ -6,7 +6,8 @@ Proof: proofs/classical_composition.md
 """
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -20,7 +21,7 @@ from lapwing.accounting.renyi import curve, delta_from_renyi, epsilon_from_renyi
 from lapwing.accounting.rounding import ROUND_OFF, float_above, float_below
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, Repeated
-from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.exact import as_int, positive, probability
 
 _SMALLEST_DELTA = 1e-99
 
@@ -113,7 +114,7 @@ class _Releases:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> "_Releases":
-        uses = _uses(events)
+        uses = taken_apart(Counter(events))
         if not uses:
             raise ParameterError("events", (), reason="is empty", remedy="name at least one event")
         together = price(Composed(parts=tuple(Repeated(part=event, times=times) for event, times in uses.items())))
@@ -199,15 +200,15 @@ class _Releases:
         return None if pure is None else (pure, Fraction(0))
 
 
-def _uses(events: Iterable[Event]) -> dict[Event, int]:
+def taken_apart(events: Mapping[Event, int]) -> dict[Event, int]:
     """Return the releases that are made, each with how often: plans and repetitions are taken apart."""
     uses: dict[Event, int] = {}
-    for event in events:
-        inner, repeated = {event: 1}, 1
+    for event, repeated in events.items():
+        inner = {event: 1}
         if isinstance(event, Composed):
-            inner = _uses(event.parts)
+            inner = taken_apart(Counter(event.parts))
         elif isinstance(event, Repeated):
-            inner, repeated = _uses([event.part]), whole("times", event.times)
+            inner = taken_apart({event.part: as_int("times", event.times)})
         for release, times in inner.items():
             uses[release] = uses.get(release, 0) + times * repeated
     return uses

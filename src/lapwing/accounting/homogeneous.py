@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from lapwing.accounting.rounding import UNIT, float_above
 from lapwing.accounting.window import Window
-from lapwing.vocabulary.exact import positive, whole
+from lapwing.vocabulary.exact import as_int, positive
 
 MOST_USES = 10**6
 """Beyond so many uses the sum over all of them would be slow; the other rules take over."""
@@ -38,7 +38,7 @@ def optimal_delta(*, epsilon: Fraction, times: int, at: float, delta_each: Fract
 
 def optimal_window(epsilon: Fraction, times: int, delta_each: Fraction = Fraction(0)) -> Window:
     """Return the whole composed law: losses (times - 2 lies) epsilon with binomial masses, rounded up."""
-    e, k = float_above(positive("epsilon", epsilon)), whole("times", times, most=MOST_USES)
+    e, k = float_above(positive("epsilon", epsilon)), as_int("times", times, most=MOST_USES)
     lies = np.arange(k, -1.0, -1.0)
     log_truth = -math.log1p(math.exp(-e))
     log_fact = gammaln(lies + 1)

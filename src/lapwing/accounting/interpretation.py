@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from lapwing.accounting.rounding import ROUND_OFF, float_above
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.loss import Loss
 
 Table = TypeVar("Table", bound=Hashable)
@@ -153,14 +153,6 @@ _LEVELS = 48
 _REFINEMENTS = 24
 
 
-def additive_secrecy(loss: Loss) -> float:
-    """Return the delta for which the event has "delta-additive secrecy": P(E) <= P'(E) + delta for every E.
-
-    A small one says little: see `name_and_shame`.
-    """
-    return loss.delta(0.0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shamed:
     """What the name-and-shame mechanism does to `people` people."""
@@ -185,7 +177,7 @@ def name_and_shame(*, people: int, delta: object) -> Shamed:
     >>> shamed.expected, round(shamed.probability, 4)
     (Fraction(10, 1), 1.0)
     """
-    n, d = whole("people", people), probability("delta", delta)
+    n, d = as_int("people", people), probability("delta", delta)
     return Shamed(people=n, delta=d, expected=n * d, probability=-math.expm1(n * math.log1p(-float(d))))
 
 

@@ -42,7 +42,7 @@ from lapwing.vocabulary.event import (
     SampledWithoutReplacement,
     checked_event,
 )
-from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.exact import as_int, positive, probability
 
 _LEAST_RATE = Fraction(1, 2**80)
 """Losses of a smaller sample are lost in the digits of a float: it is priced as one of this size."""
@@ -91,12 +91,12 @@ def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the pr
         case LaplaceNoise(l1_sensitivity=sensitivity, scale=scale):
             return _once(LaplaceLaw(positive("l1_sensitivity", sensitivity) / positive("scale", scale)))
         case DiscreteLaplaceNoise(l1_sensitivity=moved, scale=scale):
-            return _once(atoms.discrete_laplace(whole("l1_sensitivity", moved), positive("scale", scale)))
+            return _once(atoms.discrete_laplace(as_int("l1_sensitivity", moved), positive("scale", scale)))
         case GaussianNoise(l2_sensitivity_squared=squared, sigma_squared=variance):
             mu_squared = positive("l2_sensitivity_squared", squared) / positive("sigma_squared", variance)
             return _once(GaussianLaw(mu_squared))
         case DiscreteGaussianNoise(l2_sensitivity_squared=moved, sigma_squared=variance, dimension=dimension):
-            moved, dimension = whole("l2_sensitivity_squared", moved), whole("dimension", dimension)
+            moved, dimension = as_int("l2_sensitivity_squared", moved), as_int("dimension", dimension)
             moves = discrete_gaussian(moved, positive("sigma_squared", variance), dimension)
             return one_of([PricedLoss(tuple(move)) for move in moves])
         case PureRelease(epsilon=epsilon):
@@ -106,20 +106,20 @@ def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the pr
         case ExponentialSelection(epsilon=epsilon):
             return _once(BoundedRangeLaw(positive("epsilon", epsilon)))
         case RandomizedResponseRelease(epsilon=epsilon, categories=categories):
-            return _once(atoms.k_ary(positive("epsilon", epsilon), whole("categories", categories, least=2)))
+            return _once(atoms.k_ary(positive("epsilon", epsilon), as_int("categories", categories, least=2)))
         case GaussianSparseVectorRelease():
             return _once(renyi_curve(partial(renyi_bound, event)))
         case Composed(parts=parts):
             return product((_price(part), 1) for part in _some(parts))
         case Repeated(part=part, times=times):
-            return product([(_price(part), whole("times", times))])
+            return product([(_price(part), as_int("times", times))])
         case InParallel(parts=parts):
             return one_of([_price(part) for part in dict.fromkeys(_some(parts))])
         case PoissonSampled(part=part, rate=rate):
             return _sample(_price(part), positive("rate", rate), Sampling.POISSON_REMOVED)
         case SampledWithoutReplacement(part=part, sample_size=size, population_size=population):
-            people = whole("population_size", population)
-            rate = Fraction(whole("sample_size", size, most=people), people)
+            people = as_int("population_size", population)
+            rate = Fraction(as_int("sample_size", size, most=people), people)
             return _sample(_price(part), rate, Sampling.WITHOUT_REPLACEMENT)
 
 

@@ -17,7 +17,7 @@ from lapwing.answers.releases import Numbers
 from lapwing.answers.target import sure
 from lapwing.ledger.chain import Receipt
 from lapwing.queries.plan import BoundedValue, CellKey, Family, Number, Shown
-from lapwing.vocabulary.decimals import brief, exactly, rounded
+from lapwing.vocabulary.decimals import format_exact, format_short, rounded
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 
@@ -50,7 +50,7 @@ class Row:
     key: tuple[Shown, ...]
     cells: Mapping[str, BoundedValue]
 
-    def __getitem__(self, column: str) -> Number | str:
+    def __getitem__(self, column: str) -> Any:
         return self.cells[column].value
 
 
@@ -77,7 +77,7 @@ class Answer:
 
     asked: PricedQuestion
     numbers: Mapping[str, Numbers]
-    receipt: Receipt | None
+    receipt: Receipt | Any  # None in a rehearsal alone: nobody else need ask
     versions: Mapping[str, int]
     free: bool = False
     rehearsal: bool = False
@@ -142,7 +142,7 @@ class Answer:
 
     def interval(
         self, confidence: Exact = CONFIDENCE, *, column: str | None = None
-    ) -> tuple[Number | None, Number | None]:
+    ) -> tuple[Number | Any, Number | Any]:
         """Return the bounds of the one value of a column; None where they are not known."""
         rows = self.bounded(confidence)
         if len(rows) != 1:
@@ -212,13 +212,13 @@ class Answer:
                 {"key": list(row.key), "values": {name: _cell_record(cell) for name, cell in row.cells.items()}}
                 for row in self.bounded(confidence)
             ],
-            "confidence": exactly(sure(confidence)),
-            "margin": {name: exactly(self.margin(confidence, column=name)) for name in self.asked.releases},
+            "confidence": format_exact(sure(confidence)),
+            "margin": {name: format_exact(self.margin(confidence, column=name)) for name in self.asked.releases},
             "margin_rounded": {name: rounded(self.margin(confidence, column=name)) for name in self.asked.releases},
             "unit": dict(self.asked.units),
             "price": {
-                "epsilon": exactly(self.price.epsilon),
-                "delta": exactly(self.price.delta),
+                "epsilon": format_exact(self.price.epsilon),
+                "delta": format_exact(self.price.delta),
                 "rho": None if self.price.rho is None else float_above(self.price.rho),
             },
             "receipt": None if self.receipt is None else str(self.receipt),
@@ -272,7 +272,7 @@ class Answer:
 def _cell_record(cell: BoundedValue) -> dict[str, Any]:
     parts = {"value": cell.value, "low": cell.low, "high": cell.high}
     return {
-        **{name: exactly(part) for name, part in parts.items()},
+        **{name: format_exact(part) for name, part in parts.items()},
         "rounded": {name: rounded(part) for name, part in parts.items()},
     }
 
@@ -281,7 +281,7 @@ def _told(cell: BoundedValue) -> str:
     """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
     if cell.low is None or cell.high is None or isinstance(cell.value, str):
         return _spoken(cell.value)
-    below, above = brief(cell.value - cell.low), brief(cell.high - cell.value)
+    below, above = format_short(cell.value - cell.low), format_short(cell.high - cell.value)
     if below == above:
         return f"{_spoken(cell.value)} ± {above}"
     return f"{_spoken(cell.value)} ({_spoken(cell.low)} to {_spoken(cell.high)})"
@@ -316,4 +316,4 @@ def _named(key: Any) -> str:
 def _spoken(value: Any) -> str:
     if value is None:
         return "(missing)"
-    return value if isinstance(value, str) else str(value) if isinstance(value, bool) else brief(value)
+    return value if isinstance(value, str) else str(value) if isinstance(value, bool) else format_short(value)

@@ -1,6 +1,5 @@
 """A question at its price: the plans that are asked together, what they are charged, and how far off they will be."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
@@ -8,11 +7,11 @@ from fractions import Fraction
 from lapwing.accounting.filters.cost import cost_of_event
 from lapwing.answers.releases import Release
 from lapwing.answers.target import sure
-from lapwing.queries.plan import Meaning, Number
-from lapwing.vocabulary.decimals import brief
+from lapwing.queries.plan import CanonicalQuestion, Meaning, Number
+from lapwing.vocabulary.codec import stored, to_text
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
-from lapwing.vocabulary.event_record import to_record
 from lapwing.vocabulary.exact import Exact
 
 CONFIDENCE = Fraction(95, 100)
@@ -34,8 +33,17 @@ class Price:
 
     def __str__(self) -> str:
         if self.epsilon is None:
-            return f"rho {brief(self.rho or 0)}"
-        return f"epsilon {brief(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
+            return f"rho {format_short(self.rho or 0)}"
+        return f"epsilon {format_short(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
+
+
+@stored("priced-plan")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedPlan:
+    """What is asked and what will happen, as a question stands in the ledger."""
+
+    question: CanonicalQuestion
+    event: Event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +71,7 @@ class PricedQuestion:
     @property
     def text(self) -> str:
         """The canonical text: equal for what is the same question at the same price."""
-        parts = [[json.loads(one.plan.canonical), to_record(one.event)] for one in self.releases.values()]
-        return json.dumps(parts, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+        return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.several()])
 
     @property
     def tables(self) -> frozenset[str]:

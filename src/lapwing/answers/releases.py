@@ -4,8 +4,7 @@ Everything but `read` and `release` depends on the plan, the wish and the kind o
 session calls these two, after the charge.
 """
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -24,12 +23,15 @@ from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import Label, PrivateKey
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
+from lapwing.vocabulary.codec import canonical, stored
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.wording import Call, Message, Setting
 
-Numbers: TypeAlias = list[Any]
+KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
+Numbers: TypeAlias = Sequence[Any]
 """What was released, as JSON holds it: whole numbers, or for keys that only the data knew, keys with whole numbers."""
 
 _JUDGED_AT = Fraction(95, 100)
@@ -38,6 +40,15 @@ _MOST_STEPS = 1 << 12
 _MOST_KEYS = 10_000
 _MOST_KEY_TEXT = 700_000
 """How many keys that only the data knew an answer tells, and their characters: 20 such answers fit the ledger."""
+
+
+@stored("answer")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAnswer:
+    """What was released for each question of those asked together, and from which versions of the tables."""
+
+    released: tuple[tuple[int | KeyedCount, ...], ...]
+    versions: Mapping[str, int]
 
 
 class Release(Protocol):
@@ -183,7 +194,7 @@ def _tellable(released: Numbers) -> Numbers:
     """
     told, room = set[int](), _MOST_KEY_TEXT
     for place in sorted(range(len(released)), key=lambda place: -released[place][1]):
-        room -= len(json.dumps(released[place]))
+        room -= len(canonical(released[place]))
         if room < 0 or len(told) == _MOST_KEYS:
             break
         told.add(place)
@@ -224,7 +235,9 @@ def release_of(plan: Plan, wish: Target, budget: Guarantee) -> Release:
             selector = PermuteAndFlip if pure else ExponentialMechanism
             return ChosenOnes(plan=plan, meaning=meaning, mechanism=_selection(plan, meaning, wish, selector))
         case _:
-            raise BadQuestionError('"at least" is answered in a stream; open one: stream(at_least=200, ...)')
+            raise BadQuestionError(
+                '"at least" is answered in a stream; open one: ', Call("stream", (Setting("at_least", 200), ...))
+            )
 
 
 def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guarantee) -> str:
@@ -362,7 +375,13 @@ def _keys(plan: Plan, wish: Target, budget: Guarantee) -> PartitionSelection:
             "delta",
             None,
             reason=f"is missing, and the values of {names} are not public: showing them takes one",
-            remedy='offer both, epsilon="0.1" and delta="1e-8", or let the custodian declare the categories',
+            remedy=Message(
+                "offer both, ",
+                Setting("epsilon", "0.1"),
+                " and ",
+                Setting("delta", "1e-8"),
+                ", or let the custodian declare the categories",
+            ),
         )
     return PartitionSelection(
         l1_sensitivity=plan.sensitivity.l1,

@@ -3,9 +3,8 @@
 All of it is public: prices, the chance of a yes and margins follow from the terms alone, with no data and no engine.
 """
 
-import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Required, TypedDict
@@ -16,13 +15,14 @@ from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.filters.sums import ConcentratedFilter
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price, require_words, sure
 from lapwing.mechanisms.margins import turning_point
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
+from lapwing.vocabulary.wording import Setting
 
 _MOST_YESES: Final = 10_000
 _MOST_QUESTIONS: Final = 10**6
@@ -41,6 +41,7 @@ class StreamOffer(TypedDict, total=False):
     table: str | None
 
 
+@stored("stream-terms")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamTerms:
     """What is agreed when a stream is opened.
@@ -91,20 +92,23 @@ class StreamTerms:
         require_words(others, StreamOffer.__annotations__)
         if at_least is None or yeses is None:
             raise BadQuestionError(
-                "a stream asks for so many people and gives so many yeses; write at_least=200, yeses=5"
+                "a stream asks for so many people and gives so many yeses; write ",
+                Setting("at_least", 200),
+                ", ",
+                Setting("yeses", 5),
             )
         require_price({"epsilon": epsilon, "within": within})
         way = exactly_one_of("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
         confidence = sure(confidence)
         terms = StreamTerms(
             table=population.table(table or _only_table(population)).name,
-            at_least=whole("at_least", at_least, most=_MOST_PEOPLE),
-            yeses=whole("yeses", yeses, most=_MOST_YESES),
+            at_least=as_int("at_least", at_least, most=_MOST_PEOPLE),
+            yeses=as_int("yeses", yeses, most=_MOST_YESES),
             epsilon=LARGEST_EPSILON if epsilon is None else plausible_price("epsilon", epsilon),
             adjacency=population.unit.adjacency,
             people=population.unit.protects_groups_of,
         )
-        many = None if questions is None else whole("questions", questions, most=_MOST_QUESTIONS)
+        many = None if questions is None else as_int("questions", questions, most=_MOST_QUESTIONS)
         if way == ("within",):
             return terms.for_margin(positive("within", as_written(within)), many or 1, confidence)
         terms = terms.at(terms.epsilon)
@@ -148,7 +152,7 @@ class StreamTerms:
 
     def chance_of_yes(self, people: int, *, at_least: int | None = None) -> float:
         """Return the probability of a yes if there were really so many people."""
-        return self.mechanism.chance_of_yes(whole("people", people, least=0, most=_MOST_PEOPLE), at_least)
+        return self.mechanism.chance_of_yes(as_int("people", people, least=0, most=_MOST_PEOPLE), at_least)
 
     def margin(self, confidence: Exact = "0.95", *, questions: int = 1) -> int:
         """Return how far counts must be from the threshold for so many verdicts to be all right, whichever they are.
@@ -157,28 +161,18 @@ class StreamTerms:
         as there are yeses which deserve one, are *all* told apart is less likely than any such case, so that its
         margin is enough. Of one question both cases are looked at.
         """
-        many = whole("questions", questions, most=_MOST_QUESTIONS)
+        many = as_int("questions", questions, most=_MOST_QUESTIONS)
         cases = [(1, 0), (1, 1)] if many == 1 else [_all_of(many, self.yeses)]
         return max(int(self.mechanism.margin(confidence, questions=asked, above=above)) for asked, above in cases)
 
     def written(self) -> str:
         """Return the terms as the ledger keeps them."""
-        opening = None if self.opening is None else str(self.opening)
-        terms = {
-            **asdict(self),
-            "epsilon": str(self.epsilon),
-            "adjacency": self.adjacency.value,
-            "opening": opening,
-        }
-        return json.dumps(terms, sort_keys=True)
+        return to_text(self)
 
     @staticmethod
     def read(text: str) -> "StreamTerms":
         """Return the terms that were written as `text`."""
-        written = json.loads(text)
-        opening = written.get("opening")  # older streams go on with the parts they were opened with
-        numbers = {"epsilon": Fraction(written["epsilon"]), "opening": None if opening is None else Fraction(opening)}
-        return StreamTerms(**{**written, **numbers, "adjacency": Adjacency(written["adjacency"])})
+        return from_text(StreamTerms, text)
 
     def placed_for(self, questions: int, confidence: Exact) -> "StreamTerms":
         """Return the terms with the shift at which the margin for so many questions is smallest."""
@@ -232,8 +226,9 @@ def _only_table(population: Population) -> str:
     tables = [table.name for table in population.tables if table.rows is RowsPerPerson.ONE_A_PERSON]
     if len(tables) != 1:
         raise BadQuestionError(
-            f"which table the stream asks about is not clear; say table=, one of "
-            f"{', '.join(table.name for table in population.tables)}"
+            "which table the stream asks about is not clear; say ",
+            Setting("table"),
+            f", one of {', '.join(table.name for table in population.tables)}",
         )
     return tables[0]
 

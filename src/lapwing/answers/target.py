@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, TypedDict
 
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, probability
+from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, exactly_one_of, positive, probability
+from lapwing.vocabulary.wording import Setting
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(20)
@@ -96,7 +96,7 @@ def parse_target(
     >>> parse_target(epsilon="0.1", within=20)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...
+    lapwing.errors.ParameterError: epsilon, within = ('0.1', 20) says the price more than once; ...
     """
     require_words(others, TargetWords.__annotations__)
     given = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
@@ -117,7 +117,7 @@ def require_words(others: Iterable[str], known: Iterable[str]) -> None:
     >>> require_words({"epsilo": "0.1"}, ["epsilon", "delta"])
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.BadQuestionError: there is no epsilo= here; write epsilon=
+    lapwing.errors.BadQuestionError: there is no epsilo= here; write epsilon=
     """
     for word in others:
         near = difflib.get_close_matches(word, list(known), n=1) or list(known)
@@ -128,7 +128,11 @@ def require_price(given: Mapping[str, object]) -> None:
     """Refuse a question for which nothing is offered."""
     if all(value is None for value in given.values()):
         raise BadQuestionError(
-            'say what to pay, epsilon="0.1", or how exact it must be, within=20; a preview of either is free'
+            "say what to pay, ",
+            Setting("epsilon", "0.1"),
+            ", or how exact it must be, ",
+            Setting("within", 20),
+            "; a preview of either is free",
         )
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from lapwing.ledger.chain import Receipt
 from lapwing.ledger.stream_records import Decision
 from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer as Decided
+from lapwing.vocabulary.codec import from_text, stored, to_text
 
 
 class Verdict(Enum):
@@ -74,22 +75,37 @@ def decided(answer: StreamAnswer) -> Decided:
     )
 
 
+@stored("verdict")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVerdict:
+    """What was decided, as the ledger keeps it."""
+
+    verdict: Verdict
+    threshold: int
+    gap: int | None
+    price: Fraction
+
+
 def written(answer: Decided) -> str:
     """Return what was decided as the ledger keeps it."""
-    verdict = Verdict.ABOVE if answer else Verdict.BELOW
-    gap = None if answer.gap is None else int(answer.gap)
-    told = {"verdict": verdict.value, "threshold": int(answer.threshold), "gap": gap, "price": str(answer.price)}
-    return json.dumps(told, sort_keys=True)
+    return to_text(
+        StoredVerdict(
+            verdict=Verdict.ABOVE if answer else Verdict.BELOW,
+            threshold=int(answer.threshold),
+            gap=None if answer.gap is None else int(answer.gap),
+            price=answer.price,
+        )
+    )
 
 
 def read(told: str, decision: Decision, yeses_left: int, *, free: bool = False) -> StreamAnswer:
     """Return what the ledger keeps as it is told; `free` if it was told before."""
-    kept = json.loads(told)
+    kept = from_text(StoredVerdict, told)
     return StreamAnswer(
-        verdict=Verdict(kept["verdict"]),
-        threshold=kept["threshold"],
-        gap=kept["gap"],
-        price=Fraction(kept["price"]),
+        verdict=kept.verdict,
+        threshold=kept.threshold,
+        gap=kept.gap,
+        price=kept.price,
         question=decision.number,
         yeses_left=yeses_left,
         receipt=decision.receipt,

@@ -22,7 +22,7 @@ from lapwing.app.plots.meaning import draw_naming, draw_two_worlds
 from lapwing.attacks import hadamard, reconstruction
 from lapwing.attacks.campaigns import CampaignAnswers, CampaignOutcome
 from lapwing.attacks.coins import Coins
-from lapwing.attacks.study import study
+from lapwing.attacks.study import study_beliefs
 from lapwing.attacks.tight_examples import name_one
 from lapwing.vocabulary.event import PureRelease
 
@@ -60,7 +60,7 @@ def draw_all(folder: Path, suffix: str, told: Mapping[str, Told], *, budget: Fra
         most = best_true_positive_rate(price(PureRelease(epsilon=budget)), "0.05")
         title = tracing_title(told["tracing"].outcomes)
         draw_tracing_curve(file("tracing"), told["tracing"].traced, (float(budget), most), title=title)
-    draw_two_worlds(file("with_and_without_her"), study(Fraction(1, 2)))
+    draw_two_worlds(file("with_and_without_her"), study_beliefs(Fraction(1, 2)))
     draw_shaming(file("name_and_shame"))
     return written
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.accounting.interpretation import Worlds, belief_drift, compare_worlds
-from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, positive
 
 RARE, FREQUENT = Fraction(1, 5), Fraction(3, 5)
 
@@ -50,7 +50,7 @@ class StudyBeliefs:
         )
 
 
-def study(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> StudyBeliefs:
+def study_beliefs(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> StudyBeliefs:
     """Return what an insurer comes to believe about Alice.
 
     Parameters
@@ -61,13 +61,13 @@ def study(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> StudyBeliefs
 
     Examples
     --------
-    >>> beliefs = study("1/2")
+    >>> beliefs = study_beliefs("1/2")
     >>> round(beliefs.prior, 3), round(beliefs.with_data[-1], 2), round(beliefs.without_data[-1], 2)
     (0.4, 0.71, 0.6)
     >>> round(beliefs.odds_factor, 4), round(math.exp(0.5), 4)
     (1.6487, 1.6487)
     """
-    price, people = positive("epsilon", epsilon), whole("others", others)
+    price, people = positive("epsilon", epsilon), as_int("others", others)
     prior = {
         (alice, sick): math.fsum(
             float(share if alice else 1 - share) * _binomial(people, sick, float(share)) / 2

@@ -127,22 +127,35 @@ def allowed(claim: Guarantee, currency: str) -> float:
             )
 
 
+def parameters(claim: Guarantee) -> dict[str, float]:
+    """Return the numbers of a claim, by what people call them.
+
+    >>> parameters(ApproximateDP(epsilon="0.1", delta="1e-6"))
+    {'epsilon': 0.1, 'delta': 1e-06}
+    """
+    match claim:
+        case PureDP():
+            return {"epsilon": float(claim.epsilon)}
+        case ApproximateDP():
+            return {"epsilon": float(claim.epsilon), "delta": float(claim.delta)}
+        case ConcentratedDP():
+            return {"rho": float(claim.rho)}
+        case GaussianDP():
+            return {"mu": math.sqrt(claim.mu_squared)}
+    assert_never(claim)
+
+
+_KINDS: dict[type, str] = {ConcentratedDP: " (zero-concentrated)", GaussianDP: " (Gaussian)"}
+
+
 def in_words(claim: Guarantee) -> str:
     """Return a claim in words.
 
     >>> in_words(ApproximateDP(epsilon="0.1", delta="1e-6"))
     'epsilon = 0.1 and delta = 1e-06'
     """
-    match claim:
-        case PureDP():
-            return f"epsilon = {float(claim.epsilon):.4g}"
-        case ApproximateDP():
-            return f"epsilon = {float(claim.epsilon):.4g} and delta = {float(claim.delta):.4g}"
-        case ConcentratedDP():
-            return f"rho = {float(claim.rho):.4g} (zero-concentrated)"
-        case GaussianDP():
-            return f"mu = {math.sqrt(claim.mu_squared):.4g} (Gaussian)"
-    assert_never(claim)
+    numbers = " and ".join(f"{name} = {number:.4g}" for name, number in parameters(claim).items())
+    return f"{numbers}{_KINDS.get(type(claim), '')}"
 
 
 def claim_record(claim: Guarantee) -> dict[str, str]:

@@ -17,7 +17,7 @@ from lapwing.auditor.noise_laws import NoiseLaw
 from lapwing.auditor.pair_of_laws import AtMost, AuditedAtLeast, PairOfLaws
 from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, search
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import Guarantee
 
 _DEPTH = 60.0
@@ -65,7 +65,7 @@ class AddedNoise:
         if self.law.step is None:
             raise ParameterError("law", self.law, reason="is on no lattice", remedy="round it to one")
         for name in ("reach", "dimension"):
-            object.__setattr__(self, name, whole(name, getattr(self, name)))
+            object.__setattr__(self, name, as_int(name, getattr(self, name)))
 
     def worst(self, claim: Guarantee) -> Achieved:
         """Return the most that is lost on any two neighbours."""

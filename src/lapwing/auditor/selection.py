@@ -15,7 +15,7 @@ from lapwing.auditor.noise_laws import Reals, just_above
 from lapwing.auditor.sparse_vector_oracle import Halting, SparseVectorVariant, ThresholdNoise
 from lapwing.auditor.transcripts import YES, AuditedWithin, AuditedYes, Number
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import exact, whole
+from lapwing.vocabulary.exact import as_int, exact
 
 _TINY = 1e-290
 
@@ -52,7 +52,7 @@ def expected_yeses(
             reason="does not stop with the last of its yeses under one threshold and one comparison",
             remedy="describe one that does",
         )
-    asked = whole("questions", questions)
+    asked = as_int("questions", questions)
     (above,) = variant.factors(value, YES)
     counted = variant.factors(value, AuditedYes(gap=gap))
 

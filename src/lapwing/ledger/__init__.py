@@ -7,3 +7,7 @@ the entries that `book.py` finds and adds; `chain.py` links them, `store.py` kee
 The ledger never sees data, noise or an exact value, and it imports nothing that does. What it is told it stores, and
 what it stores it can show: the one thing it keeps to itself are secrets that were sealed before they reached it.
 """
+
+from lapwing.vocabulary.public import load_lazily
+
+__getattr__, __dir__, __all__ = load_lazily(__name__)

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.ledger import schema
-from lapwing.ledger.canonical import Record, canonical
+from lapwing.ledger.canonical import Record
 from lapwing.ledger.chain import Entry, Receipt, genesis, link
 from lapwing.ledger.population import PopulationRecord
 from lapwing.ledger.store import Row, Rows
+from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerSchemaError, ParameterError
 
 Clock = Callable[[], datetime]
@@ -199,7 +199,7 @@ class Book:
             raise ParameterError("population", name, reason="is not in this ledger", remedy=f"these are: {known}")
         last, population = self.news.populations.get(name) or self._memory.populations.get(name) or (0, None)
         if population is None or last != seq:
-            population = PopulationRecord.from_record(name, _said(self._must(seq), population=name)["policy"])
+            population = from_record(PopulationRecord, _said(self._must(seq), population=name)["policy"])
         self.news.populations[name] = (seq, population)
         return population
 
@@ -284,14 +284,14 @@ class Book:
         while page := self._all(f"{changes} and seq > ? order by seq limit {_PAGE}", population, after):
             for record in (entry.record for entry in page):
                 if analyst in {None, record.get("analyst")}:
-                    yield from map(from_record, record["account"]["lines"])
+                    yield from from_record(tuple[Booking, ...], record["account"]["lines"])
             after = page[-1].seq
 
     def _state(self, whose: tuple[str, str | None], seq: int, column: str) -> Account:
         last, account = self.news.accounts.get(whose) or self._memory.accounts.get(whose) or (0, None)
         if account is None or last != seq:
             names = {"population": whose[0]} | ({"analyst": whose[1]} if whose[1] else {})
-            account = from_record(_said(self._must(seq), **names)[column]["after"])
+            account = from_record(Account, _said(self._must(seq), **names)[column]["after"])
         self.news.accounts[whose] = (seq, account)
         return account
 
@@ -350,4 +350,4 @@ def _said(entry: Entry, **said: object) -> dict[str, Any]:
 
 def state(lines: Iterable[Booking], after: Account) -> Record:
     """Return what an entry says about an account: the lines that were added to its book, and the account after them."""
-    return {"lines": [to_record(line) for line in lines], "after": to_record(after)}
+    return {"lines": to_record(list(lines)), "after": to_record(after)}

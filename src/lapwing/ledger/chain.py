@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
-from lapwing.ledger.canonical import parse
+from lapwing.vocabulary.codec import parse
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, ParameterError
 
 _MOST_DIGITS: Final = 19  # what the databases count to
@@ -28,7 +28,8 @@ class Entry(NamedTuple):
     @property
     def record(self) -> dict[str, Any]:
         """What the entry says."""
-        return parse(self.body)
+        record: dict[str, Any] = parse(self.body)
+        return record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

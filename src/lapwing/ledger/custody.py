@@ -16,6 +16,7 @@ from lapwing.ledger.canonical import text
 from lapwing.ledger.chain import Entry, Receipt
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.population import Analyst, PopulationRecord
+from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
@@ -66,7 +67,7 @@ class Custody:
                 "population",
                 population=name,
                 by=named("by", by),
-                policy=population.to_record(),
+                policy=to_record(population),
                 account=state((), account),
             )
             return book.receipt
@@ -177,7 +178,7 @@ class Custody:
             population=population.name,
             by=named("by", by),
             change=change,
-            policy=population.to_record(),
+            policy=to_record(population),
             **fields,
         )
         return book.receipt_of(entry)

@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
-from lapwing.ledger.canonical import canonical
 from lapwing.ledger.chain import Entry, Receipt, checked, compare
 from lapwing.ledger.ledger import Ledger
+from lapwing.vocabulary.codec import canonical
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 
 _FORMAT: Final = "lapwing ledger export 1"

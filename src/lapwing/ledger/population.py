@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from lapwing.accounting.filters.opening import Budget
-from lapwing.accounting.filters.record import from_record, to_record
-from lapwing.ledger.canonical import Record
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError, SuspendedError
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 
+@stored("analyst")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analyst:
     """What the custodian has decided about one analyst: a budget of their own under the population's, and a stop."""
@@ -23,6 +22,7 @@ class Analyst:
     suspended: bool = False
 
 
+@stored("population")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopulationRecord:
     """The people whose privacy one account protects.
@@ -33,7 +33,7 @@ class PopulationRecord:
     unit : who is protected; the same person in two tables is one person
     tables : the version of each table that holds these people: a counter the custodian advances, never a fingerprint
         of the content, which would tell whether one record had changed
-    keys : the column of each table that says whose row it is, and its type; none for tables added before it was kept
+    keys : the column of each table that says whose row it is, and its type
     analysts : those about whom something was decided; the others are limited by the population's budget alone
     suspended : whether all spending is stopped
     """
@@ -76,45 +76,3 @@ class PopulationRecord:
     def with_analyst(self, analyst: str, decided: Analyst) -> "PopulationRecord":
         """Return the population with a new decision about `analyst`."""
         return replace(self, analysts=MappingProxyType({**self.analysts, analyst: decided}))
-
-    def to_record(self) -> Record:
-        """Return it as the policy of a ledger entry."""
-        return {
-            "person_key": self.unit.person_key,
-            "adjacency": self.unit.adjacency.value,
-            "protects_groups_of": self.unit.protects_groups_of,
-            "tables": dict(self.tables),
-            **({"keys": {table: list(key) for table, key in self.keys.items()}} if self.keys else {}),
-            "analysts": {
-                analyst: {
-                    "allowance": decided.allowance and to_record(decided.allowance),
-                    "suspended": decided.suspended,
-                }
-                for analyst, decided in self.analysts.items()
-            },
-            "suspended": self.suspended,
-        }
-
-    @staticmethod
-    def from_record(name: str, record: Record) -> "PopulationRecord":
-        """Return the population `name` with the policy of a ledger entry."""
-        return PopulationRecord(
-            name=name,
-            unit=PrivacyUnit(
-                person_key=record["person_key"],
-                adjacency=Adjacency(record["adjacency"]),
-                protects_groups_of=record["protects_groups_of"],
-            ),
-            tables=MappingProxyType(dict(record["tables"])),
-            keys=MappingProxyType({table: (key, kind) for table, (key, kind) in record.get("keys", {}).items()}),
-            analysts=MappingProxyType(
-                {
-                    analyst: Analyst(
-                        allowance=decided["allowance"] and from_record(decided["allowance"]),
-                        suspended=decided["suspended"],
-                    )
-                    for analyst, decided in record["analysts"].items()
-                }
-            ),
-            suspended=record["suspended"],
-        )

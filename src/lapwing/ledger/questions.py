@@ -10,14 +10,14 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from lapwing.accounting.filters.charge import SingleRelease, WholeBudget
-from lapwing.accounting.filters.record import to_record
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.book import Book, Glance
-from lapwing.ledger.canonical import digest as digest_of
 from lapwing.ledger.canonical import name, text
 from lapwing.ledger.chain import Entry, Receipt
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.spending import RefusedError, Spending
+from lapwing.vocabulary.codec import digest as digest_of
+from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import ParameterError, RequestConflictError, UnansweredError
 
 _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
@@ -43,15 +43,17 @@ class Request:
     key: str
     question: str
     tables: frozenset[str]
-    charge: SingleRelease | WholeBudget
+    charge: SingleRelease
     fresh: bool = False
 
     def __post_init__(self) -> None:
         name("analyst", self.analyst)
         name("key", self.key)
         text("question", self.question)
-        if not isinstance(self.charge, SingleRelease | WholeBudget):
-            raise ParameterError("charge", self.charge, reason="is no charge of a question", remedy="give a OneShot")
+        if not isinstance(self.charge, SingleRelease):
+            raise ParameterError(
+                "charge", self.charge, reason="is no charge of a question", remedy="give a SingleRelease"
+            )
 
     @property
     def digest(self) -> str:

@@ -6,7 +6,6 @@ that follows. Residues are floats, and another build of a numerical library may 
 that an entry claims is what the next entry starts from, once it was found to be no larger than it may be.
 """
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -14,15 +13,13 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange
 from lapwing.accounting.filters.approximate import ApproximateFilter
-from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, WholeBudget, YesCharge
+from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.opening import charge_anew, open_account, raise_cap
-from lapwing.accounting.filters.record import from_record, to_record
 from lapwing.accounting.filters.refusal import Refusal
-from lapwing.ledger.canonical import canonical
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.ledger.questions import recall_digest
-from lapwing.vocabulary import event_record
+from lapwing.vocabulary.codec import canonical, from_record, parse, to_record, to_text
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.event import Composed, Event
 
@@ -108,8 +105,9 @@ class Replay:
     def _population(self, record: Record) -> None:
         name = record["population"]
         must(name not in self.populations, "creates a population that exists")
-        population = PopulationRecord.from_record(name, record["policy"])
-        claimed: Account = from_record(record["account"]["after"])
+        population = from_record(PopulationRecord, record["policy"])
+        must(population.name == name, "describes another population")
+        claimed = from_record(Account, record["account"]["after"])
         fresh = open_account(
             claimed.budget, cells=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
         )
@@ -121,7 +119,7 @@ class Replay:
 
     def _policy(self, record: Record) -> None:
         before = self.populations[record["population"]]
-        after = PopulationRecord.from_record(before.name, record["policy"])
+        after = from_record(PopulationRecord, record["policy"])
         analyst: str = record.get("analyst", "")
         match record["change"]:
             case "table":
@@ -150,8 +148,8 @@ class Replay:
 
     def _recapped(self, record: Record, column: str, holder: str | None) -> None:
         name = record["population"]
-        (line,) = map(from_record, record[column]["lines"])
-        must(isinstance(line, CapChange) and record[column]["after"] == to_record(line.account), "changes no cap")
+        (line,) = from_record(tuple[CapChange, ...], record[column]["lines"])
+        must(record[column]["after"] == to_record(line.account), "changes no cap")
         past = [booking for who, booking in self.lines[name] if holder in {None, who}]
         before, budget = self.accounts[name, None], line.account.budget
         if holder is None:
@@ -165,7 +163,7 @@ class Replay:
             self.lines[name].append((None, line))
 
     def _charge(self, record: Record) -> None:
-        charge = self._admitted(record, SingleRelease, WholeBudget)
+        charge = self._admitted(record, SingleRelease)
         offered = _offered(record["question"])
         must(offered is None or offered == charge.event, "was charged another price than its question says")
         self._versions(record)
@@ -187,7 +185,7 @@ class Replay:
 
     def _opening(self, record: Record) -> None:
         must(record["stream"] not in self.streams, "opens a stream that exists")
-        charge = self._admitted(record, SingleRelease, WholeBudget, Reservation)
+        charge = self._admitted(record, SingleRelease, Reservation)
         if isinstance(charge, Reservation):
             reserved = (charge.stream, charge.yeses)
             must(reserved == (record["stream"], record["units"]), "reserves for another stream")
@@ -252,8 +250,8 @@ class Replay:
         self.populations[record["population"]].require_spending(record["analyst"])
         charges: list[Charge] = []
         for column, whose in self._concerned(record):
-            (line,) = map(from_record, record[column]["lines"])
-            must(isinstance(line, Admission) and isinstance(line.charge, kinds), "charges something else")
+            (line,) = from_record(tuple[Admission, ...], record[column]["lines"])
+            must(isinstance(line.charge, kinds), "charges something else")
             quoted = self.accounts[whose].quote(line.charge)
             must(not isinstance(quoted, Refusal), f"was charged, but the account refuses it: {quoted}")
             must(_steps_agree(line, quoted), "was charged less than the filters say")
@@ -265,7 +263,7 @@ class Replay:
     def _settled(self, record: Record, due: list[YesCharge | StreamClosing]) -> None:
         for column, whose in self._concerned(record):
             if due and due[0].stream in self.accounts[whose].streams:
-                must(record[column]["lines"] == [to_record(line) for line in due], "does not book what it must")
+                must(record[column]["lines"] == to_record(due), "does not book what it must")
                 self._booked(record, column, whose, due)
             else:
                 must(column not in record, "books what it must not")
@@ -289,8 +287,8 @@ class Replay:
 def _offered(question: str) -> Event | None:
     """Return the event that the text of a question says will happen; `None` for a text that says none."""
     try:
-        parts = [event_record.from_record(event) for _, event in json.loads(question)]
-    except (ValueError, TypeError, AttributeError):  # no question of a session
+        parts: list[Event] = [from_record(Event, part["event"]) for part in parse(question)]
+    except (ValueError, TypeError, KeyError):  # no question of a session
         return None
     return parts[0] if len(parts) == 1 else Composed(parts=tuple(parts))
 
@@ -298,7 +296,7 @@ def _offered(question: str) -> Event | None:
 def _agreed(terms: str) -> Fraction | None:
     """Return what the terms of a stream say that it costs; `None` for terms that say nothing."""
     try:
-        return Fraction(json.loads(terms)["epsilon"])
+        return from_record(Fraction, parse(terms)["epsilon"])
     except (ValueError, TypeError, KeyError):  # no terms of a session
         return None
 
@@ -328,7 +326,7 @@ def _agree(claimed: Account, found: Account) -> bool:
             if not _no_larger(filter_.residue, other.residue):
                 return False
             filters[cell] = replace(other, residue=filter_.residue)
-    return to_record(claimed) == to_record(replace(found, filters=filters))
+    return to_text(claimed) == to_text(replace(found, filters=filters))
 
 
 def _no_larger(claimed: float | None, found: float | None) -> bool:

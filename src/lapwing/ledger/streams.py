@@ -15,16 +15,17 @@ the chain is derived from them.
 
 from typing import Any, Final, NamedTuple
 
+from lapwing.accounting.filters.account import Admission
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
-from lapwing.accounting.filters.record import from_record
 from lapwing.ledger import vault
 from lapwing.ledger.book import Book
-from lapwing.ledger.canonical import digest, name, text
+from lapwing.ledger.canonical import name, text
 from lapwing.ledger.chain import Entry
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.questions import known_request, recall_digest
 from lapwing.ledger.spending import RefusedError, Spending
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord, StreamStatus
+from lapwing.vocabulary.codec import digest, from_record
 from lapwing.vocabulary.errors import (
     ParameterError,
     StreamBusyError,
@@ -32,7 +33,7 @@ from lapwing.vocabulary.errors import (
     StreamError,
     StreamHaltedError,
 )
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 MOST_QUESTIONS: Final = 100_000
 """A no is free and leaves two entries, so that without a limit one stream could fill a disk."""
@@ -89,7 +90,7 @@ class Streams:
         StreamHaltedError, StreamClosedError : the stream takes no questions any more
         RequestConflictError : the key belongs to another request
         """
-        whole("number", number)
+        as_int("number", number)
         name("key", key)
         text("question", question)
         vault.require_sealed(sealed)
@@ -123,7 +124,7 @@ class Streams:
             raise ParameterError("answer", answer, reason=f"does not go with {outcome}", remedy="a lost one has none")
         if answer is not None:
             text("answer", answer)
-        whole("units", units)
+        as_int("units", units)
         if sealed is not None:
             vault.require_sealed(sealed)
         with self._chronicle.writing("decide") as book:
@@ -307,7 +308,7 @@ def _stream(book: Book, stream: str) -> StreamRecord:
         analyst=first["analyst"],
         terms=first["terms"],
         tables=frozenset(first["tables"]),
-        charge=from_record(first["account"]["lines"][0]).charge,
+        charge=from_record(Admission, first["account"]["lines"][0]).charge,
         units=first["units"],
         dearest=first["dearest"],
         questions=first["questions"],

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from lapwing.ledger.canonical import Record, digest
+from lapwing.ledger.canonical import Record
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.gates import Gate
 from lapwing.ledger.questions import Questions, Request
+from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import EngineError, LapwingError, LedgerUnwritableError, UnansweredError
 
 PATIENCE: Final = 900.0

@@ -19,7 +19,7 @@ from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event
-from lapwing.vocabulary.exact import Exact, positive, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, positive, probability
 
 Selector: TypeAlias = type[PermuteAndFlip] | type[ExponentialMechanism]
 """Permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho."""
@@ -65,13 +65,13 @@ class PrivateQuantiles:
         selector: Selector = PermuteAndFlip,
     ) -> None:
         fractions = tuple(probability("at", fraction) for fraction in at)
-        share = positive("epsilon", epsilon) / whole("the number of quantiles", len(fractions))
+        share = positive("epsilon", epsilon) / as_int("the number of quantiles", len(fractions))
         if len(sensitivities) != len(fractions):
             raise ParameterError(
                 "sensitivities", list(sensitivities), reason="does not fit the fractions", remedy="give one for each"
             )
         object.__setattr__(self, "at", fractions)
-        object.__setattr__(self, "cells", whole("cells", cells))
+        object.__setattr__(self, "cells", as_int("cells", cells))
         object.__setattr__(
             self,
             "selectors",
@@ -137,8 +137,8 @@ class TopK:
         monotone_under: Adjacency | None = None,
         selector: Selector = PermuteAndFlip,
     ) -> None:
-        most = whole("cells", cells)
-        share = positive("epsilon", epsilon) / whole("k", k, most=most)
+        most = as_int("cells", cells)
+        share = positive("epsilon", epsilon) / as_int("k", k, most=most)
         object.__setattr__(self, "cells", most)
         object.__setattr__(
             self,

@@ -68,7 +68,7 @@ def integers(value: object, *, remedy: str = "hand in an integer or a vector of 
     >>> integers(Sensitive("17"))
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: type(value) = <class 'str'> cannot be released here;
+    lapwing.errors.ParameterError: type(value) = <class 'str'> cannot be released here;
     hand in an integer or a vector of integers
     """
     return _converted(value, _to_integers, "integer", remedy)
@@ -101,7 +101,7 @@ class ValueGrid:
     >>> ValueGrid("0.3")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: grid = '0.3' is no power of two; write one, such as 1/4 or 1/1024
+    lapwing.errors.ParameterError: grid = '0.3' is no power of two; write one, such as 1/4 or 1/1024
     """
 
     step: Fraction

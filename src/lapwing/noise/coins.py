@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from lapwing.noise.exact_exponential import Bounds, exponential_bounds, is_below
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, exact, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact
 
 _BITS: Final = 64
 _CHUNK: Final = 1 << 18
@@ -77,14 +77,14 @@ def bernoulli(p: Exact, *, source: RandomSource = SYSTEM) -> bool:
     >>> bernoulli("1.5")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: p = '1.5' is no probability; write a number from 0 to 1
+    lapwing.errors.ParameterError: p = '1.5' is no probability; write a number from 0 to 1
     """
     return _rational_coin(_probability(p)).toss(source)
 
 
 def bernoulli_many(p: Exact, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.bool_]:
     """Return `count` independent `bernoulli(p)`."""
-    return _rational_coin(_probability(p)).toss_many(whole("count", count, least=0), source)
+    return _rational_coin(_probability(p)).toss_many(as_int("count", count, least=0), source)
 
 
 def bernoulli_exp(x: Exact, *, source: RandomSource = SYSTEM) -> bool:
@@ -97,14 +97,14 @@ def bernoulli_exp(x: Exact, *, source: RandomSource = SYSTEM) -> bool:
     >>> bernoulli_exp(-1)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: x = -1 is negative; write an exponent of at least 0
+    lapwing.errors.ParameterError: x = -1 is negative; write an exponent of at least 0
     """
     return _exponential_coin(_exponent(x)).toss(source)
 
 
 def bernoulli_exp_many(x: Exact, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.bool_]:
     """Return `count` independent `bernoulli_exp(x)`."""
-    return _exponential_coin(_exponent(x)).toss_many(whole("count", count, least=0), source)
+    return _exponential_coin(_exponent(x)).toss_many(as_int("count", count, least=0), source)
 
 
 def bernoulli_logistic(x: Exact, *, source: RandomSource = SYSTEM) -> bool:
@@ -120,7 +120,7 @@ def bernoulli_logistic(x: Exact, *, source: RandomSource = SYSTEM) -> bool:
 
 def bernoulli_logistic_many(x: Exact, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.bool_]:
     """Return `count` independent `bernoulli_logistic(x)`."""
-    return _logistic_coin(_number("x", x)).toss_many(whole("count", count, least=0), source)
+    return _logistic_coin(_number("x", x)).toss_many(as_int("count", count, least=0), source)
 
 
 def uniform_below(n: int, *, source: RandomSource = SYSTEM) -> int:
@@ -131,7 +131,7 @@ def uniform_below(n: int, *, source: RandomSource = SYSTEM) -> int:
     >>> uniform_below(1)
     0
     """
-    n = whole("n", n)
+    n = as_int("n", n)
     bits = (n - 1).bit_length()
     while True:
         candidate = int.from_bytes(source.take((bits + 7) >> 3), "little") & ((1 << bits) - 1)
@@ -141,7 +141,7 @@ def uniform_below(n: int, *, source: RandomSource = SYSTEM) -> int:
 
 def uniform_below_many(n: int, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
     """Return `count` independent `uniform_below(n)`, for n up to 2^63."""
-    n, count = whole("n", n, most=1 << 63), whole("count", count, least=0)
+    n, count = as_int("n", n, most=1 << 63), as_int("count", count, least=0)
     bits = (n - 1).bit_length()
     size = next(size for size in (1, 2, 4, 8) if bits <= 8 * size)
     mask, last = (np.array(each, f"<u{size}") for each in ((1 << bits) - 1, n - 1))
@@ -169,7 +169,7 @@ def choose(weights: Sequence[Exact], *, source: RandomSource = SYSTEM) -> int:
 
 def choose_many(weights: Sequence[Exact], count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
     """Return `count` independent `choose(weights)`."""
-    ends, count = _ends(weights), whole("count", count, least=0)
+    ends, count = _ends(weights), as_int("count", count, least=0)
     if ends[-1] < 1 << 63:
         uniform = uniform_below_many(ends[-1], count, source=source)
         return np.searchsorted(np.array(ends, np.int64), uniform, side="right").astype(np.int64)

@@ -35,7 +35,7 @@ from lapwing.noise.pools import Pool, Sampler, veiled
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.noise.strips import StripSampler
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive, whole
+from lapwing.vocabulary.exact import as_int, positive
 
 SMALLEST_SCALE: Final = Fraction(1, 20)
 LARGEST_SCALE: Final = Fraction(1 << 38)
@@ -87,8 +87,8 @@ class Law(ABC):
         >>> DiscreteGaussian(Fraction(100)).draw_many(1000).shape
         (1000,)
         """
-        if type(count) is not int or count < 0:  # the usual case is not worth the microseconds of `whole`
-            count = whole("count", count, least=0)
+        if type(count) is not int or count < 0:  # the usual case is not worth the microseconds of `as_int`
+            count = as_int("count", count, least=0)
         if source is SYSTEM:
             return self._pool().draw_many(count)
         return veiled(_sampler(self), count, source)
@@ -126,7 +126,7 @@ class DiscreteLaplace(Law):
     >>> DiscreteLaplace(0)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: scale = 0 is zero; write a number above zero, such as "0.1"
+    lapwing.errors.ParameterError: scale = 0 is zero; write a number above zero, such as "0.1"
 
     Proof: proofs/laws.md
     """

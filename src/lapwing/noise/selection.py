@@ -19,7 +19,7 @@ from lapwing.noise.lattice import UNIT_BITS, standard_exponential
 from lapwing.noise.pools import VEIL
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 _FINE_BITS: Final = 8
 _FARTHEST: Final = 64  # beyond e^-64, all weights are bounded by the same small one
@@ -41,7 +41,7 @@ def exponential_lattice(count: int, *, source: RandomSource = SYSTEM) -> NDArray
 
     Proof: proofs/lattice.md
     """
-    count = whole("count", count, least=0)
+    count = as_int("count", count, least=0)
     draws = np.empty(max(count, VEIL), np.uint64)
     for start in range(0, draws.size, CHUNK):
         chunk = draws[start : start + CHUNK]

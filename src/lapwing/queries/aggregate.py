@@ -19,11 +19,13 @@ from lapwing.queries import term as terms
 from lapwing.queries.intervals import INTEGERS, TRUTHS, Domain, Interval
 from lapwing.queries.predicate import InIntervals, InTexts, IsMissing, IsPresent, Predicate, atom, every, some
 from lapwing.queries.term import Term
+from lapwing.vocabulary.codec import stored
 
 Label: TypeAlias = str | int | bool | Interval | None
 """What names a cell along one key: a declared value, the first and last number of a bin, or None for missing values."""
 
 
+@stored("declared-key")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredKey:
     """One cell for each declared value, and one for missing values if `missing`; other values are in no cell."""
@@ -33,6 +35,7 @@ class DeclaredKey:
     missing: bool
 
 
+@stored("binned-key")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinnedKey:
     """One cell for each bin, a span on the column's line; what is in no bin is in no cell."""
@@ -43,6 +46,7 @@ class BinnedKey:
     missing: bool
 
 
+@stored("grid-key")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridKey:
     """Cells of `width` grid steps that cover the range of a term; a row is in cell (term - low) // width."""
@@ -57,6 +61,7 @@ class GridKey:
         return (high - low) // self.width + 1
 
 
+@stored("private-key")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateKey:
     """One cell for each value that the data holds, and one for missing values if `missing`.
@@ -72,6 +77,7 @@ KeyOfColumn: TypeAlias = DeclaredKey | BinnedKey | PrivateKey
 Key: TypeAlias = KeyOfColumn | GridKey
 
 
+@stored("count-per-person")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountPerPerson:
     """A person counts 1 in each of at most `max_cells` cells they have a row in; in all of them where it is None."""
@@ -79,6 +85,7 @@ class CountPerPerson:
     max_cells: int | None
 
 
+@stored("last-step-per-person")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastStepPerPerson:
     """A person counts 1 in one cell: how many of the `steps`, in order, their best row passes before it fails."""
@@ -86,6 +93,7 @@ class LastStepPerPerson:
     steps: tuple[Predicate, ...]
 
 
+@stored("clipped-sum-per-person")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClippedSumPerPerson:
     """A person adds, to each of at most `max_cells` cells, the total of `term` over their rows, clipped to bounds."""
@@ -96,6 +104,7 @@ class ClippedSumPerPerson:
     max_cells: int
 
 
+@stored("bounded-rows-per-person")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedRowsPerPerson:
     """A person adds the `terms` of at most `max_rows` rows, picked by hash.
@@ -110,6 +119,7 @@ class BoundedRowsPerPerson:
     max_cells: int | None
 
 
+@stored("distinct-keys")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistinctKeys:
     """The number of cells that someone is in, where a person is in at most `max_cells` of those they have a row in."""
@@ -120,6 +130,7 @@ class DistinctKeys:
 Bounding: TypeAlias = CountPerPerson | LastStepPerPerson | ClippedSumPerPerson | BoundedRowsPerPerson | DistinctKeys
 
 
+@stored("aggregate")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
     """Rows of `table` where `where` is true, sorted into the cells of `keys`, bounded and added up."""

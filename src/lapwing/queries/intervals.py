@@ -14,11 +14,13 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST
+from lapwing.vocabulary.codec import stored
 
 Interval: TypeAlias = tuple[int, int]
 EPOCH = date(1970, 1, 1)
 
 
+@stored("domain")
 @dataclass(frozen=True, slots=True)
 class Domain:
     """All numbers that a column can hold, from `lowest` to `highest`."""

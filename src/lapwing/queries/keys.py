@@ -13,6 +13,7 @@ from lapwing.queries.intervals import DAYS, DOUBLES, INTEGERS, Domain, Interval,
 from lapwing.queries.questions import By
 from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.wording import Call
 
 _MOST_SINGLES = 1000
 _MOST_BINS = 1000
@@ -29,7 +30,7 @@ def bind_key(by: By, scope: Scope) -> KeyOfColumn:
         case Name():
             column = scope.column(by.column)
         case _:
-            raise BadQuestionError("bins are those of a column; write bins('age', [0, 18, 65, 120])")
+            raise BadQuestionError("bins are those of a column; write ", Call("bins", ("age", [0, 18, 65, 120])))
     if by.edges is not None:
         line, bins = _bins(column, by.edges)
         return BinnedKey(column=column.name, line=line, bins=bins, missing=column.nullable)
@@ -49,7 +50,9 @@ def _values(column: Column) -> KeyOfColumn:
         case Real() | Date():
             year = f", or year({column.written})" if isinstance(column.type, Date) else ""
             raise BadQuestionError(
-                f"{column.name!r} has too many values to group by; group by bins({column.name!r}, [...]){year}"
+                f"{column.name!r} has too many values to group by; group by ",
+                Call("bins", (column.name, [...])),
+                year,
             )
 
 
@@ -59,23 +62,27 @@ def _years(column: Column) -> tuple[Interval, ...]:
             years = range(first.year, last.year + 1)
             if len(years) > _MOST_BINS:
                 raise BadQuestionError(
-                    f"{column.name!r} is declared over {len(years)} years, more than {_MOST_BINS} groups; give edges: "
-                    f"bins({column.name!r}, ['1990-01-01', '2000-01-01', '2010-01-01'])"
+                    f"{column.name!r} is declared over {len(years)} years, more than {_MOST_BINS} groups; give edges: ",
+                    _decades(column),
                 )
             return tuple((day_number(date(y, 1, 1)), day_number(date(y, 12, 31))) for y in years)
         case _:
             raise BadQuestionError(
-                f"{column.name!r} declares no first and last day, so its years have no end; give edges: "
-                f"bins({column.name!r}, ['1990-01-01', '2000-01-01', '2010-01-01'])"
+                f"{column.name!r} declares no first and last day, so its years have no end; give edges: ",
+                _decades(column),
             )
+
+
+def _decades(column: Column) -> Call:
+    return Call("bins", (column.name, ["1990-01-01", "2000-01-01", "2010-01-01"]))
 
 
 def _bins(column: Column, edges: tuple[Literal, ...]) -> tuple[Domain, tuple[Interval, ...]]:
     line, places = _places(column, edges)
     if not 1 < len(places) <= _MOST_BINS + 1 or any(a >= b for a, b in itertools.pairwise(places)):
         raise BadQuestionError(
-            f"the edges of {column.name!r} must rise and make from 1 to {_MOST_BINS} bins; write "
-            f"bins({column.name!r}, [0, 18, 65])"
+            f"the edges of {column.name!r} must rise and make from 1 to {_MOST_BINS} bins; write ",
+            Call("bins", (column.name, [0, 18, 65])),
         )
     whole = [math.ceil(place) for place in places]
     spans = [(a, b - 1) for a, b in itertools.pairwise(whole)]
@@ -109,5 +116,7 @@ def _whole_place(column: Column, edge: Literal) -> Fraction:
 
 def _number(column: Column, edge: Literal) -> Fraction:
     if isinstance(edge.value, bool) or not isinstance(edge.value, int | Fraction):
-        raise BadQuestionError(f"the edges of {column.name!r} are numbers; write bins({column.name!r}, [0, 18, 65])")
+        raise BadQuestionError(
+            f"the edges of {column.name!r} are numbers; write ", Call("bins", (column.name, [0, 18, 65]))
+        )
     return Fraction(edge.value)

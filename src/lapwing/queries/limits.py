@@ -5,9 +5,11 @@ characters. The numbers are far above what people write and far below what takes
 """
 
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from functools import cache
+from typing import Any
 
-from lapwing.queries.canonical import field_names
 from lapwing.queries.expressions import And, Arithmetic, Condition, Literal, Name, OneOf, Or, Within
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -82,13 +84,14 @@ def check_size(*asked: object) -> None:
 
 def _walk(asked: tuple[object, ...]) -> Iterator[tuple[object, int]]:
     """Go through all parts with their depths, without recursion; a chain of and, or of or, is one level."""
-    stack: list[tuple[object, int]] = [(part, 0) for part in asked]
+    stack: list[tuple[Any, int]] = [(part, 0) for part in asked]
     while stack:
         node, depth = stack.pop()
         if isinstance(node, tuple):
             stack += [(part, depth) for part in node]
             continue
-        names = field_names(node)
+        kind: Any = type(node)
+        names = _field_names(kind)
         if names is not None:
             yield node, depth
             for name in names:
@@ -98,6 +101,11 @@ def _walk(asked: tuple[object, ...]) -> Iterator[tuple[object, int]]:
                     (each, depth if chained and type(each) is type(node) else depth + 1)
                     for each in (part if isinstance(part, tuple) else (part,))
                 ]
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...] | None:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 def _check_digits(constant: object) -> None:

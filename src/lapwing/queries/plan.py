@@ -15,13 +15,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from lapwing.queries.aggregate import Aggregate, BinnedKey, DistinctKeys, GridKey, Key, Label, LastStepPerPerson
-from lapwing.queries.canonical import spelling
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.sensitivity import Sensitivity
 from lapwing.queries.words import bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.decimals import brief
-from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.codec import from_text, stored, to_text
+from lapwing.vocabulary.decimals import format_short
+from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
@@ -47,6 +47,7 @@ class Family(Enum):
     SPARSE_VECTOR = "It is answered yes or no by a sparse vector, in a stream; a no is paid for by the stream."
 
 
+@stored("scale")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """A value on a grid: `low` + n * `step` for n = 0 .. `extent`."""
@@ -119,7 +120,7 @@ class Meaning(ABC):
 
     def accuracy(self, margin: Number) -> str:
         """Say what a margin means."""
-        return f"within {brief(margin)}"
+        return f"within {format_short(margin)}"
 
 
 class NoisyMeaning(Meaning):
@@ -173,6 +174,25 @@ class ChosenMeaning(Meaning):
         return f"one person moves the order by at most {plan.sensitivity.linf}, and the choice hides that much"
 
 
+@stored("question")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanonicalQuestion:
+    """What a plan asks, without what follows from it: equal for questions that mean the same by their form."""
+
+    population: str
+    unit: PrivacyUnit
+    meaning: Meaning
+    aggregate: Aggregate
+
+    @staticmethod
+    def read(text: str) -> "CanonicalQuestion":
+        """Return the question of which `text` is the canonical text: after the process that asked it died."""
+        try:
+            return from_text(CanonicalQuestion, text)
+        except BadQuestionError:
+            raise LedgerDamagedError("holds a question that cannot be read back") from None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """One question, bounded.
@@ -195,9 +215,15 @@ class Plan:
     sensitivity: Sensitivity
 
     @property
+    def question(self) -> CanonicalQuestion:
+        """What is asked, as answers are kept under it."""
+        meaning = self.meaning.in_canonical
+        return CanonicalQuestion(population=self.population, unit=self.unit, meaning=meaning, aggregate=self.aggregate)
+
+    @property
     def canonical(self) -> str:
-        """The question in one canonical spelling: equal for questions that mean the same by their form."""
-        return spelling((self.population, self.unit, self.meaning.in_canonical, self.aggregate))
+        """The canonical text of the question."""
+        return to_text(self.question)
 
     @property
     def numbers(self) -> int:

@@ -33,7 +33,8 @@ from lapwing.queries.sensitivity import sensitivity
 from lapwing.queries.term import bounds
 from lapwing.queries.totality import check_total
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.wording import Setting
 
 _MOST_BITS = 63
 _MOST_STEPS = 2**28
@@ -161,9 +162,10 @@ class Planner:
         limit = self.scope.table.max_rows if self.question.max_rows is None else self.question.max_rows
         if limit is None:
             raise BadQuestionError(
-                f"a person may have any number of rows in {self.scope.table.name}; say how many count: max_rows=3"
+                f"a person may have any number of rows in {self.scope.table.name}; say how many count: ",
+                Setting("max_rows", 3),
             )
-        return whole("max_rows", limit, most=2**20)
+        return as_int("max_rows", limit, most=2**20)
 
     def groups(self) -> int:
         """Return in how many cells a person counts."""
@@ -171,10 +173,10 @@ class Planner:
             return 1
         if self.question.max_groups is None:
             raise BadQuestionError(
-                f"a person may be in any number of groups of {self.scope.table.name}; say in how many they count: "
-                "max_groups=2"
+                f"a person may be in any number of groups of {self.scope.table.name}; say in how many they count: ",
+                Setting("max_groups", 2),
             )
-        limit = whole("max_groups", self.question.max_groups, most=2**20)
+        limit = as_int("max_groups", self.question.max_groups, most=2**20)
         count = cell_count(self.keys)
         return limit if count is None else min(limit, count)
 

@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
-from lapwing.queries.canonical import spelling
 from lapwing.queries.intervals import DAYS, Domain, Interval, intersection
+from lapwing.vocabulary.codec import stored, to_text
 
 
+@stored("in-intervals")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InIntervals:
     """The column holds one of these numbers: integers, days, ranks of doubles (see `spans`), or 0 and 1 for truth."""
@@ -30,6 +31,7 @@ class InIntervals:
     spans: tuple[Interval, ...]
 
 
+@stored("in-texts")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InTexts:
     """The column holds one of these texts."""
@@ -38,6 +40,7 @@ class InTexts:
     texts: tuple[str, ...]
 
 
+@stored("not-in-texts")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotInTexts:
     """The column holds a text, and none of these."""
@@ -46,6 +49,7 @@ class NotInTexts:
     texts: tuple[str, ...]
 
 
+@stored("starts-with")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartsWith:
     """The column holds a text that starts so."""
@@ -54,6 +58,7 @@ class StartsWith:
     prefix: str
 
 
+@stored("starts-not-with")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartsNotWith:
     """The column holds a text that does not start so."""
@@ -62,6 +67,7 @@ class StartsNotWith:
     prefix: str
 
 
+@stored("is-missing")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsMissing:
     """The column holds nothing: NULL, not-a-number, or a day outside the calendar."""
@@ -69,6 +75,7 @@ class IsMissing:
     column: str
 
 
+@stored("is-present")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsPresent:
     """The column holds something."""
@@ -76,6 +83,7 @@ class IsPresent:
     column: str
 
 
+@stored("ref")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ref:
     """A column of this row (`up` = 0) or of the row of the same person that the `up`-th enclosing table gave."""
@@ -92,6 +100,7 @@ class Unit(Enum):
     """Completed years, as ages are; born on 29 February, one turns a year older on 1 March in other years."""
 
 
+@stored("gap")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """The time from the day `since` to the day `until` is one of these numbers."""
@@ -102,6 +111,7 @@ class Gap:
     spans: tuple[Interval, ...]
 
 
+@stored("has-rows")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HasRows:
     """The same person has at least `at_least` rows in `table` for which `where` is true."""
@@ -111,6 +121,7 @@ class HasRows:
     at_least: int = 1
 
 
+@stored("lacks-rows")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LacksRows:
     """The same person has fewer than `at_least` rows in `table` for which `where` is true."""
@@ -120,6 +131,7 @@ class LacksRows:
     at_least: int = 1
 
 
+@stored("all-of")
 @dataclass(frozen=True, slots=True)
 class AllOf:
     """All parts are true; with no parts, always."""
@@ -127,6 +139,7 @@ class AllOf:
     parts: tuple["Predicate", ...]
 
 
+@stored("any-of")
 @dataclass(frozen=True, slots=True)
 class AnyOf:
     """At least one part is true; with no parts, never."""
@@ -192,7 +205,7 @@ def atom(given: Atom) -> Predicate:
 
 
 def _sorted(kind: type[AllOf] | type[AnyOf], parts: Iterable[Predicate]) -> Predicate:
-    named = {spelling(part): part for part in parts}
+    named = {to_text(part): part for part in parts}
     ordered = tuple(named[name] for name in sorted(named))
     return ordered[0] if len(ordered) == 1 else kind(ordered)
 

@@ -25,7 +25,7 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.sql_conditions import read_condition, read_value
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, exact, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,7 +52,7 @@ def has(table: str, where: ConditionLike = None, *, at_least: int = 1) -> Has:
     >>> count("patients", has("visits", "kind = 'ER'", at_least=2) & (col("sex") == "F")).table
     'patients'
     """
-    return Has(table, as_condition(where), whole("at_least", at_least, most=2**20))
+    return Has(table, as_condition(where), as_int("at_least", at_least, most=2**20))
 
 
 def bins(column: str | Name, edges: Sequence[Exact | date]) -> By:

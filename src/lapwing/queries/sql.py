@@ -24,7 +24,7 @@ from lapwing.queries.statistics.registry import read_statistic
 from lapwing.queries.statistics.statistic import Selected
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import exact, whole
+from lapwing.vocabulary.exact import as_int, exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,7 +52,7 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
     >>> read_sql("select max(age) from patients")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.BadQuestionError: MAX is not part of the language; the extreme is one person's value; ...
+    lapwing.errors.BadQuestionError: MAX is not part of the language; the extreme is one person's value; ...
     """
     tree = parsed(text)
     if not isinstance(tree, exp.Select):
@@ -139,7 +139,7 @@ class _Select:
         if not isinstance(counted, exp.Star | exp.Distinct) or not ordered.args.get("desc"):
             raise refusal(order)
         _, ranked_by = read_statistic(self.selected, ordered.this)
-        k = whole("limit", _fraction(self.reader.value(limit.expression)))
+        k = as_int("limit", _fraction(self.reader.value(limit.expression)))
         top = TopCategories(**{**self.selected.common, "by": ()}, column=name_of(column), k=k, ranked_by=ranked_by)
         return Selection(questions={keys[0]: top}, keys=())
 

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
-from lapwing.queries.canonical import spelling
 from lapwing.queries.column import MOST_GRID
 from lapwing.queries.predicate import Unit
+from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 
 MOST_TERM = 2**62
 """No term exceeds this in magnitude, so that sums of two and products with a sign stay within 64 bits."""
 
 
+@stored("on-grid")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnGrid:
     """The column's value, clipped to `low`..`high` and rounded to the grid: floor(value * 2^bits + 1/2).
@@ -31,6 +32,7 @@ class OnGrid:
     high: int
 
 
+@stored("elapsed")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elapsed:
     """The days or completed years from one day to another, clipped to `low`..`high`.
@@ -45,6 +47,7 @@ class Elapsed:
     high: int
 
 
+@stored("constant")
 @dataclass(frozen=True, slots=True)
 class ConstantTerm:
     """The same number for every row."""
@@ -52,6 +55,7 @@ class ConstantTerm:
     value: int
 
 
+@stored("plus")
 @dataclass(frozen=True, slots=True)
 class Plus:
     """The sum of two terms."""
@@ -63,6 +67,7 @@ class Plus:
         check_fits(self)
 
 
+@stored("times")
 @dataclass(frozen=True, slots=True)
 class Times:
     """The product of two terms."""
@@ -74,6 +79,7 @@ class Times:
         check_fits(self)
 
 
+@stored("rounded")
 @dataclass(frozen=True, slots=True)
 class Rounded:
     """A term on a grid that is coarser by a power of two: floor(term / 2^bits + 1/2)."""
@@ -153,9 +159,9 @@ def columns(term: Term) -> frozenset[str]:
 
 def plus(left: Term, right: Term) -> Term:
     """Return the canonical sum: the same for `left + right` and `right + left`."""
-    return Plus(*sorted((left, right), key=spelling))
+    return Plus(*sorted((left, right), key=to_text))
 
 
 def times(left: Term, right: Term) -> Term:
     """Return the canonical product."""
-    return Times(*sorted((left, right), key=spelling))
+    return Times(*sorted((left, right), key=to_text))

@@ -30,16 +30,88 @@
     └── RandomnessError             no trustworthy random bits could be had, so no noise was drawn
 
 A message says what was wrong, with the numbers, and what to do about it. What the message says is also there as
-attributes, so that a program need not read English.
+attributes, so that a program need not read English. Users import them from `lapwing.errors`, and tracebacks say so.
 """
 
+import re
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
-from lapwing.vocabulary.decimals import decimal_above, decimal_below, decimal_near
+from lapwing.vocabulary.decimals import decimal_above, decimal_below, decimal_near, format_exact
+from lapwing.vocabulary.results import Result
+from lapwing.vocabulary.wording import Call, Message, Setting, Spell
+
+__all__ = [
+    "BadQuestionError",
+    "BudgetError",
+    "BudgetExceededError",
+    "EngineError",
+    "LapwingError",
+    "LedgerDamagedError",
+    "LedgerDurabilityError",
+    "LedgerError",
+    "LedgerInDoubtError",
+    "LedgerRolledBackError",
+    "LedgerSchemaError",
+    "LedgerUnwritableError",
+    "MissingExtraError",
+    "ParameterError",
+    "RandomnessError",
+    "RegistrationError",
+    "RequestConflictError",
+    "SealBrokenError",
+    "SecrecyError",
+    "SettingsError",
+    "StreamBusyError",
+    "StreamClosedError",
+    "StreamError",
+    "StreamHaltedError",
+    "SuspendedError",
+    "UnansweredError",
+]
 
 
-class LapwingError(Exception):
+class LapwingError(Result, Exception):
     """The root: catching it catches everything that lapwing raises on purpose."""
+
+    __module__ = "lapwing.errors"
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ == __name__:
+            cls.__module__ = LapwingError.__module__
+
+    def __init__(self, *pieces: str | Setting | Call) -> None:
+        super().__init__(Message(*pieces))
+
+    @property
+    def code(self) -> str:
+        """What a program tells it apart by: the name of its class in small letters, such as `budget_exceeded`."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__.removesuffix("Error")).lower()
+
+    @property
+    def settings(self) -> dict[str, str | int | None]:
+        """The parameters that the message proposes to set, by their names."""
+        return self._message.settings
+
+    def spelled(self, spell: Spell) -> str:
+        """Return the message as a door words it."""
+        return self._message.spelled(spell)
+
+    @property
+    def _message(self) -> Message:
+        (message,) = self.args
+        return message if isinstance(message, Message) else Message(message)
+
+    def to_dict(self, spell: Spell = str) -> dict[str, Any]:
+        """Return the error as JSON values: its code, the message and the numbers in it, as a door words them."""
+        known = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        numbers = {name: _plain(value, spell) for name, value in known.items()}
+        return {"code": self.code, "message": self.spelled(spell), **numbers, "settings": self.settings}
+
+    def facts(self) -> Sequence[tuple[str, str | None]]:
+        """Return what a notebook shows of it."""
+        return [(self.code.replace("_", " "), str(self))]
 
 
 class BadQuestionError(LapwingError):
@@ -59,7 +131,7 @@ class ParameterError(BadQuestionError, ValueError):
 
     def __init__(self, name: str, given: object, *, reason: str, remedy: str) -> None:
         self.name, self.given, self.reason, self.remedy = name, given, reason, remedy
-        super().__init__(f"{name} = {_brief(given)} {reason}; {remedy}")
+        super().__init__(f"{name} = {_brief(given)} ", reason, "; ", remedy)
 
 
 class RequestConflictError(BadQuestionError):
@@ -108,6 +180,11 @@ class BudgetExceededError(BudgetError):
         there = decimal_below(left) if left > 0 else "nothing"
         there = f"{currency} {there}" if asked is None and left > 0 else there
         super().__init__(f"{wanted} is asked and {there} is left: {self.remedy}")
+
+    @property
+    def settings(self) -> dict[str, str | int | None]:
+        """The largest epsilon that any question may have now, rounded down to be typed back in."""
+        return {"epsilon": decimal_below(self.fits)} if self.fits else {}
 
     def about(self, *, accuracy: str = "", whose: str = "", price: str = "") -> "BudgetExceededError":
         """Return the refusal with whose budget it is, or the price in words and how exact it would be at what fits."""
@@ -290,7 +367,7 @@ class RegistrationError(LapwingError):
 
     def __init__(self, table: str, *, reason: str, remedy: str) -> None:
         self.table, self.reason, self.remedy = table, reason, remedy
-        super().__init__(f"table {table} {reason}; {remedy}")
+        super().__init__(f"table {table} ", reason, "; ", remedy)
 
 
 class SettingsError(LapwingError):
@@ -304,7 +381,7 @@ class SettingsError(LapwingError):
 
     def __init__(self, file: str, line: int, *, reason: str, remedy: str) -> None:
         self.file, self.line, self.reason, self.remedy = file, line, reason, remedy
-        super().__init__(f"{file}{f', line {line}' if line else ''}: {reason}; {remedy}")
+        super().__init__(f"{file}{f', line {line}' if line else ''}: ", reason, "; ", remedy)
 
 
 class MissingExtraError(LapwingError):
@@ -327,6 +404,14 @@ class SecrecyError(LapwingError, TypeError):
 
 class RandomnessError(LapwingError):
     """No trustworthy random bits could be had. No noise was drawn, so nothing was released."""
+
+
+def _plain(value: Any, spell: Spell) -> Any:
+    if isinstance(value, str | Fraction):
+        return value.spelled(spell) if isinstance(value, Message) else format_exact(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    return f"{value:.17g}" if isinstance(value, float) else str(value)
 
 
 def _above(asked: Fraction, left: Fraction) -> str:

@@ -11,10 +11,12 @@ from fractions import Fraction
 from functools import partial
 from typing import TypeAlias, get_args
 
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import exact, keep, positive, probability, whole
+from lapwing.vocabulary.exact import as_int, exact, keep, positive, probability
 
 
+@stored("laplace-noise")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaplaceNoise:
     """Continuous Laplace noise of scale `scale` on a vector of L1 sensitivity `l1_sensitivity`, maybe then rounded."""
@@ -26,6 +28,7 @@ class LaplaceNoise:
         keep(self, positive, "l1_sensitivity", "scale")
 
 
+@stored("discrete-laplace-noise")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteLaplaceNoise:
     """Two-sided geometric noise, P(x) ∝ e^(-|x|/scale), on integers of L1 sensitivity `l1_sensitivity`."""
@@ -34,10 +37,11 @@ class DiscreteLaplaceNoise:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        keep(self, whole, "l1_sensitivity")
+        keep(self, as_int, "l1_sensitivity")
         keep(self, positive, "scale")
 
 
+@stored("gaussian-noise")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianNoise:
     """Continuous Gaussian noise on every coordinate, maybe then rounded. The L2 sensitivity's square is exact."""
@@ -49,6 +53,7 @@ class GaussianNoise:
         keep(self, positive, "l2_sensitivity_squared", "sigma_squared")
 
 
+@stored("discrete-gaussian-noise")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteGaussianNoise:
     """P(x) ∝ e^(-x²/2σ²) on the integers, on each of `dimension` integer coordinates."""
@@ -58,10 +63,11 @@ class DiscreteGaussianNoise:
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        keep(self, whole, "l2_sensitivity_squared", "dimension")
+        keep(self, as_int, "l2_sensitivity_squared", "dimension")
         keep(self, positive, "sigma_squared")
 
 
+@stored("pure-release")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PureRelease:
     """Anything that is epsilon-DP and about which no more is known: noisy max, permute-and-flip, a sparse vector."""
@@ -72,6 +78,7 @@ class PureRelease:
         keep(self, positive, "epsilon")
 
 
+@stored("approximate-release")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateRelease:
     """Anything that is (epsilon, delta)-DP and about which no more is known."""
@@ -84,6 +91,7 @@ class ApproximateRelease:
         keep(self, probability, "delta")
 
 
+@stored("exponential-selection")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExponentialSelection:
     """The exponential mechanism: its loss lies in an interval of length `epsilon` (bounded range)."""
@@ -94,6 +102,7 @@ class ExponentialSelection:
         keep(self, positive, "epsilon")
 
 
+@stored("randomized-response")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomizedResponseRelease:
     """One answer out of `categories`: the truth with probability e^ε/(e^ε + categories - 1), else any other, evenly."""
@@ -103,9 +112,10 @@ class RandomizedResponseRelease:
 
     def __post_init__(self) -> None:
         keep(self, positive, "epsilon")
-        keep(self, partial(whole, least=2), "categories")
+        keep(self, partial(as_int, least=2), "categories")
 
 
+@stored("gaussian-sparse-vector")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianSparseVectorRelease:
     """A sparse vector with Gaussian noise: threshold noise once, query noise each time, at most `yeses` of `questions`.
@@ -124,9 +134,10 @@ class GaussianSparseVectorRelease:
 
     def __post_init__(self) -> None:
         keep(self, positive, "sensitivity", "threshold_sigma_squared", "query_sigma_squared")
-        keep(self, whole, "questions", "yeses")
+        keep(self, as_int, "questions", "yeses")
 
 
+@stored("composed")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
     """All of `parts`, on the same people, with parameters fixed before the first answer."""
@@ -137,6 +148,7 @@ class Composed:
         keep(self, _events, "parts")
 
 
+@stored("repeated")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeated:
     """`part`, `times` times, on the same people."""
@@ -146,9 +158,10 @@ class Repeated:
 
     def __post_init__(self) -> None:
         checked_event(self.part)
-        keep(self, whole, "times")
+        keep(self, as_int, "times")
 
 
+@stored("in-parallel")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InParallel:
     """Each of `parts` on people of its own: public, disjoint partitions, so that one person meets only one of them."""
@@ -159,6 +172,7 @@ class InParallel:
         keep(self, _events, "parts")
 
 
+@stored("poisson-sampled")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoissonSampled:
     """`part` on a fresh secret sample that holds each person independently with probability `rate` (add/remove)."""
@@ -171,6 +185,7 @@ class PoissonSampled:
         keep(self, _rate, "rate")
 
 
+@stored("sampled-without-replacement")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledWithoutReplacement:
     """`part` on a fresh secret sample of `sample_size` out of `population_size` people (replace)."""
@@ -181,8 +196,8 @@ class SampledWithoutReplacement:
 
     def __post_init__(self) -> None:
         checked_event(self.part)
-        keep(self, whole, "population_size")
-        keep(self, partial(whole, most=self.population_size), "sample_size")
+        keep(self, as_int, "population_size")
+        keep(self, partial(as_int, most=self.population_size), "sample_size")
 
 
 Event: TypeAlias = (
@@ -209,7 +224,7 @@ def checked_event(given: object) -> Event:
     >>> checked_event("noise")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: event = 'noise' is no event; give what happened: the event of a mechanism
+    lapwing.errors.ParameterError: event = 'noise' is no event; give what happened: the event of a mechanism
     """
     if isinstance(given, get_args(Event)):
         return given  # type: ignore[no-any-return]

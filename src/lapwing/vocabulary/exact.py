@@ -7,7 +7,7 @@ Every number that is refused is refused with a reason.
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -51,7 +51,7 @@ def exact(name: str, given: object) -> Fraction:
     >>> exact("epsilon", float("nan"))
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: epsilon = nan is not a number; write a finite number such as "0.1"
+    lapwing.errors.ParameterError: epsilon = nan is not a number; write a finite number such as "0.1"
     """
     if type(given) is Fraction:
         number = given
@@ -100,7 +100,7 @@ def positive(name: str, given: object) -> Fraction:
     >>> positive("epsilon", 0)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: epsilon = 0 is zero; write a number above zero, such as "0.1"
+    lapwing.errors.ParameterError: epsilon = 0 is zero; write a number above zero, such as "0.1"
     """
     number = exact(name, given)
     if number <= 0:
@@ -120,7 +120,7 @@ def probability(name: str, given: object) -> Fraction:
     >>> probability("confidence", 95)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: confidence = 95 is not strictly between 0 and 1; write "0.95" for 95 %
+    lapwing.errors.ParameterError: confidence = 95 is not strictly between 0 and 1; write "0.95" for 95 %
     """
     number = exact(name, given)
     if not 0 < number < 1:
@@ -131,17 +131,17 @@ def probability(name: str, given: object) -> Fraction:
     return number
 
 
-def whole(name: str, given: object, *, least: int = 1, most: int | None = None) -> int:
+def as_int(name: str, given: object, *, least: int = 1, most: int | None = None) -> int:
     """Return `given` as a whole number in a range.
 
     Examples
     --------
-    >>> whole("yeses", 5)
+    >>> as_int("yeses", 5)
     5
-    >>> whole("yeses", "2.5")
+    >>> as_int("yeses", "2.5")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: yeses = '2.5' is not a whole number; write one, at least 1
+    lapwing.errors.ParameterError: yeses = '2.5' is not a whole number; write one, at least 1
     """
     bounds = f"at least {least}" if most is None else f"from {least} to {most}"
     try:
@@ -155,10 +155,43 @@ def whole(name: str, given: object, *, least: int = 1, most: int | None = None) 
     return int(number)
 
 
+def exactly_one_of(what: str, given: Mapping[str, object], *ways: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the one of `ways` to say `what` whose names are exactly those given; refuse none, several and mixtures.
+
+    Examples
+    --------
+    >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": None}, ("epsilon",), ("scale",))
+    ('epsilon',)
+    >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": 10}, ("epsilon",), ("scale",))
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;
+    give epsilon alone, or scale alone
+    """
+    there = {name: value for name, value in given.items() if value is not None}
+    for way in ways:
+        if set(way) == set(there):
+            return way
+    too_little = any(set(there) < set(way) for way in ways)
+    values = tuple(there.values())
+    raise ParameterError(
+        ", ".join(there) or what,
+        values[0] if len(values) == 1 else values or None,
+        reason=f"does not say the {what}" if too_little else f"says the {what} more than once",
+        remedy="give " + ", or ".join(" with ".join(way) if len(way) > 1 else f"{way[0]} alone" for way in ways),
+    )
+
+
 def keep(record: object, read: Callable[[str, object], object], *names: str) -> None:
     """Replace fields of a frozen record, while it is made, by what `read` makes of them."""
     for name in names:
         object.__setattr__(record, name, read(name, getattr(record, name)))
+
+
+def fill(record: object, **values: object) -> None:
+    """Set the fields of a frozen record that takes what people write and keeps exact numbers, so has its own init."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
 
 
 def _from_text(name: str, given: str) -> Fraction:

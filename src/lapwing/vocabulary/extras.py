@@ -12,7 +12,7 @@ def load_extra(module: str, *, extra: str) -> Any:
     >>> load_extra("a_driver_that_nobody_has", extra="postgres")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.MissingExtraError: a_driver_that_nobody_has is not installed; pip install
+    lapwing.errors.MissingExtraError: a_driver_that_nobody_has is not installed; pip install
     'lapwing[postgres]'
     """
     try:

@@ -7,49 +7,53 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.vocabulary.exact import keep, positive, probability
+from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.exact import Exact, fill, positive, probability
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@stored("pure-dp")
+@dataclass(frozen=True, slots=True, init=False)
 class PureDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E)."""
 
     epsilon: Fraction
 
-    def __post_init__(self) -> None:
-        keep(self, positive, "epsilon")
+    def __init__(self, *, epsilon: Exact) -> None:
+        fill(self, epsilon=positive("epsilon", epsilon))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@stored("approximate-dp")
+@dataclass(frozen=True, slots=True, init=False)
 class ApproximateDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E) + delta."""
 
     epsilon: Fraction
     delta: Fraction
 
-    def __post_init__(self) -> None:
-        keep(self, positive, "epsilon")
-        keep(self, probability, "delta")
+    def __init__(self, *, epsilon: Exact, delta: Exact) -> None:
+        fill(self, epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@stored("concentrated-dp")
+@dataclass(frozen=True, slots=True, init=False)
 class ConcentratedDP:
     """Zero-concentrated: the Renyi divergence of every order alpha > 1 is at most rho * alpha."""
 
     rho: Fraction
 
-    def __post_init__(self) -> None:
-        keep(self, positive, "rho")
+    def __init__(self, *, rho: Exact) -> None:
+        fill(self, rho=positive("rho", rho))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@stored("gaussian-dp")
+@dataclass(frozen=True, slots=True, init=False)
 class GaussianDP:
     """Telling neighbours apart is no easier than telling N(0, 1) from N(mu, 1), with mu^2 = `mu_squared`."""
 
     mu_squared: Fraction
 
-    def __post_init__(self) -> None:
-        keep(self, positive, "mu_squared")
+    def __init__(self, *, mu_squared: Exact) -> None:
+        fill(self, mu_squared=positive("mu_squared", mu_squared))
 
 
 Guarantee: TypeAlias = PureDP | ApproximateDP | ConcentratedDP | GaussianDP

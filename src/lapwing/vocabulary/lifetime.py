@@ -24,7 +24,7 @@ class Lifetime:
     >>> session.require()
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.BadQuestionError: this session is closed; open it again
+    lapwing.errors.BadQuestionError: this session is closed; open it again
     """
 
     def __init__(self, what: str, *, remedy: str, within: "Lifetime | None" = None) -> None:

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 
+@stored("privacy-unit")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyUnit:
     """One person, named by a key column, across all tables of a population.
@@ -25,7 +27,7 @@ class PrivacyUnit:
     >>> PrivacyUnit(person_key="patient_id", protects_groups_of=0)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: protects_groups_of = 0 is out of range; write a whole number, at least 1
+    lapwing.errors.ParameterError: protects_groups_of = 0 is out of range; write a whole number, at least 1
     """
 
     person_key: str
@@ -41,4 +43,4 @@ class PrivacyUnit:
                 remedy="name the column that tells people apart",
             )
         checked_adjacency(self.adjacency)
-        object.__setattr__(self, "protects_groups_of", whole("protects_groups_of", self.protects_groups_of))
+        object.__setattr__(self, "protects_groups_of", as_int("protects_groups_of", self.protects_groups_of))

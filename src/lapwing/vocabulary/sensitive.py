@@ -25,11 +25,11 @@ class Sensitive(Generic[T_co]):
     >>> f"{cohort}"
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.SecrecyError: an exact value may not be formatted; release it through a mechanism
+    lapwing.errors.SecrecyError: an exact value may not be formatted; release it through a mechanism
     >>> cohort == 17
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.SecrecyError: an exact value may not be compared; release it through a mechanism
+    lapwing.errors.SecrecyError: an exact value may not be compared; release it through a mechanism
     """
 
     __slots__ = ("__opened",)

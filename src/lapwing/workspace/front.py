@@ -1,4 +1,4 @@
-"""The Python front: `lapwing.open`, `lapwing.create` and `lapwing.workspace`."""
+"""The Python front: `lapwing.open` for analysts and `lapwing.create` for custodians."""
 
 from pathlib import Path
 
@@ -46,8 +46,3 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
     'epsilon 3'
     """
     return create_workspace(folder, settings)
-
-
-def workspace(folder: str | Path) -> Workspace:
-    """Open a workspace; for custodians."""
-    return open_workspace(folder)

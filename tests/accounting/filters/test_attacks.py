@@ -27,8 +27,8 @@ from lapwing.accounting.filters.loss_family import LossFamily
 from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.residue import residue_after
-from lapwing.accounting.running import RunningLoss
-from lapwing.vocabulary.event import GaussianNoise, RandomizedResponseRelease
+from lapwing.accounting.pricing import price
+from lapwing.vocabulary.event import Composed, GaussianNoise, RandomizedResponseRelease
 from lapwing.vocabulary.guarantee import ApproximateDP
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -75,15 +75,12 @@ class TestATotalIsNoGate:
         )
         assert attack / DELTA > reached
 
-    def test_the_running_total_of_lapwing_would_admit_each_way_of_the_attack_too(self) -> None:
+    def test_the_planned_total_of_lapwing_would_admit_each_way_of_the_attack_too(self) -> None:
         """So it is shown and never asked for admission; the filter refuses the second charge of this way."""
         gate = TotalAsGate(EPSILON, DELTA)
         first = gaussian(Fraction(gate.residue / 2))
         last = tell(Fraction(0.999 * gate.largest_last(gate.residue / 2, randomized_response)))
-        total = RunningLoss()
-        for charge in (first, last):
-            total.charge(charge.event)
-        assert total.epsilon(DELTA) <= EPSILON
+        assert price(Composed(parts=(first.event, last.event))).epsilon(DELTA) <= EPSILON
         assert isinstance(open_account(BUDGET).admit(first).admit(last), Refusal)
 
     @pytest.mark.parametrize("rounds", [2, 10])

@@ -21,6 +21,7 @@ from lapwing.accounting.filters.remaining import Remaining, how_many, what_fits
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter, require_carried
 from lapwing.accounting.sampling import required_adjacency
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
 from lapwing.vocabulary.guarantee import Guarantee
 
@@ -30,6 +31,7 @@ EVERYONE = "everyone"
 CellFilter: TypeAlias = PureFilter | ConcentratedFilter | ApproximateFilter
 
 
+@stored("admission")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
     """An admitted charge as it is written down: what it cost, and the step it took in each cell it touches."""
@@ -39,6 +41,7 @@ class Admission:
     steps: Mapping[str, Accepted]
 
 
+@stored("open-stream")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenStream:
     """A stream that was opened and not closed, with the number of yeses it has given."""
@@ -52,6 +55,7 @@ class OpenStream:
         return (self.reservation.yeses - self.given) * self.reservation.price
 
 
+@stored("account")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """What a population has spent of `budget`, cell by cell, and what is reserved for its open streams.
@@ -198,6 +202,7 @@ def _overdrawn(filter_: CellFilter) -> bool:
     return isinstance(filter_, PureFilter | ConcentratedFilter) and filter_.left < 0
 
 
+@stored("cap-change")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapChange:
     """A higher cap, written down as the whole account that `raise_cap` found under it."""

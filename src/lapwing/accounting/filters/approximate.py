@@ -3,20 +3,18 @@
 One book. Both arms book every admitted charge, whichever admitted it. A residue arm that would have refused an admitted
 charge is dead for ever: its state no longer bounds what happened. The pure arm goes on adding while only the residue
 admits, and counts again as soon as its sum is back within the budget, when a stream closes and gives back its reserve.
-
-A plan may instead take the whole budget, if it is the first charge and its total is within (epsilon, delta): nothing
-has been answered that it could have been chosen after, and nothing will be answered after it.
 """
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from lapwing.accounting.filters.cost import Cost, GaussianLoss, loss_of, priced
+from lapwing.accounting.filters.cost import Cost, GaussianLoss, loss_of
 from lapwing.accounting.filters.decision import Accepted, FilterDecision, Insufficient
 from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
 from lapwing.accounting.filters.residue import residue_after
 from lapwing.accounting.filters.sums import PureFilter, require_carried
 from lapwing.accounting.rounding import float_below
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import exact, probability
@@ -28,6 +26,7 @@ _LEAST_SLACK = Fraction(1, 2**365)
 """What a certificate needs (proofs/residue_certificate.md): with less, the arm gives up."""
 
 
+@stored("delta-shares")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeltaShares:
     """How a delta is divided: to the certificates' slack, to mechanisms that may fail, and the rest to the residue.
@@ -53,12 +52,13 @@ class DeltaShares:
             )
 
 
+@stored("approximate-filter")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateFilter:
     """An (epsilon, delta) budget: OR(pure sum, Gaussian residue), with one book.
 
     Every interaction that goes through it is (`epsilon`, delta)-differentially private, where delta is what
-    `TwoArms.opened` was given, whatever is asked after whatever answer and however streams are interleaved.
+    `ApproximateFilter.opened` was given, whatever is asked after whatever answer and however streams are interleaved.
 
     Proof: proofs/two_arms.md (with proofs/residue.md for the residue and proofs/sum_filters.md for the sum)
 
@@ -67,16 +67,12 @@ class ApproximateFilter:
     pure : the pure arm; `None` once a charge without a pure price is in the book
     residue : what is left in the residue arm, as the mu^2 of a Gaussian release; `None` if the arm is dead
     slack, failures : what is left of the two other shares of delta
-    delta : all of it, as it was at the opening
-    untouched : whether nothing has been booked yet
     """
 
     pure: PureFilter | None
     residue: float | None
     slack: Fraction
     failures: Fraction
-    delta: Fraction
-    untouched: bool = True
 
     @staticmethod
     def opened(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "ApproximateFilter":
@@ -94,13 +90,10 @@ class ApproximateFilter:
             residue=largest_mu_squared(epsilon, delta - slack - failures),
             slack=slack,
             failures=failures,
-            delta=delta,
         )
 
     def weigh(self, event: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if the residue arm does; if not, and the pure arm does, the residue arm is dead from then on."""
-        if cost.takes_everything:
-            return self._step_of_the_whole(event)
         return self._residue_step(event, cost) or self._step_of_the_sum(cost) or self._shortage(event, cost)
 
     def require_carried(self, cost: Cost) -> None:
@@ -117,11 +110,10 @@ class ApproximateFilter:
             )
         return replace(
             self,
-            pure=None if self.pure is None or cost.epsilon is step.epsilon is None else self.pure.book(cost, step),
+            pure=None if self.pure is None or cost.epsilon is None else self.pure.book(cost, step),
             residue=step.residue,
             slack=self.slack - step.slack,
             failures=self.failures - step.failure,
-            untouched=False,
         )
 
     def settle(self, amount: Fraction) -> "ApproximateFilter":
@@ -135,22 +127,12 @@ class ApproximateFilter:
     def _can_follow(self, cost: Cost, step: Accepted) -> bool:
         if step.residue is not None:
             return self.residue is not None and step.residue < self.residue
-        if step.epsilon is not None:
-            return self.untouched
         return self._step_of_the_sum(cost) is not None
 
     def _step_of_the_sum(self, cost: Cost) -> Accepted | None:
         if self.pure is None or cost.held is None or cost.held > self.pure.left or cost.delta > self.failures:
             return None
         return Accepted(residue=None, failure=cost.delta)
-
-    def _step_of_the_whole(self, event: Event) -> FilterDecision:
-        if self.pure is None or not self.untouched:
-            return Insufficient(currency="delta", asked=self.delta, left=Fraction(0))
-        total = Fraction(priced(event).delta(float_below(self.pure.epsilon)))
-        if total > self.delta:
-            return Insufficient(currency="delta", asked=total, left=self.delta)
-        return Accepted(residue=None, slack=self.slack, failure=self.failures, epsilon=self.pure.epsilon)
 
     def _residue_step(self, event: Event, cost: Cost) -> Accepted | None:
         if not self.residue:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event, PureRelease, checked_event
-from lapwing.vocabulary.exact import positive, whole
+from lapwing.vocabulary.exact import as_int, positive
 
 
+@stored("single-release")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleRelease:
     """One release, or one plan: a `Composed` or `Repeated` event whose parameters are fixed before its first answer.
@@ -32,27 +34,7 @@ class SingleRelease:
         object.__setattr__(self, "cells", _scope(self.cells))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WholeBudget:
-    """A plan that wants an (epsilon, delta) budget for itself: the first charge, and the only one there will be.
-
-    It is admitted if its total, composed as a plan, is within the budget, and it takes all of it. A `SingleRelease` of
-    the same event leaves something for others, and must fit into what a Gaussian release promises at *every* epsilon.
-    To a budget that is a sum it is a `SingleRelease`.
-
-    Parameters
-    ----------
-    event, cells : as of a `SingleRelease`
-    """
-
-    event: Event
-    cells: frozenset[str] | None = None
-
-    def __post_init__(self) -> None:
-        checked_event(self.event)
-        object.__setattr__(self, "cells", _scope(self.cells))
-
-
+@stored("reservation")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """A stream of questions that pays for its yeses: `opening` at once, `price` for each of at most `yeses` yeses.
@@ -85,7 +67,7 @@ class Reservation:
             raise ParameterError("stream", self.stream, reason="names no stream", remedy="give the stream a name")
         object.__setattr__(self, "opening", positive("opening", self.opening))
         object.__setattr__(self, "price", positive("price", self.price))
-        object.__setattr__(self, "yeses", whole("yeses", self.yeses))
+        object.__setattr__(self, "yeses", as_int("yeses", self.yeses))
         object.__setattr__(self, "cells", _scope(self.cells))
 
     @property
@@ -99,6 +81,7 @@ class Reservation:
         return PureRelease(epsilon=self.whole)
 
 
+@stored("yes")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YesCharge:
     """A yes that a stream has given, or an answer of it that was lost and counts as one."""
@@ -106,6 +89,7 @@ class YesCharge:
     stream: str
 
 
+@stored("closing")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamClosing:
     """The end of a stream, with no question in flight."""
@@ -113,7 +97,7 @@ class StreamClosing:
     stream: str
 
 
-Charge: TypeAlias = SingleRelease | WholeBudget | Reservation
+Charge: TypeAlias = SingleRelease | Reservation
 
 
 def _scope(cells: object) -> frozenset[str] | None:

@@ -8,13 +8,14 @@ from functools import lru_cache
 import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair
-from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, WholeBudget
+from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease
 from lapwing.accounting.filters.loss_family import LossChain, LossFamily
 from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, ExponentialSelection, LaplaceNoise, Repeated
 
@@ -33,6 +34,7 @@ def refuse_below_zero(record: object, *names: str) -> None:
             raise ParameterError(name, amount, reason="is below zero", remedy="replay the records as they were written")
 
 
+@stored("cost")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """What a charge costs in exact numbers; `None` where no finite bound is known.
@@ -43,14 +45,12 @@ class Cost:
     reserved : what it holds in reserve besides
     delta : the probability that the release fails to keep `epsilon`
     rho : what a sum of zero-concentrated losses spends
-    takes_everything : whether it wants to be the only charge of an (epsilon, delta) budget
     """
 
     epsilon: Fraction | None
     reserved: Fraction
     delta: Fraction
     rho: Fraction | None
-    takes_everything: bool = False
 
     def __post_init__(self) -> None:
         refuse_below_zero(self, "epsilon", "reserved", "delta", "rho")
@@ -90,8 +90,6 @@ def cost_of(charge: Charge) -> Cost:
     match charge:
         case SingleRelease():
             return whole
-        case WholeBudget():
-            return replace(whole, takes_everything=True)
         case Reservation():
             return replace(whole, epsilon=charge.opening, reserved=charge.whole - charge.opening)
 

@@ -5,9 +5,11 @@ from fractions import Fraction
 from typing import Protocol, Self, TypeAlias
 
 from lapwing.accounting.filters.cost import Cost, refuse_below_zero
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.event import Event
 
 
+@stored("accepted")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """What an admitted charge does to a filter beyond its cost; the part of a record that is trusted on replay.
@@ -17,16 +19,14 @@ class Accepted:
     residue : what the residue arm has left; `None` if there is no such arm, or none any more
     slack : what the certificate of the residue took from delta
     failure : what the release's own probability of failing took from delta
-    epsilon : what a pure sum books in place of the cost's epsilon, if anything
     """
 
     residue: float | None = None
     slack: Fraction = Fraction(0)
     failure: Fraction = Fraction(0)
-    epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
-        refuse_below_zero(self, "residue", "slack", "failure", "epsilon")
+        refuse_below_zero(self, "residue", "slack", "failure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from lapwing.accounting.filters.account import EVERYONE, Account, Admission, Booking, CapChange, CellFilter, replay
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Charge, SingleRelease, WholeBudget
 from lapwing.accounting.filters.refusal import Refusal
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
@@ -104,7 +103,7 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
     for booking in bookings:
         match booking:
             case Admission(charge=charge):
-                outcome = _admit_anew(current, charge)
+                outcome = current.admit(charge)
                 if isinstance(outcome, Refusal):
                     raise ParameterError(
                         "budget",
@@ -118,15 +117,6 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
             case _:
                 current = current.book(booking)
     return CapChange(account=current)
-
-
-def _admit_anew(account: Account, charge: Charge) -> Account | Refusal:
-    """Admit a charge that took all of a smaller budget as part of the larger one, if it fits there."""
-    if isinstance(charge, WholeBudget):
-        part = account.admit(SingleRelease(event=charge.event, cells=charge.cells))
-        if isinstance(part, Account):
-            return part
-    return account.admit(charge)
 
 
 def _checked(budget: Guarantee) -> Budget:
@@ -154,7 +144,7 @@ def _for_each_of_two(budget: Budget) -> Budget:
         case ConcentratedDP(rho=rho):
             return ConcentratedDP(rho=rho / 2)
         case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateDP(epsilon=epsilon / 2, delta=delta / 6)
+            return ApproximateDP(epsilon=epsilon / 2, delta=delta / 4)
 
 
 def _fresh(budget: Budget, shares: DeltaShares) -> CellFilter:

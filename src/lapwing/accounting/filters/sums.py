@@ -13,6 +13,7 @@ from typing import Final
 
 from lapwing.accounting.filters.cost import Cost
 from lapwing.accounting.filters.decision import Accepted, FilterDecision, Insufficient
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 
@@ -42,6 +43,7 @@ def require_carried(name: str, amount: Fraction | None) -> None:
         )
 
 
+@stored("pure-filter")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PureFilter:
     """A pure budget: what is spent and what is reserved never exceeds `epsilon`.
@@ -58,7 +60,7 @@ class PureFilter:
     >>> from lapwing.accounting.filters.cost import cost_of_event
     >>> tenth = PureRelease(epsilon=Fraction(1, 10))
     >>> PureFilter(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
-    Accepted(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1), epsilon=None)
+    Accepted(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1))
     >>> PureFilter(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
     Insufficient(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
     """
@@ -88,7 +90,8 @@ class PureFilter:
 
     def book(self, cost: Cost, step: Accepted) -> "PureFilter":
         """Add an admitted cost."""
-        epsilon = _known("epsilon", cost.epsilon if step.epsilon is None else step.epsilon)
+        del step
+        epsilon = _known("epsilon", cost.epsilon)
         return replace(self, realised=self.realised + epsilon, reserved=self.reserved + cost.reserved)
 
     def settle(self, amount: Fraction) -> "PureFilter":
@@ -100,6 +103,7 @@ class PureFilter:
         return replace(self, reserved=self.reserved - amount)
 
 
+@stored("concentrated-filter")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcentratedFilter:
     """A zero-concentrated budget: the rhos of all charges never exceed `rho`; streams pay whole at the opening.

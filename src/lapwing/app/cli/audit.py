@@ -16,10 +16,10 @@ from lapwing.app.cli.terminal import json_option, paragraph, several, table, tel
 from lapwing.app.plots.canvas import FORMATS, checked_folder, checked_path
 from lapwing.app.plots.meaning import draw_privacy_region
 from lapwing.auditor.black_box import audit as watch
-from lapwing.auditor.finding import Finding, in_words
+from lapwing.auditor.finding import Finding, parameters
 from lapwing.auditor.white_box import Achieved
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.guarantee import Guarantee
 
 _REFUTED = 1
@@ -167,9 +167,9 @@ class _Watching:
     def checked(cls, *, samples: int, seconds: str | None, seed: int, false_alarm: str) -> "_Watching":
         """Return it, or refuse before any work is done."""
         return cls(
-            samples=whole("samples", samples, least=_FEWEST),
+            samples=as_int("samples", samples, least=_FEWEST),
             seconds=None if seconds is None else positive("seconds", seconds),
-            seed=whole("seed", seed, least=0),
+            seed=as_int("seed", seed, least=0),
             false_alarm=probability("false_alarm", false_alarm),
         )
 
@@ -219,8 +219,7 @@ def _row(one: Audited, achieved: Achieved) -> list[str]:
 
 
 def _claim(claim: Guarantee) -> str:
-    words = in_words(claim).replace(" = ", " ").replace(" and ", ", ")
-    return words.removesuffix(" (zero-concentrated)").removesuffix(" (Gaussian)")
+    return ", ".join(f"{name} {number:.4g}" for name, number in parameters(claim).items())
 
 
 def _reached(achieved: Achieved) -> str:

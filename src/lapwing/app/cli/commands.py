@@ -6,18 +6,16 @@ This module is all that `lapwing --help` loads: it must import nothing slower th
 import errno
 import json
 import os
-import re
 import sys
 import warnings
 from collections.abc import Sequence
-from fractions import Fraction
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 import click
 
-from lapwing.app.cli.spelling import as_typed, message_of
-from lapwing.vocabulary.errors import BudgetError, EngineError, LapwingError, LedgerError
+from lapwing.vocabulary.errors import BudgetError, EngineError, LapwingError, LedgerError, ParameterError
+from lapwing.vocabulary.wording import Call, Message, Setting
 
 EXIT_CODES: Final[dict[type[LapwingError], int]] = {BudgetError: 3, EngineError: 4, LedgerError: 5}
 """What a script can tell failures apart by; whatever is not listed was a bad question, or a bad setting: 2."""
@@ -65,23 +63,57 @@ def failure_record(failure: Failure) -> dict[str, Any]:
     ('suspended', 3, 'clinic')
     """
     if isinstance(failure, LapwingError):
-        code = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(failure).__name__.removesuffix("Error")).lower()
-        numbers = {name: _plain(value) for name, value in vars(failure).items() if not name.startswith("_")}
-        numbers |= {"remedy": as_typed(numbers["remedy"])} if "remedy" in numbers else {}
-        return {"error": {"code": code, "exit": exit_code(failure), "message": message_of(failure), **numbers}}
+        told = failure.to_dict(as_typed)
+        return {"error": {"code": told.pop("code"), "exit": exit_code(failure), **told, "message": message_of(failure)}}
     if isinstance(failure, OSError):
         return {"error": {"code": "system", "exit": exit_code(failure), "message": sentence_of(failure)}}
     return {"error": {"code": "usage", "exit": exit_code(failure), "message": failure.format_message()}}
 
 
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, Fraction):
-        from lapwing.vocabulary.decimals import exactly
+_OPTIONS: Final = {
+    **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "within", "confidence", "where", "by", "at", "table")},
+    **{name: f"--{name}" for name in ("yeses", "questions", "population", "plot", "rehearse", "prior", "name")},
+    **{name: f"--{name.replace('_', '-')}" for name in ("max_rows", "max_groups", "person_key", "at_least")},
+    "steps": "--step",
+    "k": "-k",
+}
+"""What the parameters of Python are at the command line."""
 
-        return exactly(value)
-    return str(value) if not isinstance(value, float) else f"{value:.17g}"
+_VERBS: Final = {"stream": "lapwing stream open"}
+"""What is called in Python and typed as a command here."""
+
+
+def as_typed(piece: Setting | Call) -> str:
+    """Return a parameter as an option, and a call as a command, or as it stands in an option.
+
+    >>> as_typed(Setting("max_rows", 3)), as_typed(Setting("table"))
+    ('--max-rows 3', '--table')
+    >>> as_typed(Call("bins", ("age", [0, 18, 65]))), as_typed(Call("stream", (Setting("at_least", 200), ...)))
+    ('bins(age, 0, 18, 65)', 'lapwing stream open --at-least 200')
+    """
+    if isinstance(piece, Setting):
+        return f"{_OPTIONS.get(piece.name, piece.name)}{'' if piece.value is None else f' {piece.value}'}"
+    if piece.name in _VERBS:
+        return " ".join([_VERBS[piece.name], *(as_typed(one) for one in piece.arguments if isinstance(one, Setting))])
+    first, *rest = piece.arguments
+    edges = (edge for one in rest if isinstance(one, list) for edge in one)
+    return f"{piece.name}({', '.join([str(first), *('...' if edge is ... else repr(edge) for edge in edges)])})"
+
+
+def message_of(failure: LapwingError) -> str:
+    """Return what is wrong and what to do, as one would type it."""
+    if not isinstance(failure, ParameterError):
+        return failure.spelled(as_typed)
+    names = failure.name.split(", ")
+    if not all(name in _OPTIONS or name.startswith("-") for name in names):
+        return failure.spelled(as_typed)
+    given = "" if failure.given is None or len(names) > 1 else f" {str(failure.given).strip() or repr(failure.given)}"
+    given = given if len(given) <= _LINE else f"{given[: _LINE - 3]}..."
+    typed = ", ".join(_OPTIONS.get(name, name) for name in names)
+    return f"{typed}{given} {Message(failure.reason, '; ', failure.remedy).spelled(as_typed)}"
+
+
+_LINE: Final = 60
 
 
 COMMANDS: Final = {

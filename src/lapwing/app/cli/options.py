@@ -49,9 +49,9 @@ class Door:
     @contextmanager
     def workspace(self) -> "Iterator[Workspace]":
         """Open the workspace for its custodian."""
-        from lapwing.workspace.front import workspace
+        from lapwing.workspace.workspace import open_workspace
 
-        with workspace(self.folder) as opened:
+        with open_workspace(self.folder) as opened:
             yield opened
 
     def tell(self, record: dict[str, Any], *blocks: str) -> None:

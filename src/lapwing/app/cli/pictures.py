@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.record import from_record
 from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import Preview
@@ -17,6 +16,7 @@ from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_
 from lapwing.app.plots.meaning import draw_belief
 from lapwing.queries.plan import Family
 from lapwing.queries.statistics.funnel import Steps
+from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
 from lapwing.vocabulary.guarantee import ConcentratedDP
@@ -98,7 +98,7 @@ def draw_account(path: Path, history: Sequence[Mapping[str, Any]]) -> None:
     states = [(entry["seq"], entry["account"]["after"]) for entry in history if "account" in entry]
     every = -(-len(states) // _MOST_ENTRIES)
     kept = [*states[:-1:every], states[-1]]
-    accounts: list[Account] = [from_record(after) for _, after in kept]
+    accounts: list[Account] = [from_record(Account, after) for _, after in kept]
     points = [_left_and_held(account) for account in accounts]
     budget = accounts[-1].budget
     in_rho = isinstance(budget, ConcentratedDP)

@@ -20,7 +20,7 @@ from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics.registry import STATISTICS
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import probability, whole
+from lapwing.vocabulary.exact import as_int, probability
 
 Questions: TypeAlias = Mapping[str, Question]
 """Questions by the names of their columns, which are charged as one."""
@@ -43,12 +43,12 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     >>> question_of(["mode", "visits", "kind"])
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: statistic = 'mode' is unknown; write one of count, rows, ...
+    lapwing.errors.ParameterError: statistic = 'mode' is unknown; write one of count, rows, ...
     """
     given = {name: value for name, value in options.items() if value not in (None, (), [])}
     if len(words) == 1 and len(words[0].split()) > 1:
         _only(given, {"max_rows", "max_groups"}, "a SELECT", "say it in the SELECT")
-        return read_sql(words[0], **{name: whole(name, value) for name, value in given.items()}).questions
+        return read_sql(words[0], **{name: as_int(name, value) for name, value in given.items()}).questions
     name = words[0]
     if name not in STATISTICS:
         remedy = f"write one of {', '.join(STATISTICS)}, or a SELECT in quotes"
@@ -60,7 +60,7 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
         quotes = ', and put the condition in quotes: --where "age > 3"' if {"where", "steps"} & set(given) else ""
         raise ParameterError("question", " ".join(words), reason="has another shape", remedy=f"write: {shape}{quotes}")
     for number in given.keys() & {"max_rows", "max_groups", "k"}:
-        given[number] = whole(number, given[number])
+        given[number] = as_int(number, given[number])
     if "at" in given:
         given["at"] = [part.strip() for part in given["at"].split(",")]
     if "by" in given:
@@ -114,7 +114,7 @@ def show_preview(door: Door, question: Questions, offer: TargetWords, plot: Path
 
 def whole_or_none(name: str, given: str | None) -> int | None:
     """Return a whole number, if one was given."""
-    return None if given is None else whole(name, given)
+    return None if given is None else as_int(name, given)
 
 
 def _only(given: Mapping[str, Any], allowed: frozenset[str] | set[str], what: str, remedy: str) -> None:

@@ -13,7 +13,7 @@ from lapwing.answers.priced_question import Price, PricedQuestion
 from lapwing.app.cli.commands import failure_record
 from lapwing.app.cli.terminal import facts, named, spoken, table
 from lapwing.queries.plan import ChosenMeaning, Family
-from lapwing.vocabulary.decimals import exactly, rounded
+from lapwing.vocabulary.decimals import format_exact, rounded
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
@@ -93,8 +93,8 @@ def preview_record(preview: Preview) -> dict[str, Any]:
         "asked": preview.asked.words,
         "bounding": preview.asked.bounding,
         "price": price_record(preview.price),
-        "confidence": exactly(preview.confidence),
-        "margin": {name: exactly(margin) for name, margin in preview.margin.items()},
+        "confidence": format_exact(preview.confidence),
+        "margin": {name: format_exact(margin) for name, margin in preview.margin.items()},
         "margin_rounded": {name: rounded(margin) for name, margin in preview.margin.items()},
         "unit": dict(preview.asked.units),
         "affordable": preview.affordable,
@@ -142,11 +142,11 @@ def left_record(standing: BudgetStatus) -> dict[str, Any]:
     """Return what is left as JSON values: in the budget's currency where it has one, and what would fit."""
     fits = standing.remaining
     return {
-        "amount": exactly(standing.left),
+        "amount": format_exact(standing.left),
         "rounded": rounded(standing.left),
         "currency": "rho" if isinstance(standing.account.budget, ConcentratedDP) else "epsilon",
         "fits": {"pure_epsilon": float(fits.pure), "gaussian_mu_squared": float(fits.gaussian)},
-        "delta_for_open_groups": exactly(standing.for_open_groups),
+        "delta_for_open_groups": format_exact(standing.for_open_groups),
     }
 
 
@@ -164,18 +164,18 @@ def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fractio
 def price_record(price: Price) -> dict[str, Any]:
     """Return a price as JSON values."""
     rho = None if price.rho is None else float_above(price.rho)
-    return {"epsilon": exactly(price.epsilon), "delta": exactly(price.delta), "rho": rho}
+    return {"epsilon": format_exact(price.epsilon), "delta": format_exact(price.delta), "rho": rho}
 
 
 def budget_record(budget: Guarantee) -> dict[str, Any]:
     """Return a budget as it is written in lapwing.toml."""
     match budget:
         case PureDP(epsilon=epsilon):
-            return {"epsilon": exactly(epsilon)}
+            return {"epsilon": format_exact(epsilon)}
         case ApproximateDP(epsilon=epsilon, delta=delta):
-            return {"epsilon": exactly(epsilon), "delta": exactly(delta)}
+            return {"epsilon": format_exact(epsilon), "delta": format_exact(delta)}
         case ConcentratedDP(rho=rho):
-            return {"rho": exactly(rho)}
+            return {"rho": format_exact(rho)}
         case _:  # pragma: no cover - no account has another
             return {}
 

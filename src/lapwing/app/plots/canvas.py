@@ -90,7 +90,7 @@ def checked_folder(path: str | Path) -> Path:
     >>> checked_folder("regions.pdf")
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: plot = 'regions.pdf' looks like a file, and neither .svg nor .png; name a
+    lapwing.errors.ParameterError: plot = 'regions.pdf' looks like a file, and neither .svg nor .png; name a
     folder without a dot, or one that is there
     """
     folder = Path(path)

@@ -17,7 +17,7 @@ from lapwing.mechanisms.sparse_vector.tails import Law
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.sensitive import Sensitive
 
 KEY_BYTES: Final = 32
@@ -41,7 +41,7 @@ def label(rule: AnswerRule, lattice: ValueLattice, *, threshold: int, name: str,
     comparisons = (f"{_law(one.noise)} {one.centre} {one.bar} {one.units}" for one in rule.comparisons)
     lines = (
         f"name {name!r}",
-        f"sequence {whole('sequence', sequence, least=0)}",
+        f"sequence {as_int('sequence', sequence, least=0)}",
         f"grid {lattice.step} threshold {threshold}",
         f"threshold noise {_law(rule.threshold_noise)}",
         *comparisons,

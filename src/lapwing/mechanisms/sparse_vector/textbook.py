@@ -8,7 +8,7 @@ is the theorem of the same kind about it.
 
 import math
 
-from lapwing.vocabulary.exact import Exact, positive, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, positive, probability
 
 
 def above_threshold_margin(*, epsilon: Exact, questions: int, beta: Exact) -> float:
@@ -21,7 +21,7 @@ def above_threshold_margin(*, epsilon: Exact, questions: int, beta: Exact) -> fl
 
     Theorem: Dwork, Roth (2014), Theorem 3.24; document 000, Theorem 8.
     """
-    k, b = whole("questions", questions), float(probability("beta", beta))
+    k, b = as_int("questions", questions), float(probability("beta", beta))
     return 8 * (math.log(k) + math.log(2 / b)) / float(positive("epsilon", epsilon))
 
 
@@ -34,7 +34,7 @@ def slides_margin(*, epsilon: Exact, yeses: int, questions: int, beta: Exact) ->
     >>> round(slides_margin(epsilon=1, yeses=10, questions=1000, beta="0.05"), 1)
     423.9
     """
-    return whole("yeses", yeses) * above_threshold_margin(epsilon=epsilon, questions=questions, beta=beta) / 2
+    return as_int("yeses", yeses) * above_threshold_margin(epsilon=epsilon, questions=questions, beta=beta) / 2
 
 
 def restarted_margin(*, epsilon: Exact, yeses: int, questions: int, beta: Exact) -> float:
@@ -42,7 +42,7 @@ def restarted_margin(*, epsilon: Exact, yeses: int, questions: int, beta: Exact)
 
     Theorem: Dwork, Roth (2014), Theorem 3.26, for delta = 0.
     """
-    c = whole("yeses", yeses)
+    c = as_int("yeses", yeses)
     share = probability("beta", beta) / c
     return c * above_threshold_margin(epsilon=epsilon, questions=questions, beta=share)
 
@@ -55,5 +55,5 @@ def noise_on_all_margin(*, epsilon: Exact, questions: int, beta: Exact) -> float
     >>> round(noise_on_all_margin(epsilon=1, questions=1000, beta="0.05"))
     9903
     """
-    k, e = whole("questions", questions), float(positive("epsilon", epsilon))
+    k, e = as_int("questions", questions), float(positive("epsilon", epsilon))
     return k / e * math.log(k / float(probability("beta", beta)))

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, positive
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -37,7 +37,7 @@ class ValueSensitivity:
     >>> ValueSensitivity(up=1, down=0)
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: moves = 'Movement(...)' does not say what is asked of which neighbours;
+    lapwing.errors.ParameterError: moves = 'Movement(...)' does not say what is asked of which neighbours;
     write Movement.of_counts, of_sums, of_arrivals or of_anything
     """
 
@@ -118,6 +118,6 @@ def _movement(*, up: Fraction, down: Fraction, people: int) -> ValueSensitivity:
     if not up + down:
         raise ParameterError("up", 0, reason="and down are both zero", remedy="such a value needs no noise: show it")
     made = object.__new__(ValueSensitivity)
-    for name, fact in (("up", up), ("down", down), ("people", whole("people", people))):
+    for name, fact in (("up", up), ("down", down), ("people", as_int("people", people))):
         object.__setattr__(made, name, fact)
     return made

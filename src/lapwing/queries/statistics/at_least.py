@@ -6,7 +6,8 @@ from lapwing.queries.aggregate import CountPerPerson
 from lapwing.queries.plan import Family, Meaning, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import ConditionLike, as_condition
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.exact import as_int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -23,10 +24,11 @@ class AtLeastQuestion(Question):
 
 def at_least(people: int, table: str, where: ConditionLike = None) -> AtLeastQuestion:
     """Ask whether at least `people` people have a row for which `where` is true, in a stream."""
-    number = whole("people", people, least=0, most=2**62)
+    number = as_int("people", people, least=0, most=2**62)
     return AtLeastQuestion(people=number, table=table, where=as_condition(where))
 
 
+@stored("at-least")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtLeast(Meaning):
     """Whether there are at least `people` people."""

@@ -16,6 +16,7 @@ from lapwing.queries.sql_refusals import only
 from lapwing.queries.statistics.people import plan_people
 from lapwing.queries.statistics.statistic import WHERE, Selected, Statistic
 from lapwing.queries.words import at_most
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 
@@ -43,6 +44,7 @@ def count_distinct(
     return CountDistinct(table=table, column=as_name(column), where=as_condition(where), max_groups=max_groups)
 
 
+@stored("distinct")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distinct(NoisyMeaning):
     """The number of different values."""

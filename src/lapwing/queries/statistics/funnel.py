@@ -17,6 +17,7 @@ from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMe
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import ConditionLike, as_condition
 from lapwing.queries.statistics.statistic import WHERE, Statistic
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, probability
 
@@ -52,6 +53,7 @@ def funnel(table: str, steps: Sequence[ConditionLike], where: ConditionLike = No
     return Funnel(table=table, steps=conditions, names=tuple(names), where=as_condition(where))
 
 
+@stored("steps")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps(NoisyMeaning):
     """The number of people who pass the first n conditions, for each n, from the number that stops at each."""

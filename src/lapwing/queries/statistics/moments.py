@@ -25,6 +25,7 @@ from lapwing.queries.statistics.bernstein import Moment, basis, moment, moment_b
 from lapwing.queries.statistics.statistic import Selected, Statistic
 from lapwing.queries.term import Term
 from lapwing.queries.words import at_most, from_to, groups_at_most, in_groups, leaves, value_words
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 
@@ -127,6 +128,7 @@ def _ask(  # noqa: PLR0917 - the four functions above in one
     )
 
 
+@stored("moments")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments(NoisyMeaning):
     """Bernstein sums of one or two values, from which `moment` follows."""

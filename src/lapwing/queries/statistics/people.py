@@ -7,6 +7,7 @@ from lapwing.queries.plan import Family, NoisyMeaning, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import ConditionLike, Groupings, as_condition, as_groups
 from lapwing.queries.statistics.statistic import GROUPED, Statistic
+from lapwing.vocabulary.codec import stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,6 +48,7 @@ def plan_people(planner: Planner) -> Plan:
     return planner.build(CountPerPerson(max_cells=planner.groups()), People())
 
 
+@stored("people")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People(NoisyMeaning):
     """The number of people in each cell."""

@@ -25,9 +25,10 @@ from lapwing.queries.statistics.statistic import WHERE, Selected, Statistic
 from lapwing.queries.term import ConstantTerm, bounds
 from lapwing.queries.words import at_most, from_to, is_a_column, value_words
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, exact, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, probability
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 _MOST_GRID_CELLS = 10_000
@@ -76,7 +77,7 @@ def quantiles(
         at=tuple(sorted({probability("at", fraction) for fraction in fractions})),
         where=as_condition(where),
         max_rows=max_rows,
-        cells=whole("cells", cells, least=2, most=_MOST_GRID_CELLS),
+        cells=as_int("cells", cells, least=2, most=_MOST_GRID_CELLS),
     )
 
 
@@ -101,6 +102,7 @@ def score_sensitivity(fraction: Fraction, rows: int, unit: PrivacyUnit) -> int:
     return of_one_row * rows * unit.protects_groups_of
 
 
+@stored("quantiles")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles(ChosenMeaning):
     """The values below which the fractions `at` of the rows lie, from a histogram with `scale.extent` + 1 cells."""
@@ -160,11 +162,11 @@ class Quantiles(ChosenMeaning):
 
     def accuracy(self, margin: Number) -> str:
         """Say what a margin means: it is no distance in years or francs, but in rows."""
-        return f"its place in the order within {brief(margin)} rows"
+        return f"its place in the order within {format_short(margin)} rows"
 
     def told_margin(self, margin: Number) -> str:
         """Say, below the answer, what a margin means."""
-        return f"each has its place in the order within {brief(margin)} rows"
+        return f"each has its place in the order within {format_short(margin)} rows"
 
 
 def _rows(plan: Plan) -> int:

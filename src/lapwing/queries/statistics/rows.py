@@ -17,6 +17,7 @@ from lapwing.queries.statistics.people import plan_people
 from lapwing.queries.statistics.statistic import Selected, Statistic
 from lapwing.queries.term import ConstantTerm
 from lapwing.queries.words import at_most, groups_at_most, in_groups
+from lapwing.vocabulary.codec import stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,6 +52,7 @@ def count_rows(
     return CountRows(table=table, where=where, by=groups, max_rows=max_rows, max_groups=max_groups)
 
 
+@stored("rows")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCount(NoisyMeaning):
     """The number of rows in each cell."""

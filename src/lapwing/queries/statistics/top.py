@@ -22,9 +22,10 @@ from lapwing.queries.statistics.distinct import CountDistinct
 from lapwing.queries.statistics.rows import CountRows
 from lapwing.queries.statistics.statistic import WHERE, Statistic
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,7 +45,7 @@ class TopCategories(Question):
         self._require_people(planner)
         declared = DeclaredKey(column=column.name, values=column.type.values, missing=False)
         planner.keys = (narrowed(declared, planner.where),)
-        k = whole("k", self.k, most=cell_count(planner.keys))
+        k = as_int("k", self.k, most=cell_count(planner.keys))
         return planner.build(CountPerPerson(max_cells=None), Top(k=k))
 
     def _require_people(self, planner: Planner) -> None:
@@ -64,9 +65,10 @@ class TopCategories(Question):
 
 def top(table: str, column: str | Name, k: int, where: ConditionLike = None) -> TopCategories:
     """Ask which `k` categories of a column have the most people."""
-    return TopCategories(table=table, column=as_name(column), k=whole("k", k), where=as_condition(where))
+    return TopCategories(table=table, column=as_name(column), k=as_int("k", k), where=as_condition(where))
 
 
+@stored("top")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Top(ChosenMeaning):
     """The `k` cells with the most people."""
@@ -105,11 +107,11 @@ class Top(ChosenMeaning):
 
     def accuracy(self, margin: Number) -> str:
         """Say what a margin means: of people, for the categories that are left out."""
-        return f"no category that is left out has over {brief(margin)} people more"
+        return f"no category that is left out has over {format_short(margin)} people more"
 
     def told_margin(self, margin: Number) -> str:
         """Say, below the answer, what a margin means."""
-        return f"no category that is missing has over {brief(margin)} people more"
+        return f"no category that is missing has over {format_short(margin)} people more"
 
 
 STATISTICS = (

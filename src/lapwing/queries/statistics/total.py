@@ -16,6 +16,7 @@ from lapwing.queries.sql_refusals import only
 from lapwing.queries.statistics.statistic import Selected, Statistic
 from lapwing.queries.term import bounds
 from lapwing.queries.words import from_to, groups_at_most, in_groups, is_a_column, plain, value_words
+from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import Exact
 
 
@@ -56,6 +57,7 @@ def total(
     return Sum(table=table, value=as_value(of), where=where, by=groups, max_rows=max_rows, max_groups=max_groups)
 
 
+@stored("total")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total(NoisyMeaning):
     """The total of a value in each cell, in steps of `step`."""

@@ -106,6 +106,20 @@ def test_a_refusal_says_what_works(hospital, which) -> None:
     assert SAID[which] in run(hospital, *shlex.split(MISTAKES[which])).err
 
 
+@pytest.mark.parametrize(
+    ("which", "settings"),
+    [
+        ("rows without a bound", {"max_rows": 3}),
+        ("no price", {"epsilon": "0.1", "within": 20}),
+        ("too much", {"epsilon": "10.1"}),
+        ("a stream about no table", {"table": None}),
+        ("an unknown population", {}),
+    ],
+)
+def test_a_program_reads_what_to_set_without_reading_english(hospital, which, settings) -> None:
+    assert run(hospital, *shlex.split(MISTAKES[which]), "--json").json["error"]["settings"] == settings
+
+
 @pytest.mark.parametrize("words", ["count patients --where age = 3 --epsilon 1", "ask count patients --where age = 3"])
 def test_a_condition_without_quotes_is_told_so(hospital, words) -> None:
     told = run(hospital, *words.split())

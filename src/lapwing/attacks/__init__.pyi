@@ -1,0 +1,14 @@
+from lapwing.attacks import hadamard as hadamard
+from lapwing.attacks import reconstruction as reconstruction
+from lapwing.attacks.coins import Coins as Coins
+from lapwing.attacks.obfuscation import Bunny as Bunny
+from lapwing.attacks.obfuscation import I2b2 as I2b2
+from lapwing.attacks.obfuscation import Leaf as Leaf
+from lapwing.attacks.obfuscation import Samply as Samply
+from lapwing.attacks.oracles import interrogate as interrogate
+from lapwing.attacks.oracles import share_right as share_right
+from lapwing.attacks.reconstruction import questions_needed as questions_needed
+from lapwing.attacks.study import study_beliefs as study_beliefs
+from lapwing.attacks.tight_examples import name_one as name_one
+from lapwing.attacks.tight_examples import two_cells as two_cells
+from lapwing.attacks.tight_examples import with_and_without as with_and_without

@@ -1,0 +1,45 @@
+"""What every result can tell: itself as plain values, as JSON, as facts for people, and as a table in a notebook.
+
+One spelling for all of them: `to_dict`, `to_json`, `facts`. Doors print these and build no records of their own.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+
+class Result:
+    """Something that is handed to a user and describes itself."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as values that JSON has, with exact numbers as text; the fields are stable."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """Return `to_dict` as a JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def facts(self) -> Sequence[tuple[str, str | None]]:
+        """Return what a person is told about it, each with its label; None where there is nothing to say."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return html_table((), ((label, text) for label, text in self.facts() if text is not None))
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
+    """Return a table for a notebook, with everything in it escaped.
+
+    >>> html_table(["a"], [["<b>"]])
+    '<table><tr><th>a</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
+    """
+    titled = f"<caption>{escape(caption)}</caption>" if caption else ""
+    lines = [_html_row("th", header)] if header else []
+    return f"<table>{titled}{''.join([*lines, *(_html_row('td', row) for row in rows)])}</table>"
+
+
+def _html_row(kind: str, cells: Sequence[object]) -> str:
+    return f"<tr>{''.join(f'<{kind}>{escape(str(cell))}</{kind}>' for cell in cells)}</tr>"

@@ -1,0 +1,211 @@
+"""An example of every noun that is stored, written out by hand; `format_1.jsonl` has the text of each, line by line.
+
+Once a version is released, a line of that file is never changed: ledgers hold such texts. A noun with other fields, or
+another meaning, then takes a new tag, and its example is added here. `python tests/vocabulary/examples.py` writes the
+file; read the difference.
+"""
+
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+
+from lapwing.accounting.filters.account import Account, Admission, CapChange, OpenStream
+from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
+from lapwing.accounting.filters.charge import Reservation, SingleRelease, StreamClosing, YesCharge
+from lapwing.accounting.filters.cost import Cost
+from lapwing.accounting.filters.decision import Accepted
+from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
+from lapwing.answers.priced_question import PricedPlan
+from lapwing.answers.releases import StoredAnswer
+from lapwing.answers.stream_terms import StreamTerms
+from lapwing.answers.verdicts import StoredVerdict, Verdict
+from lapwing.ledger.population import Analyst, PopulationRecord
+from lapwing.queries import aggregate, plan, predicate, term
+from lapwing.queries.intervals import Domain
+from lapwing.vocabulary import event
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.codec import to_text
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+GOLDEN = Path(__file__).parent / "format_1.jsonl"
+
+PURE = event.PureRelease(epsilon=Fraction(1, 10))
+EVENTS = (
+    event.LaplaceNoise(l1_sensitivity=Fraction(3, 2), scale=Fraction(30)),
+    event.DiscreteLaplaceNoise(l1_sensitivity=2, scale=Fraction(20)),
+    event.GaussianNoise(l2_sensitivity_squared=Fraction(1, 4), sigma_squared=Fraction(9)),
+    event.DiscreteGaussianNoise(l2_sensitivity_squared=2, sigma_squared=Fraction(81, 4), dimension=3),
+    PURE,
+    event.ApproximateRelease(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6)),
+    event.ExponentialSelection(epsilon=Fraction(1, 5)),
+    event.RandomizedResponseRelease(epsilon=Fraction(1), categories=4),
+    event.GaussianSparseVectorRelease(
+        sensitivity=Fraction(1),
+        threshold_sigma_squared=Fraction(4),
+        query_sigma_squared=Fraction(9),
+        questions=100,
+        yeses=5,
+        monotone=True,
+        with_gap=False,
+    ),
+    event.Composed(parts=(PURE, event.ExponentialSelection(epsilon=Fraction(1, 5)))),
+    event.Repeated(part=PURE, times=7),
+    event.InParallel(parts=(PURE, PURE)),
+    event.PoissonSampled(part=PURE, rate=Fraction(1, 100)),
+    event.SampledWithoutReplacement(part=PURE, sample_size=10, population_size=1000),
+)
+
+RESERVATION = Reservation(
+    stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5, cells=frozenset({"south", "north"})
+)
+SINGLE = SingleRelease(event=PURE, cells=None)
+COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
+STEP = Accepted(residue=0.125, slack=Fraction(1, 2**40), failure=Fraction(0))
+PURE_FILTER = PureFilter(epsilon=Fraction(1), realised=Fraction(1, 10), reserved=Fraction(3, 4))
+ACCOUNT = Account(
+    budget=PureDP(epsilon=Fraction(1)),
+    adjacency=Adjacency.ADD_REMOVE,
+    shares=DeltaShares(numerical=Fraction(1, 1000), failures=Fraction(1, 10)),
+    filters=MappingProxyType({"everyone": PURE_FILTER}),
+    streams=MappingProxyType({"s": OpenStream(reservation=RESERVATION, given=2)}),
+)
+ACCOUNTS = (
+    PureDP(epsilon=Fraction(1, 3)),
+    ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)),
+    ConcentratedDP(rho=Fraction(1, 2)),
+    GaussianDP(mu_squared=Fraction(1, 4)),
+    SINGLE,
+    RESERVATION,
+    YesCharge(stream="s"),
+    StreamClosing(stream="s"),
+    COST,
+    STEP,
+    Admission(charge=SINGLE, cost=COST, steps=MappingProxyType({"everyone": STEP})),
+    OpenStream(reservation=RESERVATION, given=2),
+    DeltaShares(numerical=Fraction(1, 1000), failures=Fraction(1, 10)),
+    PURE_FILTER,
+    ConcentratedFilter(rho=Fraction(1, 2), spent=Fraction(1, 8)),
+    ApproximateFilter(pure=PURE_FILTER, residue=0.056, slack=Fraction(1, 10**9), failures=Fraction(0)),
+    ApproximateFilter(pure=None, residue=None, slack=Fraction(0), failures=Fraction(0)),
+    ACCOUNT,
+    CapChange(account=ACCOUNT),
+)
+
+UNIT = PrivacyUnit(person_key="id", adjacency=Adjacency.REPLACE, protects_groups_of=4)
+POLICIES = (
+    UNIT,
+    Analyst(allowance=PureDP(epsilon=Fraction(1, 5)), suspended=True),
+    PopulationRecord(
+        name="clinic",
+        unit=UNIT,
+        tables=MappingProxyType({"patients": 2}),
+        keys=MappingProxyType({"patients": ("id", "integer")}),
+        analysts=MappingProxyType({"ada": Analyst(allowance=None, suspended=False)}),
+        suspended=False,
+    ),
+)
+
+NUMBERS = Domain(-(2**63), 2**63 - 1)
+AGE = term.OnGrid(column="age", bits=0, low=0, high=120)
+ADULT = predicate.InIntervals(column="age", line=NUMBERS, spans=((18, 64), (66, 2**63 - 1)))
+MALE = predicate.InTexts(column="sex", texts=("M",))
+HERE, AROUND = predicate.Ref(column="day", up=0), predicate.Ref(column="birth", up=1)
+PREDICATES = (
+    NUMBERS,
+    ADULT,
+    MALE,
+    predicate.NotInTexts(column="sex", texts=("F", "x")),
+    predicate.StartsWith(column="city", prefix="New "),
+    predicate.StartsNotWith(column="city", prefix="ü"),
+    predicate.IsMissing(column="age"),
+    predicate.IsPresent(column="age"),
+    HERE,
+    predicate.Gap(until=HERE, since=AROUND, unit=predicate.Unit.YEARS, spans=((18, 9999),)),
+    predicate.Gap(until=HERE, since=AROUND, unit=predicate.Unit.DAYS, spans=((0, 30),)),
+    predicate.HasRows(table="visits", where=MALE, at_least=2),
+    predicate.LacksRows(table="visits", where=MALE, at_least=1),
+    predicate.AllOf((ADULT, MALE)),
+    predicate.AnyOf(()),
+)
+TERMS = (
+    AGE,
+    term.Elapsed(until="day", since=365, unit=predicate.Unit.DAYS, low=0, high=100),
+    term.ConstantTerm(-3),
+    term.Plus(AGE, term.ConstantTerm(-3)),
+    term.Times(AGE, AGE),
+    term.Rounded(AGE, 2),
+)
+KEYS = (
+    aggregate.DeclaredKey(column="sex", values=("F", "M"), missing=True),
+    aggregate.DeclaredKey(column="ward", values=(1, 2), missing=False),
+    aggregate.DeclaredKey(column="smoker", values=(False, True), missing=False),
+    aggregate.BinnedKey(column="age", line=NUMBERS, bins=((0, 17), (18, 120)), missing=False),
+    aggregate.GridKey(term=AGE, width=5),
+    aggregate.PrivateKey(column="city", missing=True),
+)
+BOUNDINGS = (
+    aggregate.CountPerPerson(max_cells=None),
+    aggregate.LastStepPerPerson(steps=(MALE, ADULT)),
+    aggregate.ClippedSumPerPerson(term=AGE, low=0, high=240, max_cells=2),
+    aggregate.BoundedRowsPerPerson(terms=(AGE,), most=120, max_rows=3, max_cells=None),
+    aggregate.DistinctKeys(max_cells=4),
+)
+AGGREGATE = aggregate.Aggregate(
+    table="patients",
+    where=predicate.AllOf((ADULT, MALE)),
+    keys=(aggregate.DeclaredKey(column="sex", values=("F", "M"), missing=True),),
+    bounding=aggregate.CountPerPerson(max_cells=1),
+    salt=7,
+)
+SCALE = plan.Scale(low=Fraction(10), step=Fraction(1, 64), extent=3200)
+MEANINGS = (
+    plan.People(),
+    plan.RowCount(),
+    plan.Total(step=Fraction(1, 64)),
+    SCALE,
+    *(plan.Moments(moment=plan.Moment(moment), scales=(SCALE,)) for moment in ("mean", "variance")),
+    *(plan.Moments(moment=plan.Moment(moment), scales=(SCALE, SCALE)) for moment in ("covariance", "correlation")),
+    plan.Quantiles(at=(Fraction(1, 4), Fraction(1, 2)), scale=SCALE),
+    plan.Top(k=3),
+    plan.Steps(names=("adult", "male")),
+    plan.Distinct(),
+    plan.AtLeast(people=200),
+)
+QUESTION = plan.CanonicalQuestion(population="clinic", unit=UNIT, meaning=plan.People(), aggregate=AGGREGATE)
+ANSWERS = (
+    QUESTION,
+    PricedPlan(question=QUESTION, event=PURE),
+    StoredAnswer(
+        released=((1, -2), ((("NY", 7, None, (0, 17), True), 12), (None, 3))),
+        versions=MappingProxyType({"patients": 2}),
+    ),
+    StreamTerms(
+        table="patients",
+        at_least=200,
+        yeses=5,
+        epsilon=Fraction(1),
+        adjacency=Adjacency.ADD_REMOVE,
+        people=1,
+        shift=-3,
+        opening=Fraction(1, 4),
+    ),
+    StoredVerdict(verdict=Verdict.ABOVE, threshold=200, gap=12, price=Fraction(3, 20)),
+    StoredVerdict(verdict=Verdict.BELOW, threshold=200, gap=None, price=Fraction(0)),
+)
+
+EXAMPLES = (
+    *EVENTS,
+    *ACCOUNTS,
+    *POLICIES,
+    *PREDICATES,
+    *TERMS,
+    *KEYS,
+    *BOUNDINGS,
+    AGGREGATE,
+    *MEANINGS,
+    *ANSWERS,
+)
+
+if __name__ == "__main__":
+    GOLDEN.write_text("".join(f"{to_text(example)}\n" for example in EXAMPLES), encoding="ascii")
