@@ -146,7 +146,7 @@ def test_a_charge_that_is_less_than_its_text_says_is_found(quick_path, what) -> 
     records = [entry.record for entry in entries(quick_path / "ledger.db")]
     seq = next(record["seq"] for record in records if what in record)
     text = records[seq - 1][what]
-    dear = {"question": ('"scale":"10/1"', '"scale":"1/10"'), "terms": ('"epsilon": "1/10"', '"epsilon": "10"')}[what]
+    dear = {"question": ('"scale":"10/1"', '"scale":"1/10"'), "terms": ('"epsilon":"1/10"', '"epsilon":"10/1"')}[what]
     assert dear[0] in text
     records[seq - 1][what] = text.replace(*dear)
     if what == "question":
