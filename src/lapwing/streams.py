@@ -31,7 +31,7 @@ from lapwing.ledger.stream_records import StreamRecord as Record
 from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Deciding
 from lapwing.noise.randomness import SYSTEM
-from lapwing.noise.sealed_source import SealedSource, fresh_seed, open_seed, seal_seed
+from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.aggregate import Aggregate
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import CanonicalQuestion, Plan
@@ -313,13 +313,15 @@ class QuestionStream:
         mechanism = StreamTerms.read(record.terms).mechanism
         try:
             deciding = mechanism.resume(record.sealed or b"", key=self._key, sequence=record.seals, name=self.name)
-            seed = open_seed(intent.sealed, key=self._key, label=self._label(intent.number))
+            seed = unseal(intent.sealed, key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=intent.number)
         except SealBrokenError as broken:
             return SealBrokenError(*broken.args)  # a new one, for frames of the old one hold the key
         return deciding, SealedSource(seed)
 
     def _sealed_seed(self, number: int) -> bytes:
-        return self._kept_secret(lambda: seal_seed(fresh_seed(), key=self._key, label=self._label(number)))
+        return self._kept_secret(
+            lambda: seal(fresh_seed(), key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=number)
+        )
 
     def _kept_secret(self, work: Callable[[], T]) -> T:
         """Do what handles a value, a seed or the key, and return its result, or fail without a trace of them."""
@@ -336,9 +338,6 @@ class QuestionStream:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
         told = decision.answer
         return self._kept_secret(lambda: verdicts.read(told, decision, self.yeses_left, free=free))
-
-    def _label(self, number: int) -> str:
-        return f"stream {self.name!r} question {number}"
 
 
 def fresh_name() -> str:

@@ -16,7 +16,7 @@ from lapwing import count, mean, streams
 from lapwing.answers.verdicts import StreamAnswer
 from lapwing.ledger.faults import VARIABLE
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.verify import verify
+from lapwing.ledger.replay import verify
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Deciding
 from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import StreamError

@@ -171,7 +171,7 @@ LEAKY = ApproximateDP(epsilon=Fraction(9), delta=Fraction(1, 10**5))
 
 @pytest.mark.parametrize("groups", [GROUPS, dict(reversed(GROUPS.items()))], ids=["as sent", "the other way round"])
 def test_the_order_that_the_database_sent_is_nowhere(quick_path, groups) -> None:
-    order = [["Bern", [0, 49]], ["Bern", [50, 99]], ["Chur", [0, 49]], ["Chur", [50, 99]]]
+    order = [("Bern", (0, 49)), ("Bern", (50, 99)), ("Chur", (0, 49)), ("Chur", (50, 99))]
     question = count("patients", by=["city", bins("age", [0, 50, 99])])
     with new_ledger(quick_path, LEAKY) as ledger:
         answer = door(ledger, Cities(groups)).ask(question, epsilon=1, delta="1e-6")

@@ -15,7 +15,7 @@ from lapwing.accounting.rounding import float_above
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.releases import Numbers
 from lapwing.answers.target import sure
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt
 from lapwing.queries.plan import BoundedValue, CellKey, Family, Number, Shown
 from lapwing.vocabulary.decimals import format_exact, format_short, rounded
 from lapwing.vocabulary.errors import BadQuestionError

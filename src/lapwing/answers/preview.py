@@ -7,8 +7,7 @@ from fractions import Fraction
 from lapwing.accounting.filters.account import EVERYONE, Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, SingleRelease, StreamClosing
-from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.filters.remaining import Remaining
+from lapwing.accounting.filters.remaining import Refusal, Remaining
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.answers.priced_question import Price, PricedQuestion
 from lapwing.answers.releases import accuracy_at

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 
-from lapwing.accounting.filters.cost import cost_of_event
+from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.answers.releases import Release
 from lapwing.answers.target import sure
 from lapwing.queries.plan import CanonicalQuestion, Meaning, Number

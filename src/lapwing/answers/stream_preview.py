@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.charge import StreamClosing
-from lapwing.accounting.filters.cost import cost_of
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.charge import StreamClosing, cost_of
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.priced_question import CONFIDENCE
 from lapwing.answers.stream_terms import StreamTerms, paid_by_yes

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from lapwing.accounting.filters.charge import Charge, Reservation
-from lapwing.ledger.canonical import name, text
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt, name, text
 from lapwing.ledger.vault import require_sealed
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import ParameterError

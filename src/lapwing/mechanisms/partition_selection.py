@@ -17,7 +17,7 @@ from lapwing.accounting.pricing import price
 from lapwing.mechanisms.noise_addition import add_noise
 from lapwing.mechanisms.selected_count_bounds import shown_bounds
 from lapwing.mechanisms.tails import discrete_laplace_tail
-from lapwing.noise.exact_exponential import exponential_bounds
+from lapwing.noise.decay import exponential_bounds
 from lapwing.noise.laws import DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease

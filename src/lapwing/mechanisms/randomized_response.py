@@ -18,8 +18,8 @@ from lapwing.mechanisms import truths_and_lies
 from lapwing.mechanisms.margins import Accuracy
 from lapwing.mechanisms.noise_addition import Integer, Integers, integers
 from lapwing.mechanisms.truths_and_lies import Chances
-from lapwing.noise.coins import Coin, uniform_below, uniform_below_many
-from lapwing.noise.exact_exponential import exponential_bounds
+from lapwing.noise.coins_and_dice import Coin, uniform_below, uniform_below_many
+from lapwing.noise.decay import exponential_bounds
 from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary import event as events
 from lapwing.vocabulary.errors import ParameterError

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lapwing.answers.preview import BudgetStatus
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt
 from lapwing.session import Session
 from lapwing.vocabulary.decimals import format_short
 from lapwing.workspace.workspace import Workspace

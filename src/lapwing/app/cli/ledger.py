@@ -11,9 +11,9 @@ import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.terminal import facts, table
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import check_export, export_json, export_parquet
-from lapwing.ledger.verify import verify as verify_ledger
+from lapwing.ledger.replay import verify as verify_ledger
 from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import ParameterError
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.accounting.rounding import float_above
 from lapwing.answers.answer import MOST_SHOWN, Answer, Row

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import click
 
-from lapwing.accounting.advice import advise, factor
-from lapwing.accounting.interpretation import belief_drift, belief_range, best_true_positive_rate
+from lapwing.accounting.interpretation import advise, belief_drift, belief_range, best_true_positive_rate, factor
 from lapwing.accounting.pricing import price
 from lapwing.app.attack_story import (
     SCENES,

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import click
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.stream_preview import GAUSSIAN_SIDE, StreamPreview, cost_in_words
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms, paid_by_yes

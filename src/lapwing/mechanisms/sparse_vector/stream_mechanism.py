@@ -172,8 +172,8 @@ class PureStreamMechanism(StreamMechanism):
 
         Examples
         --------
-        >>> from lapwing.accounting.filters.charge import StreamClosing, SingleRelease, YesCharge
-        >>> from lapwing.accounting.filters.opening import open_account
+        >>> from lapwing.accounting.filters.charge import SingleRelease, StreamClosing, YesCharge
+        >>> from lapwing.accounting.filters.account import open_account
         >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
         >>> from lapwing.vocabulary.adjacency import Adjacency
         >>> from lapwing.vocabulary.event import PureRelease
@@ -213,7 +213,7 @@ def require_movement(moves: object) -> None:
             "moves",
             moves,
             reason="does not say how far one person can move a value",
-            remedy="write Movement.of_counts(Adjacency.ADD_REMOVE), or Movement.of_anything(sensitivity=...)",
+            remedy="write ValueSensitivity.of_counts(Adjacency.ADD_REMOVE), or .of_anything(sensitivity=...)",
         )
 
 

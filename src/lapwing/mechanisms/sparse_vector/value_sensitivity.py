@@ -37,8 +37,8 @@ class ValueSensitivity:
     >>> ValueSensitivity(up=1, down=0)
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: moves = 'Movement(...)' does not say what is asked of which neighbours;
-    write Movement.of_counts, of_sums, of_arrivals or of_anything
+    lapwing.errors.ParameterError: moves = 'ValueSensitivity(...)' does not say what is asked of which
+    neighbours; write ValueSensitivity.of_counts, of_sums, of_arrivals or of_anything
     """
 
     up: Fraction
@@ -48,9 +48,9 @@ class ValueSensitivity:
     def __init__(self, *_: object, **__: object) -> None:
         raise ParameterError(
             "moves",
-            "Movement(...)",
+            "ValueSensitivity(...)",
             reason="does not say what is asked of which neighbours",
-            remedy="write Movement.of_counts, of_sums, of_arrivals or of_anything",
+            remedy="write ValueSensitivity.of_counts, of_sums, of_arrivals or of_anything",
         )
 
     @classmethod

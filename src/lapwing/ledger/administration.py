@@ -6,22 +6,20 @@ Every act is an entry. None of them ever makes a charge undone: a new budget is 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from lapwing.accounting.filters.account import EVERYONE
+from lapwing.accounting.filters.account import EVERYONE, Budget, charge_anew, open_account, raise_cap
 from lapwing.accounting.filters.approximate import DeltaShares
-from lapwing.accounting.filters.opening import Budget, charge_anew, open_account, raise_cap
 from lapwing.ledger import vault
-from lapwing.ledger.book import Book, state
-from lapwing.ledger.canonical import name as named
-from lapwing.ledger.canonical import text
-from lapwing.ledger.chain import Entry, Receipt
 from lapwing.ledger.chronicle import Chronicle
+from lapwing.ledger.entries import Entry, Receipt, text
+from lapwing.ledger.entries import name as named
 from lapwing.ledger.population import Analyst, PopulationRecord
+from lapwing.ledger.transaction import Transaction, state
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 
-class Custody:
+class Administration:
     """The custodian's acts on a ledger. `by` says who acted; it is written down and decides nothing."""
 
     def __init__(self, chronicle: Chronicle) -> None:
@@ -172,7 +170,7 @@ class Custody:
             return self._decide(book, known.with_analyst(analyst, decided), by, "suspension", analyst=analyst)
 
     @staticmethod
-    def _decide(book: Book, population: PopulationRecord, by: str, change: str, **fields: object) -> Receipt:
+    def _decide(book: Transaction, population: PopulationRecord, by: str, change: str, **fields: object) -> Receipt:
         entry: Entry = book.append(
             "policy",
             population=population.name,

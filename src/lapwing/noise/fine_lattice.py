@@ -1,7 +1,7 @@
-"""Lane C, for scales that come and go: one standard variate on a fine lattice, divided down to any scale.
+"""For scales that come and go: one standard variate on a fine lattice, divided down to any scale.
 
 A standard exponential or half-normal variate is drawn, whatever the scale, as W, the number of whole steps of 2^-56
-below it, by the strips of lane B. A scale of 2^56/Q, Q a whole number, then costs one integer division: the integer
+below it, by strips (`strips`). A scale of 2^56/Q, Q a whole number, then costs one integer division: the integer
 part of scale * variate is W // Q, because what W leaves out is less than a step and cannot reach the next multiple of
 Q. And rounding to the nearest integer is (W + Q/2) // Q, for even Q.
 
@@ -60,50 +60,20 @@ def scale_of(steps: int) -> Fraction:
 
 
 class RoundedSampler:
-    """Draws round(variate * 2^56/steps), each under a fair sign; `steps` is even, for all draws or for each."""
+    """Draws round(variate * 2^56/steps) under a fair sign; `steps` is even."""
 
-    def __init__(self, standard: Strips, steps: int | NDArray[np.uint64]) -> None:
-        self._standard, self._steps = standard, np.asarray(steps, np.uint64)
+    def __init__(self, standard: Strips, steps: int) -> None:
+        self._standard, self._steps = standard, np.uint64(steps)
 
     def draw_many(self, count: int, source: RandomSource) -> NDArray[np.int64]:
         """Return `count` independent draws."""
         draws = np.empty(count, np.int64)
-        steps = np.broadcast_to(self._steps, count)
         for start in range(0, count, CHUNK):
-            chunk, step = draws[start : start + CHUNK], steps[start : start + CHUNK]
+            chunk = draws[start : start + CHUNK]
             lattice, negative = self._standard.draw(chunk.size, source)
             magnitudes = lattice.view(np.uint64)
-            magnitudes += step >> np.uint64(1)  # W < 2^63 and Q/2 < 2^60: the sum does not wrap
-            magnitudes //= step
-            _under_signs(magnitudes, negative, chunk)
+            magnitudes += self._steps >> np.uint64(1)  # W < 2^63 and Q/2 < 2^60: the sum does not wrap
+            magnitudes //= self._steps
+            np.bitwise_xor(magnitudes.view(np.int64), -negative, out=chunk)  # -x is x with all bits turned, plus 1
+            chunk += negative
         return draws
-
-
-class DiscreteLaplaceSampler:
-    """Draws P(x) ∝ e^(-|x| steps/2^56) on the integers, with `steps` of its own for each coordinate."""
-
-    def __init__(self, steps: NDArray[np.uint64]) -> None:
-        self._steps = steps
-
-    def draw_many(self, count: int, source: RandomSource) -> NDArray[np.int64]:
-        """Return one draw for each of the first `count` coordinates."""
-        draws = np.empty(count, np.int64)
-        for start in range(0, count, CHUNK):
-            self._fill(draws[start : start + CHUNK], self._steps[start : start + CHUNK], source)
-        return draws
-
-    def _fill(self, draws: NDArray[np.int64], steps: NDArray[np.uint64], source: RandomSource) -> None:
-        lattice, negative = standard_exponential().draw(draws.size, source)
-        magnitudes = lattice.view(np.uint64)
-        magnitudes //= steps
-        _under_signs(magnitudes, negative, draws)
-        again = np.flatnonzero((draws == 0) & (negative == 1))  # zero has one sign only
-        if again.size:
-            redrawn = draws[again]
-            self._fill(redrawn, steps[again], source)
-            draws[again] = redrawn
-
-
-def _under_signs(magnitudes: NDArray[np.uint64], negative: NDArray[np.int64], out: NDArray[np.int64]) -> None:
-    np.bitwise_xor(magnitudes.view(np.int64), -negative, out=out)  # -x is x with all bits turned, plus 1
-    out += negative

@@ -13,8 +13,7 @@ from typing import Any, Final, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger import schema
-from lapwing.ledger.canonical import Record
-from lapwing.ledger.chain import Entry, Receipt, genesis, link
+from lapwing.ledger.entries import Entry, Receipt, Record, genesis, link
 from lapwing.ledger.population import PopulationRecord
 from lapwing.ledger.store import Row, Rows
 from lapwing.vocabulary.codec import canonical, from_record, to_record
@@ -46,7 +45,7 @@ _GLANCE: Final = " ".join(  # all of them, and the end of the chain, at one mome
 
 
 @dataclass(slots=True)
-class Memory:
+class StateCache:
     """States that were read before, each with the number of its entry, so that they need not be decoded again.
 
     `latest` has, for each lookup of a state, the number of the last entry that is known to change it.
@@ -56,7 +55,7 @@ class Memory:
     populations: dict[str, tuple[int, PopulationRecord]] = field(default_factory=dict)
     latest: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
 
-    def learn(self, news: "Memory") -> None:
+    def learn(self, news: "StateCache") -> None:
         """Take over what is newer; a slower thread may bring older news."""
         _take_newer(self.accounts, news.accounts)
         _take_newer(self.populations, news.populations)
@@ -82,7 +81,7 @@ def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> N
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
+class Prefetch:
     """What a request will want to know, so that it can be looked up in one go with the end of the chain."""
 
     population: str
@@ -102,7 +101,7 @@ class Glance:
         )
 
 
-class Book:
+class Transaction:
     """The entries as they stand in one transaction.
 
     Parameters
@@ -113,9 +112,9 @@ class Book:
     glance : what to look up beforehand
     """
 
-    def __init__(self, rows: Rows, memory: Memory, clock: Clock, glance: Glance | None = None) -> None:
+    def __init__(self, rows: Rows, memory: StateCache, clock: Clock, glance: Prefetch | None = None) -> None:
         self.rows, self._memory, self._clock = rows, memory, clock
-        self.news = Memory()
+        self.news = StateCache()
         lookups = glance.lookups if glance else ()
         row = rows.one(_GLANCE if glance else _HEAD, *(value for _, values in lookups for value in values))
         if row is None:

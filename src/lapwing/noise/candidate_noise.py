@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.noise.coins import uniform_below
-from lapwing.noise.exact_exponential import exponential_bounds, is_below
+from lapwing.noise.coins_and_dice import uniform_below
+from lapwing.noise.decay import exponential_bounds, is_below
+from lapwing.noise.fine_lattice import UNIT_BITS, standard_exponential
 from lapwing.noise.guide_table import CHUNK
-from lapwing.noise.lattice import UNIT_BITS, standard_exponential
 from lapwing.noise.pools import VEIL
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError

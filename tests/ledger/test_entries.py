@@ -2,7 +2,7 @@
 
 import pytest
 
-from lapwing.ledger.canonical import name, text
+from lapwing.ledger.entries import name, text
 from lapwing.vocabulary.errors import ParameterError
 
 

@@ -1,4 +1,8 @@
-"""The chain: the hash of an entry covers its text and, through the hash before it, everything that was ever written.
+"""Entries: one canonical text for one record, and the chain of hashes that links them.
+
+What is hashed and stored is canonical JSON, in ASCII, with no float in it: exact numbers are written as text ("1/10")
+and machine floats as hexadecimal text, by whoever makes the record. The hash of an entry covers its text and, through
+the hash before it, everything that was ever written:
 
     hash(0) = SHA-256("lapwing ledger 1" LF ledger-name)
     hash(n) = SHA-256("lapwing entry 1" LF hash(n-1) body(n))
@@ -7,13 +11,61 @@ So whoever holds one hash holds the whole past. The chain has no key: it shows a
 a rewritten past to everyone who kept a receipt.
 """
 
-from collections.abc import Iterable, Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from lapwing.vocabulary.codec import parse
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, ParameterError
+
+Record: TypeAlias = Mapping[str, Any]
+
+_LONGEST_NAME = 200
+_LONGEST_TEXT = 1 << 24
+
+
+def name(what: str, given: object) -> str:
+    """Return `given` if it can name a thing in a ledger: one to 200 printable characters, in Unicode's normal form C.
+
+    Examples
+    --------
+    >>> name("population", "clinic")
+    'clinic'
+    >>> name("population", "")
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: population = '' is no name; write 1 to 200 printable characters, with no
+    blanks around them
+    """
+    if not isinstance(given, str) or not _is_name(given):
+        raise ParameterError(
+            what,
+            given,
+            reason="is no name",
+            remedy=f"write 1 to {_LONGEST_NAME} printable characters, with no blanks around them",
+        )
+    return given
+
+
+def _is_name(given: str) -> bool:
+    well_formed = given.isprintable() and unicodedata.is_normalized("NFC", given)
+    return well_formed and 0 < len(given) <= _LONGEST_NAME and given == given.strip()
+
+
+def text(what: str, given: object) -> str:
+    """Return `given` if every database can store it: text without NUL and without half a surrogate pair."""
+    if not isinstance(given, str) or len(given) > _LONGEST_TEXT:
+        raise ParameterError(what, given, reason="is no text", remedy=f"give at most {_LONGEST_TEXT} characters")
+    try:
+        given.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ParameterError(what, given, reason="is broken Unicode", remedy="give well-formed text") from None
+    if "\0" in given:
+        raise ParameterError(what, given, reason="holds a NUL character", remedy="leave it out")
+    return given
+
 
 _MOST_DIGITS: Final = 19  # what the databases count to
 

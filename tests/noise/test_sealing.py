@@ -7,9 +7,9 @@ import pytest
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.noise import sealed_source
+from lapwing.noise import sealing
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
-from lapwing.noise.sealed_source import SAMPLERS, SEED_BYTES, SealedSource, fresh_seed, open_seed, seal_seed
+from lapwing.noise.sealing import SAMPLERS, SECRET_BYTES, Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import SealBrokenError
 from statistical.goodness import fits, p_value
@@ -28,37 +28,64 @@ def test_the_same_seed_gives_the_same_noise_in_any_pieces() -> None:
 def test_two_seeds_share_nothing() -> None:
     seeds = {fresh_seed() for _ in range(100)}
     assert len(seeds) == 100
-    assert {len(seed) for seed in seeds} == {SEED_BYTES}
+    assert {len(seed) for seed in seeds} == {SECRET_BYTES}
     assert len({SealedSource(seed).take(16) for seed in seeds}) == 100
 
 
 @pytest.mark.parametrize(("draw", "fair"), [(1, True), (2, False)], ids=["truth", "without its lowest bit"])
 def test_its_bytes_are_uniform(draw, fair) -> None:
-    sample = np.frombuffer(SealedSource(b"\x07" * SEED_BYTES).take(1 << 18), np.uint8) // draw * draw
+    sample = np.frombuffer(SealedSource(b"\x07" * SECRET_BYTES).take(1 << 18), np.uint8) // draw * draw
     assert fits(p_value(np.bincount(sample, minlength=256), np.full(256, 1 / 256))) is fair
 
 
-def test_a_seal_opens_with_its_key_and_label_only_and_has_one_length() -> None:
+PLACE = {"key": KEY, "purpose": Purpose.SEED, "stream": "cohorts", "sequence": 1, "details": "as agreed"}
+ELSEWHERE = [
+    {"key": OTHER},
+    {"purpose": Purpose.STATE},
+    {"stream": "others"},
+    {"stream": "cohorts' sequence 1"},
+    {"sequence": 2},
+    {"details": ""},
+]
+
+
+def test_a_seal_opens_where_it_was_made_and_has_one_length() -> None:
     seed = fresh_seed()
-    sealed = seal_seed(seed, key=KEY, label="question 1")
-    assert open_seed(sealed, key=KEY, label="question 1") == seed
+    sealed = seal(seed, **PLACE)
+    assert unseal(sealed, **PLACE) == seed
     assert seed not in sealed
-    assert {len(seal_seed(fresh_seed(), key=KEY, label="x" * n)) for n in range(50)} == {len(sealed)}
-    altered = [bytes([sealed[0] ^ 1]) + sealed[1:], sealed[:-1], b"", sealed + b"x"]
-    for wrong, key, label in [
-        *((one, KEY, "question 1") for one in altered),
-        (sealed, OTHER, "question 1"),
-        (sealed, KEY, "question 2"),
-    ]:
+    assert seal(seed, **PLACE) != sealed
+    places = [PLACE | {"stream": "x" * n, "purpose": to} for n in range(9) for to in Purpose]
+    lengths = {len(seal(fresh_seed(), **place)) for place in places}
+    assert lengths == {len(sealed)}
+
+
+@pytest.mark.parametrize("change", ELSEWHERE, ids=["key", "purpose", "stream", "forged stream", "sequence", "details"])
+@pytest.mark.parametrize("purpose", Purpose)
+def test_a_seal_opens_for_no_other_key_purpose_stream_or_sequence(purpose, change) -> None:
+    place = PLACE | {"purpose": purpose}
+    other = Purpose.STATE if purpose is Purpose.SEED else Purpose.SEED
+    elsewhere = place | ({"purpose": other} if "purpose" in change else change)
+    sealed = seal(fresh_seed(), **place)
+    assert len(unseal(sealed, **place)) == SECRET_BYTES
+    with pytest.raises(SealBrokenError, match=elsewhere["purpose"].value[:20]):
+        unseal(sealed, **elsewhere)
+
+
+def test_an_altered_seal_does_not_open() -> None:
+    sealed = seal(fresh_seed(), **PLACE)
+    for wrong in (bytes([sealed[0] ^ 1]) + sealed[1:], sealed[:-1], sealed[:20], b"", sealed + b"x"):
         with pytest.raises(SealBrokenError):
-            open_seed(wrong, key=key, label=label)
+            unseal(wrong, **PLACE)
 
 
-def test_a_seal_of_another_version_of_the_samplers_does_not_open(monkeypatch) -> None:
-    sealed = seal_seed(fresh_seed(), key=KEY, label="question 1")
-    monkeypatch.setattr(sealed_source, "SAMPLERS", SAMPLERS + 1)
+def test_a_seed_of_another_version_of_the_samplers_does_not_open_and_a_state_does(monkeypatch) -> None:
+    state = PLACE | {"purpose": Purpose.STATE}
+    seed, kept = seal(fresh_seed(), **PLACE), seal(fresh_seed(), **state)
+    monkeypatch.setattr(sealing, "SAMPLERS", SAMPLERS + 1)
     with pytest.raises(SealBrokenError, match="samplers of another version"):
-        open_seed(sealed, key=KEY, label="question 1")
+        unseal(seed, **PLACE)
+    assert unseal(kept, **state)
 
 
 LAWS = [
@@ -115,7 +142,7 @@ EXPANSIONS = {
 def test_a_seed_becomes_the_draws_that_its_version_of_the_samplers_says() -> None:
     drawn = [*draws_of_laws(), *draws_of_streams()]
     assert EXPANSIONS[SAMPLERS] == drawn, (
-        "the same seed no longer becomes the same noise: raise sealed_source.SAMPLERS, and write the new draws here "
+        "the same seed no longer becomes the same noise: raise sealing.SAMPLERS, and write the new draws here "
         f"beside the old ones\n{drawn}"
     )
 

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.mechanisms.sparse_vector import sealing
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
+from lapwing.mechanisms.sparse_vector.stream_state import StreamState
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError, StreamError, StreamHaltedError
@@ -60,8 +60,11 @@ def test_sealed_bytes_have_one_length_whatever_the_secret() -> None:
 
 
 def test_the_same_state_never_looks_the_same_twice() -> None:
-    state = sealing.State(threshold_noise=123456789, asked=0, yeses=0, units=0)
-    assert sealing.seal(state, KEY, b"label") != sealing.seal(state, KEY, b"label")
+    state = StreamState(threshold_noise=123456789, asked=0, yeses=0, units=0)
+    place = {"stream": "s", "sequence": 1, "details": ""}
+    sealed = state.seal(KEY, **place)
+    assert state.seal(KEY, **place) != sealed
+    assert StreamState.unseal(sealed, KEY, **place) == state
     assert "123456789" not in repr(state)
 
 
