@@ -33,11 +33,11 @@ from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Decidi
 from lapwing.noise.randomness import SYSTEM
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.aggregate import Aggregate
-from lapwing.queries.builders import ConditionLike, at_least
 from lapwing.queries.catalogue import Population
-from lapwing.queries.plan import AtLeast, CanonicalQuestion, Plan
+from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
-from lapwing.queries.questions import EnoughPeople
+from lapwing.queries.questions import ConditionLike
+from lapwing.queries.statistics.at_least import AtLeast, AtLeastQuestion, at_least
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -160,7 +160,7 @@ class QuestionStream:
         return answer.interval(confidence)
 
     def ask(
-        self, where: ConditionLike | EnoughPeople, *, at_least: int | None = None, key: str | None = None
+        self, where: ConditionLike | AtLeastQuestion, *, at_least: int | None = None, key: str | None = None
     ) -> StreamAnswer:
         """Say, after noise, whether at least so many people have a row for which `where` is true.
 
@@ -204,14 +204,14 @@ class QuestionStream:
     def __repr__(self) -> str:
         return f"<stream {self.name!r}: {self.record.used} of {self.record.units} yeses given>"
 
-    def _planned(self, where: ConditionLike | EnoughPeople, people: int | None) -> Plan:
+    def _planned(self, where: ConditionLike | AtLeastQuestion, people: int | None) -> Plan:
         terms = self.terms
-        if isinstance(where, EnoughPeople):
+        if isinstance(where, AtLeastQuestion):
             return self._planned_whole(where, people)
         wanted = terms.at_least if people is None else as_int("at_least", people, most=2**62)
         return plan(at_least(wanted, terms.table, where), self._population)
 
-    def _planned_whole(self, question: EnoughPeople, people: int | None) -> Plan:
+    def _planned_whole(self, question: AtLeastQuestion, people: int | None) -> Plan:
         """Return the plan of a question that says its own number and table, which must be the stream's."""
         planned, mine = plan(question, self._population), self._population.table(self.terms.table)
         if people is not None or planned.aggregate.table != mine.name:

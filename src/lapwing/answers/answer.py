@@ -11,15 +11,11 @@ from functools import cached_property, reduce
 from importlib import import_module
 from typing import Any
 
-from lapwing.answers.accuracy import accuracy
-from lapwing.answers.changes import Change
-from lapwing.answers.labels import Shown, in_order, key_names, shown
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import BoundedValue, Number, Numbers
+from lapwing.answers.releases import Numbers
 from lapwing.answers.target import sure
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.aggregate import Label
-from lapwing.queries.plan import Family, Quantiles, Top
+from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Shown
 from lapwing.vocabulary.decimals import format_exact, format_short, named, percent, rounded, spoken
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
@@ -27,6 +23,24 @@ from lapwing.vocabulary.results import Result, html_table
 
 MOST_SHOWN = 100
 """So many rows of a table are shown to people; all of them are in the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A function that was applied to every value; a rising one may be applied to bounds as well."""
+
+    function: Callable[[Any], Any]
+    rising: bool
+
+    def of(self, cell: BoundedValue) -> BoundedValue:
+        """Return the cell after the change."""
+        value = self.function(cell.value)
+        if not self.rising or cell.low is None or cell.high is None:
+            return BoundedValue(key=cell.key, value=value, low=None, high=None)
+        low, high = self.function(cell.low), self.function(cell.high)
+        if not low <= value <= high:
+            raise BadQuestionError(f"this function falls between {cell.low} and {cell.high}; use map, without bounds")
+        return BoundedValue(key=cell.key, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +100,7 @@ class Answer(Result):
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The names of what rows are told apart by."""
-        return key_names(next(self.asked.several()).plan)
+        return next(self.asked.several()).plan.key_names
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,11 +121,11 @@ class Answer(Result):
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
         """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
         plan = next(self.asked.several()).plan
-        table: dict[tuple[Label, ...], dict[str, BoundedValue]] = {}
+        table: dict[CellKey, dict[str, BoundedValue]] = {}
         for name, release in self.asked.releases.items():
-            for cell in release.cells(self.numbers[name], sure(confidence)):
+            for cell in release.values(self.numbers[name], sure(confidence)):
                 table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
-        return tuple(Row(key=shown(plan, key), cells=table[key]) for key in in_order(plan, list(table)))
+        return tuple(Row(key=plan.shown(key), cells=table[key]) for key in plan.in_order(list(table)))
 
     def margin(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Number | None:
         """Return how far off all numbers of a column are at most, with this confidence; None where it is not known.
@@ -181,7 +195,7 @@ class Answer(Result):
         """How far off its one column is, where that is known beforehand."""
         (release,) = self.asked.several()
         margin = release.margin(CONFIDENCE)
-        return None if margin is None else accuracy(release.plan, margin)
+        return None if margin is None else release.plan.meaning.accuracy(margin)
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
         """Return the answer as JSON, with bounds that hold with this confidence."""
@@ -225,13 +239,10 @@ class Answer(Result):
         plan = next(self.asked.several()).plan
         if plan.family is Family.THRESHOLD:
             return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
-        margin = self.margin(confidence) if isinstance(plan.meaning, Quantiles | Top) else None
-        if margin is None:
+        margin = self.margin(confidence)
+        if margin is None or not isinstance(plan.meaning, ChosenMeaning):
             return None
-        certain = f"with {percent(sure(confidence))} confidence"
-        if isinstance(plan.meaning, Top):
-            return f"no category that is missing has over {format_short(margin)} people more, {certain}"
-        return f"each has its place in the order within {format_short(margin)} rows, {certain}"
+        return f"{plan.meaning.told_margin(margin)}, with {percent(sure(confidence))} confidence"
 
     def _repr_html_(self) -> str:
         return html_table([*self.keys, *self.columns], self._lines(), self.sentence)
@@ -259,7 +270,7 @@ class Answer(Result):
         return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
 
     def __str__(self) -> str:
-        if self._is_single and (not self.keys or isinstance(next(self.asked.several()).plan.meaning, Quantiles)):
+        if self._is_single and (not self.keys or next(self.asked.several()).plan.meaning.told_in_a_sentence):
             return self.sentence
         lines = [[*self.keys, *self.columns], *self._lines()]
         widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]

@@ -10,11 +10,10 @@ from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
-from lapwing.answers.accuracy import accuracy
-from lapwing.answers.choosing import accuracy_at
 from lapwing.answers.priced_question import Price, PricedQuestion
-from lapwing.answers.releases import Number
+from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import sure
+from lapwing.queries.plan import Number
 from lapwing.vocabulary.decimals import decimal_below, format_exact, percent, rounded
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.exact import Exact
@@ -199,9 +198,8 @@ class Preview(Result):
     def _errors(self, unknown: str) -> str:
         """Say how far off each column would be."""
         return ", ".join(
-            ("" if len(self.margin) == 1 else f"{name} ")
-            + (unknown if margin is None else accuracy(release.plan, margin))
-            for (name, margin), release in zip(self.margin.items(), self.asked.several(), strict=True)
+            ("" if len(self.margin) == 1 else f"{name} ") + (unknown if margin is None else meaning.accuracy(margin))
+            for (name, margin), meaning in zip(self.margin.items(), self.asked.meanings, strict=True)
         )
 
     def __repr__(self) -> str:

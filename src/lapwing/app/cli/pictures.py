@@ -12,7 +12,8 @@ from lapwing.answers.preview import Preview, amounts
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, TargetWords
 from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
 from lapwing.app.plots.meaning import draw_belief
-from lapwing.queries.plan import Family, Steps
+from lapwing.queries.plan import Family
+from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.decimals import named, percent
 from lapwing.vocabulary.errors import BadQuestionError
