@@ -23,8 +23,8 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Request, charge_in
+from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.verify import verify
 from lapwing.vocabulary.event import DiscreteLaplaceNoise
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
@@ -60,8 +60,8 @@ def ledger_of(database, entries: int) -> Ledger:
         "approximate": ApproximateDP(epsilon=Fraction(30), delta=Fraction(1, 10**6)),
     }
     for name, budget in budgets.items():
-        ledger.custody.create_population(name, unit=PrivacyUnit(person_key="id"), budget=budget)
-        ledger.custody.add_table(name, "patients")
+        ledger.administration.create_population(name, unit=PrivacyUnit(person_key="id"), budget=budget)
+        ledger.administration.add_table(name, "patients")
     with ledger.chronicle.writing("charge") as book:
         while book.last < entries:
             charge_in(book, request())

@@ -19,11 +19,15 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from _report import Goals, rates, table
-from lapwing.mechanisms import DiscreteGaussianMechanism, GaussianMechanism, GeometricMechanism, LaplaceMechanism
-from lapwing.noise.coins import bernoulli_logistic, bernoulli_logistic_many
+from lapwing.mechanisms import (
+    DiscreteGaussianMechanism,
+    GaussianMechanism,
+    GeometricMechanism,
+    LaplaceMechanism,
+    RandomizedResponse,
+)
+from lapwing.noise.candidate_noise import UNIT_BITS, choose_exponential, exponential_lattice
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
-from lapwing.noise.per_coordinate import CoordinateScales, draw_discrete_laplace_each, draw_rounded_gaussian_each
-from lapwing.noise.selection import UNIT_BITS, choose_exponential, exponential_lattice
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what the peers' own dependencies have to say
@@ -89,27 +93,6 @@ def vectors(goals: Goals) -> None:
     for label in labels.values():
         name = f"discrete Laplace, scale {label}"
         goals.at_least(f"{name}, a million draws, against NumPy's insecure Laplace", ours[name] / ours["laplace"], 1)
-
-
-def per_coordinate() -> None:
-    sixteenths = INSECURE.integers(16, 16_000, MILLION)
-    scales = CoordinateScales((np.uint64(16 << UNIT_BITS) // sixteenths.astype(np.uint64)) & ~np.uint64(1))
-    measured = rates(
-        {
-            "discrete Laplace": (lambda: draw_discrete_laplace_each(scales), MILLION),
-            "rounded Gaussian": (lambda: draw_rounded_gaussian_each(scales), MILLION),
-            "laplace": (lambda: INSECURE.laplace(0, sixteenths / 16), MILLION),
-            "normal": (lambda: INSECURE.normal(0, sixteenths / 16), MILLION),
-        }
-    )
-    table(
-        "A million scales, one for each coordinate, millions of draws a second (OpenDP and diffprivlib have none)",
-        ["law", "lapwing", "NumPy, insecure", "ratio"],
-        [
-            [name, millions(measured[name]), *beside(measured[name], measured[peer])]
-            for name, peer in (("discrete Laplace", "laplace"), ("rounded Gaussian", "normal"))
-        ],
-    )
 
 
 def scalars() -> None:
@@ -195,10 +178,11 @@ def ibm_discrete_gaussian() -> Callable[[], object]:
 
 
 def randomized_response() -> None:
+    ours, bits = RandomizedResponse(epsilon=1), INSECURE.integers(0, 2, MILLION)
     measured = rates(
         {
-            "lapwing, a million bits": (partial(bernoulli_logistic_many, 1, MILLION), MILLION),
-            "lapwing, one bit": (partial(bernoulli_logistic, Fraction(1)), 1),
+            "lapwing, a million bits": (partial(ours.release, bits), MILLION),
+            "lapwing, one bit": (partial(ours.release, 1), 1),
             "OpenDP, one bit": (partial(dp.m.make_randomized_response_bool(0.75), arg=True), 1),
             "diffprivlib, one bit": (partial(ibm.Binary(epsilon=1.0, value0="0", value1="1").randomise, "1"), 1),
         },
@@ -296,7 +280,6 @@ def beside(rate: float, peer: float | None) -> list[str]:
 if __name__ == "__main__":
     goals = Goals()
     vectors(goals)
-    per_coordinate()
     scalars()
     first_draws()
     selection()

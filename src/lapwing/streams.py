@@ -31,13 +31,13 @@ from lapwing.ledger.stream_records import StreamRecord as Record
 from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Deciding
 from lapwing.noise.randomness import SYSTEM
-from lapwing.noise.sealed_source import SealedSource, fresh_seed, open_seed, seal_seed
+from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.aggregate import Aggregate
-from lapwing.queries.builders import ConditionLike, at_least
 from lapwing.queries.catalogue import Population
-from lapwing.queries.plan import AtLeast, CanonicalQuestion, Plan
+from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
-from lapwing.queries.questions import EnoughPeople
+from lapwing.queries.questions import ConditionLike
+from lapwing.queries.statistics.at_least import AtLeast, AtLeastQuestion, at_least
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -48,7 +48,7 @@ from lapwing.vocabulary.errors import (
     StreamError,
     UnansweredError,
 )
-from lapwing.vocabulary.exact import Exact, whole
+from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -160,7 +160,7 @@ class QuestionStream:
         return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
 
     def ask(
-        self, where: ConditionLike | EnoughPeople, *, at_least: int | None = None, key: str | None = None
+        self, where: ConditionLike | AtLeastQuestion, *, at_least: int | None = None, key: str | None = None
     ) -> StreamAnswer:
         """Say, after noise, whether at least so many people have a row for which `where` is true.
 
@@ -204,14 +204,14 @@ class QuestionStream:
     def __repr__(self) -> str:
         return f"<stream {self.name!r}: {self.record.used} of {self.record.units} yeses given>"
 
-    def _planned(self, where: ConditionLike | EnoughPeople, people: int | None) -> Plan:
+    def _planned(self, where: ConditionLike | AtLeastQuestion, people: int | None) -> Plan:
         terms = self.terms
-        if isinstance(where, EnoughPeople):
+        if isinstance(where, AtLeastQuestion):
             return self._planned_whole(where, people)
-        wanted = terms.at_least if people is None else whole("at_least", people, most=2**62)
+        wanted = terms.at_least if people is None else as_int("at_least", people, most=2**62)
         return plan(at_least(wanted, terms.table, where), self._population)
 
-    def _planned_whole(self, question: EnoughPeople, people: int | None) -> Plan:
+    def _planned_whole(self, question: AtLeastQuestion, people: int | None) -> Plan:
         """Return the plan of a question that says its own number and table, which must be the stream's."""
         planned, mine = plan(question, self._population), self._population.table(self.terms.table)
         if people is not None or planned.aggregate.table != mine.name:
@@ -313,13 +313,15 @@ class QuestionStream:
         mechanism = StreamTerms.read(record.terms).mechanism
         try:
             deciding = mechanism.resume(record.sealed or b"", key=self._key, sequence=record.seals, name=self.name)
-            seed = open_seed(intent.sealed, key=self._key, label=self._label(intent.number))
+            seed = unseal(intent.sealed, key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=intent.number)
         except SealBrokenError as broken:
             return SealBrokenError(*broken.args)  # a new one, for frames of the old one hold the key
         return deciding, SealedSource(seed)
 
     def _sealed_seed(self, number: int) -> bytes:
-        return self._kept_secret(lambda: seal_seed(fresh_seed(), key=self._key, label=self._label(number)))
+        return self._kept_secret(
+            lambda: seal(fresh_seed(), key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=number)
+        )
 
     def _kept_secret(self, work: Callable[[], T]) -> T:
         """Do what handles a value, a seed or the key, and return its result, or fail without a trace of them."""
@@ -336,9 +338,6 @@ class QuestionStream:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
         told = decision.answer
         return self._kept_secret(lambda: verdicts.read(told, decision, self.yeses_left, free=free))
-
-    def _label(self, number: int) -> str:
-        return f"stream {self.name!r} question {number}"
 
 
 def fresh_name() -> str:

@@ -8,7 +8,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.answers.target import parse_target
-from lapwing.ledger.verify import verify
+from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, ParameterError, SettingsError
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
@@ -194,7 +194,7 @@ def test_a_cell_may_hold_everybody(folder, quick_path) -> None:
 
 def test_the_ledger_itself_partitions_no_groups(folder) -> None:
     with lw.open_workspace(folder) as workspace, pytest.raises(ParameterError, match="leave the cells out"):
-        workspace.ledger.custody.create_population(
+        workspace.ledger.administration.create_population(
             "families",
             unit=PrivacyUnit(person_key="id", protects_groups_of=2),
             budget=lw.PureDP(epsilon=1),

@@ -13,7 +13,7 @@ import lapwing as lw
 from lapwing.app.cli import demo, main
 from lapwing.app.cli.demo_mallory import ExactDoor
 from lapwing.app.cli.demo_stage import WIDTH, Stage
-from lapwing.ledger.verify import verify
+from lapwing.ledger.replay import verify
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from lapwing import count, mean, median, total
 from lapwing.engines.duckdb import DuckDB
 from lapwing.ledger.ledger import Ledger
-from lapwing.queries.builders import count, mean, median, total
 from lapwing.session import Session
 from lapwing.vocabulary.errors import StreamError
 from lapwing.vocabulary.sensitive import Sensitive
@@ -95,11 +95,11 @@ class Visit:
     def __init__(self, ledger: Ledger, data: Any, make: Callable[..., Session] = Session) -> None:
         self.ledger, self.data = ledger, data
         self.session = make(population(), ledger, data, analyst="ana", key=KEY)
-        self.start = {table: ledger.custody.advance_version("clinic", table) for table in ("patients", "visits")}
+        self.start = {table: ledger.administration.advance_version("clinic", table) for table in ("patients", "visits")}
 
     def refresh(self) -> None:
         """Say that the data may have changed: for everybody and always, never because it did."""
-        self.ledger.custody.advance_version("clinic", "patients")
+        self.ledger.administration.advance_version("clinic", "patients")
 
     def left(self) -> Fraction:
         return self.session.standing().left or Fraction(0)

@@ -10,11 +10,11 @@ import duckdb
 import pytest
 
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import check_export, export_json, export_parquet
 from lapwing.ledger.questions import Charged
+from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import Decision, Intent, StreamOutcome, StreamStatus
-from lapwing.ledger.verify import verify
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
@@ -72,15 +72,15 @@ class TestAccounts:
             ledger.questions.charge(request("k2", epsilon="3/5", tables=frozenset({"visits"})))
 
     def test_two_populations_have_two_accounts(self, ledger) -> None:
-        ledger.custody.create_population("school", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
-        ledger.custody.add_table("school", "pupils")
+        ledger.administration.create_population("school", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
+        ledger.administration.add_table("school", "pupils")
         ask(ledger, "k1", epsilon=1)
         ask(ledger, "k1", epsilon=1, population="school", tables=frozenset({"pupils"}))
         assert ledger.populations() == ["clinic", "school"]
         assert spent(ledger, "clinic") == spent(ledger, "school") == 1
 
     def test_an_allowance_limits_one_analyst_below_the_cap(self, ledger) -> None:
-        ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 5)))
+        ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 5)))
         ask(ledger, "k1", epsilon="1/5", analyst="ana")
         with pytest.raises(BudgetExceededError, match="analyst 'ana'"):
             ledger.questions.charge(request("k2", epsilon="1/100", analyst="ana"))
@@ -92,37 +92,37 @@ class TestAccounts:
         ask(ledger, "k1", epsilon="1/5", analyst="ana")
         ask(ledger, "k2", epsilon="1/5", analyst="bob")
         with pytest.raises(ParameterError, match="does not cover"):
-            ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 10)))
-        ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(3, 10)))
+            ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 10)))
+        ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(3, 10)))
         assert ledger.allowance("clinic", "ana").filters["everyone"].left == Fraction(1, 10)
 
     def test_taking_an_allowance_away_and_giving_it_again_forgets_nothing(self, ledger) -> None:
-        ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
+        ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
         ask(ledger, "k1", epsilon="1/5")
-        ledger.custody.set_allowance("clinic", "ana", None)
+        ledger.administration.set_allowance("clinic", "ana", None)
         ask(ledger, "k2", epsilon="1/5")
-        ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
+        ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
         assert ledger.allowance("clinic", "ana").filters["everyone"].left == Fraction(1, 10)
 
     @pytest.mark.catalogue("L19", "L20")
     def test_a_raised_cap_keeps_the_past_and_a_cap_below_it_is_refused(self, ledger) -> None:
         ask(ledger, "k1", epsilon="4/5")
-        ledger.custody.set_budget("clinic", PureDP(epsilon=Fraction(2)), by="the board")
+        ledger.administration.set_budget("clinic", PureDP(epsilon=Fraction(2)), by="the board")
         assert ledger.account("clinic").filters["everyone"].left == Fraction(6, 5)
         with pytest.raises(ParameterError, match=r"is not above .*suspend"):
-            ledger.custody.set_budget("clinic", PureDP(epsilon=Fraction(1, 2)))
+            ledger.administration.set_budget("clinic", PureDP(epsilon=Fraction(1, 2)))
         raised = [record for record in ledger.history("clinic") if record.get("change") == "budget"]
         assert [record["by"] for record in raised] == ["the board"]
         ask(ledger, "k2", epsilon="6/5")
 
     def test_suspended_spending_stops_and_stored_answers_are_still_given(self, ledger) -> None:
         ask(ledger, "k1", answer="7")
-        ledger.custody.suspend("clinic")
+        ledger.administration.suspend("clinic")
         with pytest.raises(SuspendedError, match="population 'clinic'"):
             ledger.questions.charge(request("k2"))
         assert ask(ledger, "k1").answer == "7"
-        ledger.custody.resume("clinic")
-        ledger.custody.suspend("clinic", "ana")
+        ledger.administration.resume("clinic")
+        ledger.administration.suspend("clinic", "ana")
         with pytest.raises(SuspendedError, match="analyst 'ana'"):
             ledger.questions.charge(request("k3"))
         ask(ledger, "k3", analyst="bob")
@@ -159,13 +159,13 @@ class TestAccounts:
 
     def test_names_that_are_taken_or_unknown_are_refused_with_what_there_is(self, ledger) -> None:
         with pytest.raises(ParameterError, match="exists already"):
-            ledger.custody.create_population("clinic", unit=PEOPLE, budget=PureDP(epsilon=Fraction(9)))
+            ledger.administration.create_population("clinic", unit=PEOPLE, budget=PureDP(epsilon=Fraction(9)))
         with pytest.raises(ParameterError, match="these are: clinic"):
             ledger.questions.charge(request(population="hospital"))
         with pytest.raises(ParameterError, match=r"patients.*visits"):
             ledger.questions.charge(request(tables=frozenset({"doctors"})))
         with pytest.raises(ParameterError, match="belongs to population 'clinic' already, at version 1"):
-            ledger.custody.add_table("clinic", "patients")
+            ledger.administration.add_table("clinic", "patients")
 
 
 class TestPartitions:
@@ -202,7 +202,7 @@ class TestPartitions:
 class TestIdempotency:
     def test_the_same_key_brings_back_the_same_bytes_for_ever(self, place, ledger) -> None:
         first = ask(ledger, "k1", answer='{"value":17}')
-        ledger.custody.advance_version("clinic", "patients")
+        ledger.administration.advance_version("clinic", "patients")
         with place.open() as again:
             assert again.questions.charge(request("k1")) == first
         assert spent(ledger) == Fraction(1, 10)
@@ -228,7 +228,7 @@ class TestIdempotency:
     def test_a_key_that_was_served_from_the_store_is_used_up_too(self, ledger) -> None:
         first = ask(ledger, "k1", question="q")
         ledger.questions.charge(request("k2", question="q"))
-        ledger.custody.advance_version("clinic", "patients")
+        ledger.administration.advance_version("clinic", "patients")
         assert ledger.questions.charge(request("k2", question="q")) == first
         with pytest.raises(RequestConflictError):
             ledger.questions.charge(request("k2", question="p"))
@@ -236,7 +236,7 @@ class TestIdempotency:
     @pytest.mark.catalogue("L21")
     def test_a_new_data_version_is_a_new_question_and_resets_nothing(self, ledger) -> None:
         ask(ledger, "k1", question="q", epsilon="1/2")
-        assert ledger.custody.advance_version("clinic", "patients") == 2
+        assert ledger.administration.advance_version("clinic", "patients") == 2
         fresh = ledger.questions.charge(request("k2", question="q", epsilon="1/2"))
         assert isinstance(fresh, Charged)
         assert dict(fresh.versions) == {"patients": 2}
@@ -244,7 +244,7 @@ class TestIdempotency:
 
     def test_the_version_of_a_table_that_is_not_read_does_not_matter(self, ledger) -> None:
         first = ask(ledger, "k1", question="q")
-        ledger.custody.advance_version("clinic", "visits")
+        ledger.administration.advance_version("clinic", "visits")
         assert ledger.questions.charge(request("k2", question="q")) == first
 
     def test_a_charge_has_one_end(self, ledger) -> None:
@@ -282,18 +282,18 @@ def _question(ledger, number: int, outcome: StreamOutcome, *, stream: str = "s",
 class TestCustody:
     def test_a_fingerprint_is_kept_for_one_version_and_appears_nowhere_else(self, ledger, tmp_path) -> None:
         before = ledger.head()
-        ledger.custody.keep_fingerprint("clinic", "patients", b"what the data looks like")
-        ledger.custody.keep_fingerprint("clinic", "patients", b"what it looks like now")
-        assert ledger.custody.fingerprint("clinic", "patients") == b"what it looks like now"
-        assert ledger.custody.fingerprint("clinic", "visits") is None
+        ledger.administration.keep_fingerprint("clinic", "patients", b"what the data looks like")
+        ledger.administration.keep_fingerprint("clinic", "patients", b"what it looks like now")
+        assert ledger.administration.fingerprint("clinic", "patients") == b"what it looks like now"
+        assert ledger.administration.fingerprint("clinic", "visits") is None
         assert ledger.head() == before
-        ledger.custody.advance_version("clinic", "patients")
-        assert ledger.custody.fingerprint("clinic", "patients") is None
+        ledger.administration.advance_version("clinic", "patients")
+        assert ledger.administration.fingerprint("clinic", "patients") is None
         export_json(ledger, tmp_path / "out.jsonl")
         assert "looks like" not in (tmp_path / "out.jsonl").read_text("ascii")
 
     def test_history_tells_what_happened_to_one_population(self, ledger) -> None:
-        ledger.custody.create_population("school", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
+        ledger.administration.create_population("school", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
         ask(ledger, "k1")
         assert [record["kind"] for record in ledger.history("clinic")] == [
             *("population", "policy", "policy", "charge", "answer")
@@ -493,7 +493,7 @@ class TestStreams:
             verify(ledger)
 
     def test_an_analysts_allowance_pays_for_their_streams(self, ledger) -> None:
-        ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
+        ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
         ledger.streams.open(opening())
         _question(ledger, 1, StreamOutcome.YES)
         own = ledger.allowance("clinic", "ana").filters["everyone"]
@@ -505,7 +505,7 @@ class TestStreams:
 
     def test_a_suspended_analyst_asks_no_stream(self, ledger) -> None:
         ledger.streams.open(opening())
-        ledger.custody.suspend("clinic", "ana")
+        ledger.administration.suspend("clinic", "ana")
         with pytest.raises(SuspendedError):
             ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
 
@@ -525,7 +525,7 @@ class TestRecovery:
             assert (left.seq, left.population, left.analyst, left.key) == (charged.seq, "clinic", "ana", "k1")
             again.questions.lose(left.seq)
             assert again.questions.unsettled() == []
-        ledger.custody.note("lost one question in the power cut of Sunday")
+        ledger.administration.note("lost one question in the power cut of Sunday")
 
     def test_a_ledger_is_the_same_after_reopening(self, place, ledger) -> None:
         ask(ledger, "k1")
@@ -641,7 +641,7 @@ class TestSpeed:
             ask(ledger, "k2", question="count k1")
             ledger.streams.open(opening())
             _question(ledger, 1, StreamOutcome.YES)
-            ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9)))
+            ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9)))
             ask(ledger, "k3")
             lookups = [
                 statement for statement in asked if "from entries" in statement and "limit 2000" not in statement

@@ -16,7 +16,7 @@ from crashes.workload import (
     recover,
     told,
 )
-from lapwing.ledger.verify import verify
+from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import LedgerSchemaError, LedgerUnwritableError
 from ledger.clinic import Place
 

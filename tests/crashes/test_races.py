@@ -14,7 +14,7 @@ from crashes.racers import (
     spend_all_at_the_door,
     take_the_last_unit,
 )
-from lapwing.ledger.verify import verify
+from lapwing.ledger.replay import verify
 from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import Place, ask, opening, reserved, spent
 from session.clinic import FixedNumber, door, population
@@ -64,7 +64,7 @@ def test_eight_sessions_of_two_colluding_analysts_spend_exactly_the_cap(place) -
     """Each of the two may spend three quarters; together they get no more than the cap, and all of it."""
     with place.clinic(unit=population().unit) as ledger:
         for number in range(2):
-            ledger.custody.set_allowance("clinic", f"analyst {number}", PureDP(epsilon=Fraction(3, 4)))
+            ledger.administration.set_allowance("clinic", f"analyst {number}", PureDP(epsilon=Fraction(3, 4)))
     told = race(spend_all_at_the_door, place)
     assert sum(told) == 1
     assert max(sum(told[0::2]), sum(told[1::2])) <= Fraction(3, 4)

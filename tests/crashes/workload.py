@@ -17,15 +17,15 @@ from lapwing.ledger import schema
 from lapwing.ledger.faults import VARIABLE
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged
+from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import Decision, Intent, StreamOutcome
-from lapwing.ledger.verify import verify
 from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import SEED, Place, opening, request, spent
 
 PRICE = Fraction(1, 100)
 FORK = multiprocessing.get_context("forkserver")
 FORK.set_forkserver_preload(
-    ["pytest", "lapwing.ledger.verify", "lapwing.ledger.postgres", "lapwing.session", "sqlglot.dialects.duckdb"]
+    ["pytest", "lapwing.ledger.replay", "lapwing.ledger.postgres", "lapwing.session", "sqlglot.dialects.duckdb"]
 )  # slow
 
 
@@ -71,11 +71,11 @@ def do_everything(pipe: Connection, place: Place, fault: str, turn: str) -> None
     """Do everything that a ledger can do, and die on the way."""
     os.environ[VARIABLE] = fault
     with place.open() as ledger:
-        ledger.custody.create_population(f"p{turn}", unit=_unit(ledger), budget=PureDP(epsilon=Fraction(1)))
-        ledger.custody.add_table(f"p{turn}", "patients")
-        ledger.custody.advance_version("clinic", "visits")
-        ledger.custody.keep_fingerprint("clinic", "patients", f"content {turn}".encode())
-        ledger.custody.note(f"turn {turn}")
+        ledger.administration.create_population(f"p{turn}", unit=_unit(ledger), budget=PureDP(epsilon=Fraction(1)))
+        ledger.administration.add_table(f"p{turn}", "patients")
+        ledger.administration.advance_version("clinic", "visits")
+        ledger.administration.keep_fingerprint("clinic", "patients", f"content {turn}".encode())
+        ledger.administration.note(f"turn {turn}")
         for number in range(2):
             one_question(pipe, ledger, f"{turn} {number}")
         lost = ledger.questions.charge(request(f"{turn} lost", epsilon=PRICE))

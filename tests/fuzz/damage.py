@@ -49,7 +49,7 @@ class Kept:
         """Make a small ledger; as a crash leaves it, with its log, or closed in good order."""
         folder.mkdir()
         ledger = Place.in_file(folder / LEDGER, driver=_narrow).clinic()
-        ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9, 10)))
+        ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9, 10)))
         ledger.streams.open(opening(yeses=2, price="1/100"))
         answers = {}
         for number in range(questions):

@@ -30,7 +30,7 @@ def ask_and_stream(pipe: Connection, place: Place, turn: str) -> None:
             for asked in (1, 2):
                 one_of_a_stream(pipe, ledger, name, asked)
             ledger.streams.close(name)
-            ledger.custody.advance_version("clinic", "visits")
+            ledger.administration.advance_version("clinic", "visits")
 
 
 def run(seconds: float, seed: int) -> None:

@@ -65,9 +65,9 @@ class Place:
         """Make a ledger with the population "clinic" and its tables "patients" and "visits"."""
         ledger = self.create()
         budget: Guarantee = PureDP(epsilon=Fraction(epsilon))
-        ledger.custody.create_population("clinic", **{"unit": PEOPLE, "budget": budget, **population})
-        ledger.custody.add_table("clinic", "patients")
-        ledger.custody.add_table("clinic", "visits")
+        ledger.administration.create_population("clinic", **{"unit": PEOPLE, "budget": budget, **population})
+        ledger.administration.add_table("clinic", "patients")
+        ledger.administration.add_table("clinic", "visits")
         return ledger
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger import replay as replaying
+from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import StreamOutcome
-from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
 from lapwing.vocabulary.event import GaussianNoise, PureRelease
 from lapwing.vocabulary.guarantee import ApproximateDP
@@ -70,7 +70,7 @@ def test_a_raised_cap_charges_the_history_anew(place) -> None:
     with place.clinic(budget=BUDGET) as ledger:
         charge(ledger, "g", GAUSSIAN)
         charge(ledger, "p", SMALL)
-        ledger.custody.set_budget("clinic", replace(BUDGET, epsilon=Fraction(2)))
+        ledger.administration.set_budget("clinic", replace(BUDGET, epsilon=Fraction(2)))
         charge(ledger, "q", SMALL)
         verify(ledger)
 

@@ -12,13 +12,13 @@ import pytest
 
 from fuzz.damage import HEAD, LEDGER, LOG, Kept, flipped
 from lapwing.ledger import head
-from lapwing.ledger.chain import Entry, Receipt, genesis, link
+from lapwing.ledger.entries import Entry, Receipt, genesis, link
 from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.head import HeadFile
 from lapwing.ledger.questions import recall_digest
+from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.stream_records import StreamOutcome
-from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     LedgerRolledBackError,
@@ -34,7 +34,7 @@ def file(quick_path):
     """A ledger with 20 entries or so, closed."""
     path = quick_path / "ledger.db"
     with Place.in_file(path).clinic() as ledger:
-        ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9, 10)))
+        ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9, 10)))
         for i in range(3):
             ask(ledger, f"k{i}")
         ledger.streams.open(opening(yeses=2))
@@ -43,8 +43,8 @@ def file(quick_path):
             ledger.streams.decide("s", number=number, outcome=outcome, answer=outcome.value)
         ask(ledger, "again", question="count k0")
         ledger.streams.close("s")
-        ledger.custody.advance_version("clinic", "patients")
-        ledger.custody.set_budget("clinic", PureDP(epsilon=Fraction(2)))
+        ledger.administration.advance_version("clinic", "patients")
+        ledger.administration.set_budget("clinic", PureDP(epsilon=Fraction(2)))
         lost = ledger.questions.charge(request("lost"))
         ledger.questions.lose(lost.seq)
         verify(ledger)
@@ -393,14 +393,14 @@ class TestForgers:
             with Place.in_file(path).clinic() as ledger:
                 if act == "intent":
                     ledger.streams.open(opening())
-                last = ledger.custody.note("the suspension goes here").seq
+                last = ledger.administration.note("the suspension goes here").seq
                 if act == "charge":
                     ask(ledger, "k")
                 if act == "opening":
                     ledger.streams.open(opening())
                 if act == "intent":
                     ledger.streams.intend("s", number=1, key="k", question="q", sealed=SEED)
-                ledger.custody.suspend("clinic", whose)
+                ledger.administration.suspend("clinic", whose)
             records = [entry.record for entry in entries(path)]
             suspension = records[-1]
             records[last - 1] = {**suspension, "seq": last}

@@ -9,7 +9,7 @@ from psycopg import sql
 from lapwing.ledger import schema
 from lapwing.ledger.ledger import create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
-from lapwing.ledger.verify import verify
+from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerDamagedError,

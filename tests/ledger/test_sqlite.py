@@ -14,10 +14,10 @@ from fractions import Fraction
 import pytest
 
 from lapwing.ledger import chronicle, head, schema
-from lapwing.ledger.book import Book
+from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.stream_records import StreamOutcome, StreamStatus
-from lapwing.ledger.verify import verify
+from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     LedgerDurabilityError,
@@ -353,13 +353,13 @@ def test_a_moment_that_another_thread_moved_past_is_no_rollback(path, monkeypatc
         looked = []
 
         def look_then_write(*arguments):
-            book = Book(*arguments)
+            book = Transaction(*arguments)
             if not looked:
                 looked.append(book.last)
                 ask(ledger, "k2")
             return book
 
-        monkeypatch.setattr(chronicle, "Book", look_then_write)
+        monkeypatch.setattr(chronicle, "Transaction", look_then_write)
         before = spent(ledger)
         assert looked
         assert spent(ledger) > before

@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from lapwing.ledger import faults
 from lapwing.ledger.questions import Released
+from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import Decision, Intent, StreamOutcome, StreamStatus
-from lapwing.ledger.verify import verify
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerInDoubtError,
@@ -191,7 +191,9 @@ class Machine(RuleBasedStateMachine):
 
     @rule(point=points)
     def advance(self, point) -> None:
-        _, counts = self.attempt("version", point, lambda: self.ledger.custody.advance_version("clinic", "patients"))
+        _, counts = self.attempt(
+            "version", point, lambda: self.ledger.administration.advance_version("clinic", "patients")
+        )
         self.version += counts
 
     @rule(analyst=analysts, cap=st.sampled_from([Fraction(1, 2), Fraction(1), CAP]), point=points)
@@ -200,11 +202,11 @@ class Machine(RuleBasedStateMachine):
         allowance = PureDP(epsilon=cap)
         if purse.spent + purse.held > cap:
             with pytest.raises(ParameterError, match="does not cover"):
-                self.ledger.custody.set_allowance("clinic", analyst, allowance)
+                self.ledger.administration.set_allowance("clinic", analyst, allowance)
             return
         try:
             _, counts = self.attempt(
-                "policy", point, lambda: self.ledger.custody.set_allowance("clinic", analyst, allowance)
+                "policy", point, lambda: self.ledger.administration.set_allowance("clinic", analyst, allowance)
             )
         except ParameterError as refused:  # the history did not fit in its own order, although the balance does
             assert "does not cover" in str(refused)  # noqa: PT017
@@ -214,7 +216,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def suspend_or_resume(self) -> None:
-        act = self.ledger.custody.resume if self.suspended else self.ledger.custody.suspend
+        act = self.ledger.administration.resume if self.suspended else self.ledger.administration.suspend
         act("clinic")
         self.suspended = not self.suspended
 

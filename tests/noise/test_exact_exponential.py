@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lapwing.noise.exact_exponential import exponential_bounds, is_below
+from lapwing.noise.decay import exponential_bounds, is_below
 from noise.oracle import real
 from noise.sources import ExhaustedError, Script, Stream
 

@@ -115,14 +115,14 @@ class Unreachable(FixedNumber):
 
 def new_ledger(path: Path, budget: Guarantee | None = None, **unit: Any) -> Ledger:
     ledger = create_ledger(path / "ledger.db", name="5e55")
-    ledger.custody.create_population(
+    ledger.administration.create_population(
         "clinic",
         unit=population(**unit).unit,
         budget=budget or PureDP(epsilon=Fraction(10)),
         shares=DeltaShares(failures=Fraction(1, 2)),
     )
     for table in ("patients", "visits"):
-        ledger.custody.add_table("clinic", table)
+        ledger.administration.add_table("clinic", table)
     return ledger
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lapwing import count, total
 from lapwing.ledger import questions
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import StreamStatus
-from lapwing.ledger.verify import verify
-from lapwing.queries.builders import count, total
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -200,7 +200,7 @@ def test_an_interrupt_at_any_line_of_a_stream_shows_no_key_and_no_seed(rich, mon
     while at is not None:
         stream = clinic.stream(at_least=2 * MANY, yeses=1, epsilon=1)
         at, _ = failing.once(lambda: stream.ask("age = 1"), secrets)  # noqa: B023 - it is called at once
-    assert {"seal_seed", "open_seed", "SparseVectorStream.suspend", "SparseVectorStream._decide"} <= failing.functions
+    assert {"seal", "unseal", "SparseVectorStream.suspend", "SparseVectorStream._decide"} <= failing.functions
 
 
 def test_an_answer_that_the_ledger_does_not_take_is_the_one_failure(rich, monkeypatch) -> None:

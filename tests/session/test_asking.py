@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.ledger.verify import verify
-from lapwing.queries.builders import bins, count, count_distinct, mean, median, quantiles, top, total, variance
+from lapwing import bins, count, count_distinct, mean, median, quantiles, top, total, variance
+from lapwing.ledger.replay import verify
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -89,7 +89,7 @@ def test_a_preview_tells_price_margin_and_what_is_left_and_reads_nothing(ledger)
 
 
 def test_what_would_be_refused_is_previewed_with_the_reason(ledger) -> None:
-    ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 5)))
+    ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 5)))
     preview = door(ledger, Tables()).preview(MEN, epsilon="0.5")
     assert not preview.affordable
     assert "epsilon 0.5 is asked and 0.2 is left: ask at epsilon 0.2 or less (within 15 with" in str(preview)
@@ -162,7 +162,7 @@ def test_a_funnel_may_have_the_same_step_twice(clinic) -> None:
 def test_a_new_data_version_is_asked_anew_and_resets_nothing(ledger) -> None:
     clinic = door(ledger, FixedNumber(1000))
     clinic.ask(MEN, epsilon="0.01")
-    ledger.custody.advance_version("clinic", "patients")
+    ledger.administration.advance_version("clinic", "patients")
     again = clinic.ask(MEN, epsilon="0.01")
     assert (again.free, again.versions) == (False, {"patients": 2})
     assert spent(ledger) == Fraction(2, 100)
@@ -172,14 +172,14 @@ def test_a_question_about_two_tables_depends_on_the_versions_of_both(ledger) -> 
     clinic = door(ledger, FixedNumber(1000))
     asked = count("patients", "has(visits, kind = 'ER')")
     assert clinic.ask(asked, epsilon="0.01").versions == {"patients": 1, "visits": 1}
-    ledger.custody.advance_version("clinic", "visits")
+    ledger.administration.advance_version("clinic", "visits")
     assert clinic.ask(asked, epsilon="0.01").free is False
 
 
 def test_a_key_brings_back_the_same_bytes_and_serves_one_question(ledger) -> None:
     clinic = door(ledger, FixedNumber(1000))
     first = clinic.ask(MEN, epsilon="0.01", key="monday")
-    ledger.custody.advance_version("clinic", "patients")
+    ledger.administration.advance_version("clinic", "patients")
     again = clinic.ask(MEN, epsilon="0.01", key="monday")
     assert (again.numbers, again.receipt, again.versions) == (first.numbers, first.receipt, {"patients": 1})
     assert spent(ledger) == Fraction(1, 100)
@@ -228,7 +228,7 @@ def test_two_analysts_together_stay_under_the_cap(quick_path) -> None:
 def test_a_suspended_population_answers_only_what_it_has_told(ledger) -> None:
     clinic = door(ledger, FixedNumber(10))
     clinic.ask(MEN, epsilon="0.1")
-    ledger.custody.suspend("clinic")
+    ledger.administration.suspend("clinic")
     assert clinic.ask(MEN, epsilon="0.1").free
     with pytest.raises(SuspendedError):
         clinic.ask(EVERYBODY, epsilon="0.1")

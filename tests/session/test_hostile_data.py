@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lapwing.queries.builders import (
+from lapwing import (
     bins,
     correlation,
     count,
@@ -89,8 +89,8 @@ def test_nobody_and_one_person_get_answers_of_the_same_shape_and_price(ledger, q
     for name, people in worlds.items():
         before = spent(ledger)
         answer = at(ledger, people, visits((1, "ER", 1))).ask(question, epsilon=1, key=f"{name}")
-        ledger.custody.advance_version("clinic", "patients")
-        ledger.custody.advance_version("clinic", "visits")
+        ledger.administration.advance_version("clinic", "patients")
+        ledger.administration.advance_version("clinic", "visits")
         assert spent(ledger) - before == 1
         assert all(map(math.isfinite, numbers(answer)))
         shapes.add((answer.columns, tuple(row.key for row in answer.rows)))

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import pytest
 
+import lapwing as asking
+from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.accounting.filters.opening import open_account
 from lapwing.answers.target import parse_target
 from lapwing.ledger import streams
 from lapwing.ledger.questions import recall_digest
-from lapwing.ledger.verify import verify
-from lapwing.queries import builders as asking
+from lapwing.ledger.replay import verify
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError, ParameterError, StreamError, SuspendedError
 from lapwing.vocabulary.event import PureRelease
@@ -173,7 +173,7 @@ def test_what_is_free_leaves_nothing_in_the_ledger(ledger) -> None:
         clinic.ask(asking.count("patients"), epsilon="0.1", key="kept")
         stream.ask("age = 3", key="kept too")
     assert ledger.head().seq == before + 2
-    ledger.custody.suspend("clinic")
+    ledger.administration.suspend("clinic")
     for key in ("new", "newer"):
         with pytest.raises(SuspendedError):
             clinic.ask(asking.count("patients"), epsilon="0.1", key=key)

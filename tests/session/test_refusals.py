@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.queries.builders import at_least, bins, count, count_rows, mean, quantiles, top, total
+from lapwing import at_least, bins, count, count_rows, mean, quantiles, top, total
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError
 from lapwing.vocabulary.guarantee import PureDP
 from session.clinic import FixedNumber, door, new_ledger, spent
@@ -211,7 +211,7 @@ def test_a_bad_stream_is_refused_free_of_charge(clinic, terms) -> None:
 def test_more_than_is_left_is_refused_free_of_charge(quick_path) -> None:
     """P9, with an allowance that is smaller than the cap."""
     with new_ledger(quick_path) as ledger:
-        ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1)))
+        ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1)))
         refuse_two(door(ledger, FixedNumber(7)))
         assert spent(ledger) == 0
 

@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 from scipy.stats import binom
 
+from lapwing import count
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.queries.builders import count
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
@@ -88,7 +88,7 @@ def test_what_would_be_refused_is_previewed_with_the_reason(ledger) -> None:
 
 
 def test_an_allowance_counts(ledger) -> None:
-    ledger.custody.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
+    ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
     assert not door(ledger, Unreachable()).preview_stream(**TERMS).affordable
     assert door(ledger, Unreachable(), analyst="bob").preview_stream(**TERMS).affordable
 

@@ -6,15 +6,15 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing import at_least
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import Verdict
+from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import StreamStatus
-from lapwing.ledger.verify import verify
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.noise import sealed_source
+from lapwing.noise import sealing
 from lapwing.queries.aggregate import CountPerPerson
-from lapwing.queries.builders import at_least
 from lapwing.queries.planning import plan
 from lapwing.session import Session
 from lapwing.vocabulary.adjacency import Adjacency
@@ -260,7 +260,7 @@ def test_a_session_that_is_closed_goes_on_with_no_stream(ledger) -> None:
 def test_what_is_in_flight_is_lost_when_the_data_moved_on(ledger) -> None:
     tables = Tables()
     clinic = in_flight(ledger, tables)
-    ledger.custody.advance_version("clinic", "patients")
+    ledger.administration.advance_version("clinic", "patients")
 
     def moved(versions) -> None:
         if versions["patients"] != 2:
@@ -300,7 +300,7 @@ def test_a_seed_of_another_question_is_not_taken(ledger) -> None:
 def test_a_question_in_flight_is_not_decided_by_the_samplers_of_another_version(ledger, monkeypatch) -> None:
     """Killed, then upgraded: other noise from the same seed would be a second look for one price."""
     in_flight(ledger)
-    monkeypatch.setattr(sealed_source, "SAMPLERS", sealed_source.SAMPLERS + 1)
+    monkeypatch.setattr(sealing, "SAMPLERS", sealing.SAMPLERS + 1)
     with pytest.raises(SealBrokenError):
         door(ledger, FAR_ABOVE).resume("mine")
     record = ledger.streams.stream("mine")

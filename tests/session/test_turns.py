@@ -13,9 +13,9 @@ import pytest
 
 from crashes.racers import RACERS, ask_and_hang, ask_at_once, race
 from crashes.workload import child
+from lapwing import count
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.verify import verify
-from lapwing.queries.builders import count
+from lapwing.ledger.replay import verify
 from lapwing.session import Session
 from lapwing.vocabulary.errors import BudgetExceededError, EngineError, LedgerUnwritableError
 from lapwing.vocabulary.guarantee import PureDP
@@ -112,7 +112,7 @@ def test_whoever_waited_for_a_failure_fails_free_of_charge_and_may_ask_anew(ledg
 
 def test_whoever_waited_for_one_that_was_refused_asks_in_its_place(ledger, monkeypatch) -> None:
     """The first has no allowance any more; that is no reason for the others to fail."""
-    ledger.custody.set_allowance("clinic", "poor", PureDP(epsilon=Fraction(1, 1000)))
+    ledger.administration.set_allowance("clinic", "poor", PureDP(epsilon=Fraction(1, 1000)))
     poor, rich, data = door(ledger, Slow(), analyst="poor"), door(ledger, FixedNumber(7), analyst="rich"), Slow()
     charge = ledger.questions.charge
 
@@ -138,7 +138,7 @@ def test_a_version_that_is_new_is_another_question(ledger) -> None:
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ask, door(ledger, data))
         assert data.asked.wait(60)
-        ledger.custody.advance_version("clinic", "patients")
+        ledger.administration.advance_version("clinic", "patients")
         second = pool.submit(ask, door(ledger, FixedNumber(7)))
         time.sleep(0.1)
         data.go.set()

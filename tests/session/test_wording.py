@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.queries.builders import count, count_rows, covariance, mean, median, total
+from lapwing import count, count_rows, covariance, mean, median, total
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 from session.clinic import FixedNumber, door, new_ledger
 from session.real_tables import Tables

@@ -7,12 +7,6 @@ import pytest
 from scipy.stats import laplace, norm
 
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
-from lapwing.noise.per_coordinate import (
-    CoordinateScales,
-    draw_discrete_laplace_each,
-    draw_rounded_gaussian_each,
-    draw_rounded_laplace_each,
-)
 from noise import reference_samplers
 from noise.sources import Stream
 from statistical.goodness import fits, integer_p_value
@@ -122,24 +116,6 @@ def test_at_large_scales_both_the_shape_and_the_last_bits_fit(kind, below, scale
     last = draws & 255
     assert fits(integer_p_value(last, 0, np.full(256, 1 / 256)))
     assert not fits(integer_p_value(last & ~1, 0, np.full(256, 1 / 256)))
-
-
-EACH = [
-    (draw_discrete_laplace_each, discrete_laplace),
-    (draw_rounded_laplace_each, rounded_laplace),
-    (draw_rounded_gaussian_each, rounded_gaussian),
-]
-
-
-@pytest.mark.parametrize(("draw", "probabilities"), EACH, ids=lambda function: function.__name__)
-def test_draws_with_a_scale_each_fit_the_law_of_their_scale(draw, probabilities) -> None:
-    scales = [Fraction(1, 2), Fraction(22, 7), Fraction(40)]
-    steps = np.tile(CoordinateScales.of(scales).steps, COUNT // 3)
-    draws = draw(CoordinateScales(steps)).reshape(-1, 3)
-    for column, scale in enumerate(map(float, scales)):
-        reach = window(scale)
-        assert fits(integer_p_value(draws[:, column], -reach, probabilities(scale, reach)))
-        assert not fits(integer_p_value(draws[:, column], -reach, probabilities(scale * 1.03, reach)))
 
 
 REFERENCE = [

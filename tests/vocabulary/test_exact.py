@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.vocabulary.errors import LapwingError, ParameterError
-from lapwing.vocabulary.exact import exact, positive, probability, whole
+from lapwing.vocabulary.exact import as_int, exact, positive, probability
 
 HUGE = 10**5000
 
@@ -102,7 +102,7 @@ def test_a_probability_lies_strictly_between_zero_and_one(given_) -> None:
 @pytest.mark.parametrize("given_", ["1.5", 0, -3, 11])
 def test_a_whole_number_lies_in_its_range(given_) -> None:
     with pytest.raises(ParameterError, match="from 1 to 10"):
-        whole("yeses", given_, most=10)
+        as_int("yeses", given_, most=10)
 
 
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9, max_denominator=10**9))

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import lapwing as lw
-from lapwing.ledger.verify import verify
+from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerRolledBackError,

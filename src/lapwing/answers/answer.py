@@ -12,21 +12,35 @@ from importlib import import_module
 from typing import Any
 
 from lapwing.accounting.rounding import float_above
-from lapwing.answers.accuracy import accuracy
-from lapwing.answers.changes import Change
-from lapwing.answers.labels import Shown, in_order, key_names, shown
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import BoundedValue, Number, Numbers
+from lapwing.answers.releases import Numbers
 from lapwing.answers.target import sure
-from lapwing.ledger.chain import Receipt
-from lapwing.queries.aggregate import Label
-from lapwing.queries.plan import Family, Quantiles
-from lapwing.vocabulary.decimals import brief, exactly, rounded
+from lapwing.ledger.entries import Receipt
+from lapwing.queries.plan import BoundedValue, CellKey, Family, Number, Shown
+from lapwing.vocabulary.decimals import format_exact, format_short, rounded
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 
 MOST_SHOWN = 100
 """So many rows of a table are shown to people; all of them are in the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A function that was applied to every value; a rising one may be applied to bounds as well."""
+
+    function: Callable[[Any], Any]
+    rising: bool
+
+    def of(self, cell: BoundedValue) -> BoundedValue:
+        """Return the cell after the change."""
+        value = self.function(cell.value)
+        if not self.rising or cell.low is None or cell.high is None:
+            return BoundedValue(key=cell.key, value=value, low=None, high=None)
+        low, high = self.function(cell.low), self.function(cell.high)
+        if not low <= value <= high:
+            raise BadQuestionError(f"this function falls between {cell.low} and {cell.high}; use map, without bounds")
+        return BoundedValue(key=cell.key, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +100,7 @@ class Answer:
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The names of what rows are told apart by."""
-        return key_names(next(self.asked.several()).plan)
+        return next(self.asked.several()).plan.key_names
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,11 +121,11 @@ class Answer:
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
         """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
         plan = next(self.asked.several()).plan
-        table: dict[tuple[Label, ...], dict[str, BoundedValue]] = {}
+        table: dict[CellKey, dict[str, BoundedValue]] = {}
         for name, release in self.asked.releases.items():
-            for cell in release.cells(self.numbers[name], sure(confidence)):
+            for cell in release.values(self.numbers[name], sure(confidence)):
                 table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
-        return tuple(Row(key=shown(plan, key), cells=table[key]) for key in in_order(plan, list(table)))
+        return tuple(Row(key=plan.shown(key), cells=table[key]) for key in plan.in_order(list(table)))
 
     def margin(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Number | None:
         """Return how far off all numbers of a column are at most, with this confidence; None where it is not known.
@@ -181,7 +195,7 @@ class Answer:
         """How far off its one column is, where that is known beforehand."""
         (release,) = self.asked.several()
         margin = release.margin(CONFIDENCE)
-        return None if margin is None else accuracy(release.plan, margin)
+        return None if margin is None else release.plan.meaning.accuracy(margin)
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
         """Return the answer as JSON, with bounds that hold with this confidence."""
@@ -198,13 +212,13 @@ class Answer:
                 {"key": list(row.key), "values": {name: _cell_record(cell) for name, cell in row.cells.items()}}
                 for row in self.bounded(confidence)
             ],
-            "confidence": exactly(sure(confidence)),
-            "margin": {name: exactly(self.margin(confidence, column=name)) for name in self.asked.releases},
+            "confidence": format_exact(sure(confidence)),
+            "margin": {name: format_exact(self.margin(confidence, column=name)) for name in self.asked.releases},
             "margin_rounded": {name: rounded(self.margin(confidence, column=name)) for name in self.asked.releases},
             "unit": dict(self.asked.units),
             "price": {
-                "epsilon": exactly(self.price.epsilon),
-                "delta": exactly(self.price.delta),
+                "epsilon": format_exact(self.price.epsilon),
+                "delta": format_exact(self.price.delta),
                 "rho": None if self.price.rho is None else float_above(self.price.rho),
             },
             "receipt": None if self.receipt is None else str(self.receipt),
@@ -237,7 +251,7 @@ class Answer:
         return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
 
     def __str__(self) -> str:
-        if self._is_single and (not self.keys or isinstance(next(self.asked.several()).plan.meaning, Quantiles)):
+        if self._is_single and (not self.keys or next(self.asked.several()).plan.meaning.told_in_a_sentence):
             return self.sentence
         lines = [[*self.keys, *self.columns]]
         for row in self.rows[:MOST_SHOWN]:
@@ -258,7 +272,7 @@ class Answer:
 def _cell_record(cell: BoundedValue) -> dict[str, Any]:
     parts = {"value": cell.value, "low": cell.low, "high": cell.high}
     return {
-        **{name: exactly(part) for name, part in parts.items()},
+        **{name: format_exact(part) for name, part in parts.items()},
         "rounded": {name: rounded(part) for name, part in parts.items()},
     }
 
@@ -267,7 +281,7 @@ def _told(cell: BoundedValue) -> str:
     """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
     if cell.low is None or cell.high is None or isinstance(cell.value, str):
         return _spoken(cell.value)
-    below, above = brief(cell.value - cell.low), brief(cell.high - cell.value)
+    below, above = format_short(cell.value - cell.low), format_short(cell.high - cell.value)
     if below == above:
         return f"{_spoken(cell.value)} ± {above}"
     return f"{_spoken(cell.value)} ({_spoken(cell.low)} to {_spoken(cell.high)})"
@@ -302,4 +316,4 @@ def _named(key: Any) -> str:
 def _spoken(value: Any) -> str:
     if value is None:
         return "(missing)"
-    return value if isinstance(value, str) else str(value) if isinstance(value, bool) else brief(value)
+    return value if isinstance(value, str) else str(value) if isinstance(value, bool) else format_short(value)

@@ -7,14 +7,12 @@ from fractions import Fraction
 from lapwing.accounting.filters.account import EVERYONE, Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, SingleRelease, StreamClosing
-from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.filters.remaining import Remaining
+from lapwing.accounting.filters.remaining import Refusal, Remaining
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
-from lapwing.answers.accuracy import accuracy
-from lapwing.answers.choosing import accuracy_at
 from lapwing.answers.priced_question import Price, PricedQuestion
-from lapwing.answers.releases import Number
+from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import sure
+from lapwing.queries.plan import Number
 from lapwing.vocabulary.decimals import decimal_below
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.exact import Exact
@@ -142,8 +140,8 @@ class Preview:
     def __str__(self) -> str:
         parts = [
             f"{'' if len(self.margin) == 1 else name + ' '}"
-            + ("within a margin that comes with the answer" if margin is None else accuracy(release.plan, margin))
-            for (name, margin), release in zip(self.margin.items(), self.asked.several(), strict=True)
+            + ("within a margin that comes with the answer" if margin is None else meaning.accuracy(margin))
+            for (name, margin), meaning in zip(self.margin.items(), self.asked.meanings, strict=True)
         ]
         sure = f"{', '.join(parts)} with {float(self.confidence):.4g} confidence"
         end = f"afterwards {self.after} is left" if self.refusal is None else f"refused now: {self.refusal}"

@@ -4,16 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 
-from lapwing.accounting.filters.cost import cost_of_event
-from lapwing.answers.accuracy import unit_of
-from lapwing.answers.labels import key_names
-from lapwing.answers.releases import Number, Release
+from lapwing.accounting.filters.charge import cost_of_event
+from lapwing.answers.releases import Release
 from lapwing.answers.target import sure
-from lapwing.queries.bounded import bounded
-from lapwing.queries.explain import explain
-from lapwing.queries.plan import CanonicalQuestion
+from lapwing.queries.plan import CanonicalQuestion, Meaning, Number
 from lapwing.vocabulary.codec import stored, to_text
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact
@@ -37,8 +33,8 @@ class Price:
 
     def __str__(self) -> str:
         if self.epsilon is None:
-            return f"rho {brief(self.rho or 0)}"
-        return f"epsilon {brief(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
+            return f"rho {format_short(self.rho or 0)}"
+        return f"epsilon {format_short(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
 
 
 @stored("priced-plan")
@@ -59,7 +55,7 @@ class PricedQuestion:
     def __post_init__(self) -> None:
         if not self.releases:
             raise BadQuestionError("nothing is asked; ask for one number at least")
-        groups = {(key_names(one.plan), one.plan.aggregate.keys) for one in self.several()}
+        groups = {(one.plan.key_names, one.plan.aggregate.keys) for one in self.several()}
         if len(groups) > 1:
             raise BadQuestionError(
                 "what is asked together has different groups, and quantiles and top categories have none to share; ask "
@@ -85,13 +81,14 @@ class PricedQuestion:
     @property
     def words(self) -> str:
         """What is asked, in plain English."""
-        asked = [explain(one.plan).partition("\n")[0].removeprefix("Asked: ").rstrip(".") for one in self.several()]
-        return "; ".join(dict.fromkeys(asked))
+        return "; ".join(dict.fromkeys(one.plan.asked for one in self.several()))
 
     @property
     def bounding(self) -> str:
         """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
-        return ", ".join(dict.fromkeys(phrase for one in self.several() for phrase in bounded(one.plan)))
+        return ", ".join(
+            dict.fromkeys(phrase for one in self.several() for phrase in one.plan.meaning.bounds_away(one.plan))
+        )
 
     @property
     def bounded_words(self) -> str:
@@ -101,7 +98,12 @@ class PricedQuestion:
     @property
     def units(self) -> Mapping[str, str]:
         """What the margin of each column counts."""
-        return {name: unit_of(one.plan) for name, one in self.releases.items()}
+        return {name: one.plan.meaning.unit for name, one in self.releases.items()}
+
+    @property
+    def meanings(self) -> list[Meaning]:
+        """What the numbers of each column mean."""
+        return [one.plan.meaning for one in self.several()]
 
     def several(self) -> Iterator[Release]:
         """Go through the releases."""

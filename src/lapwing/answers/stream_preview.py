@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.charge import StreamClosing
-from lapwing.accounting.filters.cost import cost_of
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.charge import StreamClosing, cost_of
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.priced_question import CONFIDENCE
 from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
 from lapwing.answers.target import sure
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
 
@@ -114,11 +113,13 @@ def cost_in_words(terms: StreamTerms, account: Account) -> str:
     """Say what a stream costs an account, and when: for previews, openings and closings alike."""
     if not paid_by_yes(account):
         rho = cost_of(terms.reservation(_PREVIEWED)).rho
-        priced = f"rho {brief(rho)}, the price of " if rho and isinstance(account.budget, ConcentratedDP) else ""
-        return f"{priced}epsilon {brief(terms.epsilon)}, all of it at the opening: this budget is not paid yes by yes"
+        priced = f"rho {format_short(rho)}, the price of " if rho and isinstance(account.budget, ConcentratedDP) else ""
+        price = f"{priced}epsilon {format_short(terms.epsilon)}"
+        return f"{price}, all of it at the opening: this budget is not paid yes by yes"
+    opening, yes = terms.mechanism.threshold_epsilon, terms.mechanism.yes_price
     by_yes = (
-        f"epsilon {brief(terms.mechanism.threshold_epsilon)} to open, {brief(terms.mechanism.yes_price)} for each yes, "
-        f"nothing for a no; {brief(terms.epsilon)} at most"
+        f"epsilon {format_short(opening)} to open, {format_short(yes)} for each yes, "
+        f"nothing for a no; {format_short(terms.epsilon)} at most"
     )
     return by_yes if isinstance(account.budget, PureDP) else f"{by_yes} ({GAUSSIAN_SIDE})"
 

@@ -15,14 +15,13 @@ from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.filters.sums import ConcentratedFilter
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price, require_words, sure
 from lapwing.mechanisms.margins import turning_point
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
 from lapwing.vocabulary.wording import Setting
 
 _MOST_YESES: Final = 10_000
@@ -103,13 +102,13 @@ class StreamTerms:
         confidence = sure(confidence)
         terms = StreamTerms(
             table=population.table(table or _only_table(population)).name,
-            at_least=whole("at_least", at_least, most=_MOST_PEOPLE),
-            yeses=whole("yeses", yeses, most=_MOST_YESES),
+            at_least=as_int("at_least", at_least, most=_MOST_PEOPLE),
+            yeses=as_int("yeses", yeses, most=_MOST_YESES),
             epsilon=LARGEST_EPSILON if epsilon is None else plausible_price("epsilon", epsilon),
             adjacency=population.unit.adjacency,
             people=population.unit.protects_groups_of,
         )
-        many = None if questions is None else whole("questions", questions, most=_MOST_QUESTIONS)
+        many = None if questions is None else as_int("questions", questions, most=_MOST_QUESTIONS)
         if way == ("within",):
             return terms.for_margin(positive("within", as_written(within)), many or 1, confidence)
         terms = terms.at(terms.epsilon)
@@ -153,7 +152,7 @@ class StreamTerms:
 
     def chance_of_yes(self, people: int, *, at_least: int | None = None) -> float:
         """Return the probability of a yes if there were really so many people."""
-        return self.mechanism.chance_of_yes(whole("people", people, least=0, most=_MOST_PEOPLE), at_least)
+        return self.mechanism.chance_of_yes(as_int("people", people, least=0, most=_MOST_PEOPLE), at_least)
 
     def margin(self, confidence: Exact = "0.95", *, questions: int = 1) -> int:
         """Return how far counts must be from the threshold for so many verdicts to be all right, whichever they are.
@@ -162,7 +161,7 @@ class StreamTerms:
         as there are yeses which deserve one, are *all* told apart is less likely than any such case, so that its
         margin is enough. Of one question both cases are looked at.
         """
-        many = whole("questions", questions, most=_MOST_QUESTIONS)
+        many = as_int("questions", questions, most=_MOST_QUESTIONS)
         cases = [(1, 0), (1, 1)] if many == 1 else [_all_of(many, self.yeses)]
         return max(int(self.mechanism.margin(confidence, questions=asked, above=above)) for asked, above in cases)
 

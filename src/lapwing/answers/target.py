@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, TypedDict
 
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, positive, probability
+from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, exactly_one_of, positive, probability
 from lapwing.vocabulary.wording import Setting
 
 SMALLEST_EPSILON = Fraction(1, 10**9)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt
 from lapwing.ledger.stream_records import Decision
 from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer as Decided
 from lapwing.vocabulary.codec import from_text, stored, to_text

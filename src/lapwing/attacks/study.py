@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.accounting.interpretation import Worlds, belief_drift, compare_worlds
-from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, positive
 
 RARE, FREQUENT = Fraction(1, 5), Fraction(3, 5)
 
@@ -67,7 +67,7 @@ def study_beliefs(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> Stud
     >>> round(beliefs.odds_factor, 4), round(math.exp(0.5), 4)
     (1.6487, 1.6487)
     """
-    price, people = positive("epsilon", epsilon), whole("others", others)
+    price, people = positive("epsilon", epsilon), as_int("others", others)
     prior = {
         (alice, sick): math.fsum(
             float(share if alice else 1 - share) * _binomial(people, sick, float(share)) / 2

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import product
 
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, exact, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, probability
 
 _CELLS = range(-2, 4)
 """Noisy cells from -2 to 3: below 0 and above 1 the ratio of two geometric laws one apart no longer changes."""
@@ -132,7 +132,7 @@ def name_one(*, delta: Exact, prior: Exact, people: int) -> PublishedInTheClear:
         additive=additive,
         before=before,
         after=seen / (seen + unseen),
-        somebody=1 - (1 - chance) ** whole("people", people),
+        somebody=1 - (1 - chance) ** as_int("people", people),
     )
 
 

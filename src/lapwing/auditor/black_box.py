@@ -23,7 +23,7 @@ from lapwing.auditor.finding import Finding, allowed
 from lapwing.auditor.outcomes import OutcomeReader, Outcomes, Raised, stacked
 from lapwing.auditor.scores import Score, scores, telling
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, positive, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 Table = TypeVar("Table")
@@ -120,10 +120,10 @@ def audit(
         batch=_ONE_BY_ONE if many is None else _BATCH,
         pairs=_pairs(neighbours),
         claim=_checked_claim(claim),
-        samples=whole("samples", samples, least=50, most=10**9),
+        samples=as_int("samples", samples, least=50, most=10**9),
         seconds=None if seconds is None else float(positive("seconds", seconds)),
         risk=float(probability("false_alarm", false_alarm)),
-        seed=whole("seed", seed, least=0),
+        seed=as_int("seed", seed, least=0),
         progress=_told(progress),
     )
     return trial.run(name or str(getattr(mechanism or many, "__name__", "the mechanism")))

@@ -39,7 +39,7 @@ from lapwing.auditor.transcripts import (
     values_asked,
 )
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import exact, positive, whole
+from lapwing.vocabulary.exact import as_int, exact, positive
 
 
 class Reveals(Flag):
@@ -150,7 +150,7 @@ class SparseVectorVariant:
     after_crash: AfterCrash = AfterCrash.COUNTS_AS_YES
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "yeses", whole("yeses", self.yeses))
+        object.__setattr__(self, "yeses", as_int("yeses", self.yeses))
         if (Reveals.NUMERIC in self.reveals) != (self.numeric is not None):
             raise ParameterError(
                 "numeric",

@@ -31,7 +31,7 @@ from lapwing.auditor.transcripts import (
 )
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive, whole
+from lapwing.vocabulary.exact import as_int, positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +156,9 @@ def worst_loss(
     """
     template = _template(
         variant,
-        noes=whole("noes", noes, least=0),
-        yeses=None if yeses is None else whole("yeses", yeses, least=0),
-        clear_yeses=whole("clear_yeses", clear_yeses, least=0),
+        noes=as_int("noes", noes, least=0),
+        yeses=None if yeses is None else as_int("yeses", yeses, least=0),
+        clear_yeses=as_int("clear_yeses", clear_yeses, least=0),
     )
     if not template:
         raise ParameterError("noes", noes, reason="and no yes are no transcript", remedy="ask at least one question")

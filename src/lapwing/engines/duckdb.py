@@ -18,7 +18,7 @@ from lapwing.engines.engine import Row
 from lapwing.engines.spill import SpillFolder
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
 from lapwing.queries.catalogue import Population
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ class DuckDB(SQLEngine):
     def _lock_down(self, files: Sequence[str], threads: int | None, memory_limit: str | None) -> None:
         settings = {
             "allowed_paths": f"[{', '.join(files)}]",
-            **({} if threads is None else {"threads": str(whole("threads", threads))}),
+            **({} if threads is None else {"threads": str(as_int("threads", threads))}),
             **({} if memory_limit is None else {"memory_limit": literal(memory_limit)}),
             "enable_external_access": "false",
             "lock_configuration": "true",

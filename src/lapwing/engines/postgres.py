@@ -22,7 +22,7 @@ from lapwing.engines.postgres_registry import PostgresTable, register, shape_of
 from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import RegistrationError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 _PINNED = {
     "search_path": "pg_catalog, pg_temp",  # nobody's function, operator or temporary table stands in for ours
@@ -68,7 +68,7 @@ class PostgreSQL(SQLEngine):
         on_failure: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._sources, self._address = sources, _address(population, conninfo)
-        limit = f"{whole('time_limit', time_limit, most=LONGEST)}s"
+        limit = f"{as_int('time_limit', time_limit, most=LONGEST)}s"
         self._settings = _PINNED | {"statement_timeout": limit, "work_mem": work_memory}
         self._lock = Lock()
         self._idle: list[psycopg.Connection] = []

@@ -31,7 +31,7 @@ from lapwing.engines.writer import RowOf, Writer
 from lapwing.queries.aggregate import Aggregate, CountPerPerson
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.predicate import Predicate
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.sensitive import Sensitive
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class SQLEngine(ABC):
     ) -> None:
         self._population, self._relations, self._one_row = population, relations, one_row_a_person
         self._on_failure = on_failure
-        memory = whole("bitmap_memory", bitmap_memory)
+        memory = as_int("bitmap_memory", bitmap_memory)
         self._cohorts = Cohorts(
             read_facts=self._read_facts,
             read_counts=self._read_counts,

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from lapwing.ledger import head
-from lapwing.ledger.book import Book, Clock, Glance, Memory
-from lapwing.ledger.chain import Receipt, checked, compare
-from lapwing.ledger.store import OvertakenError, Rows, Store
+from lapwing.ledger.entries import Receipt, checked, compare
+from lapwing.ledger.store import ConflictError, Rows, Store
+from lapwing.ledger.transaction import Clock, Prefetch, StateCache, Transaction
 from lapwing.vocabulary.errors import LedgerInDoubtError
 
 T = TypeVar("T")
@@ -37,12 +37,12 @@ class Chronicle:
 
     def __init__(self, store: Store, clock: Clock = now) -> None:
         self.store, self._clock = store, clock
-        self._memory = Memory()
+        self._memory = StateCache()
         self._seen: Receipt | None = None
         self._moments = WeakKeyDictionary[Rows, Known]()  # what was known before each open block began
 
     @contextmanager
-    def reading(self) -> Iterator[Book]:
+    def reading(self) -> Iterator[Transaction]:
         """Open a block that sees one moment of the ledger; one inside another sees the same."""
         known = self._known()
         with self.store.reading() as rows:
@@ -52,7 +52,7 @@ class Chronicle:
         self._learn(book, known)
 
     @contextmanager
-    def writing(self, act: str) -> Iterator[Book]:
+    def writing(self, act: str) -> Iterator[Transaction]:
         """Open the one block that may append entries; leaving it commits."""
         known = self._known()
         with self.store.writing(act) as rows:
@@ -60,10 +60,10 @@ class Chronicle:
             yield book
         self._learn(book, known)
 
-    def hurry(self, act: str, change: Callable[[Book], T], glance: Glance) -> T:
+    def hurry(self, act: str, change: Callable[[Transaction], T], glance: Prefetch) -> T:
         """Run a change that appends one entry or none and does nothing else; alone, if somebody else is faster."""
         known = self._known()
-        with suppress(OvertakenError):
+        with suppress(ConflictError):
             with self.store.hurrying(act) as rows:
                 book = self._book(rows, known, glance)
                 result = change(book)
@@ -77,8 +77,8 @@ class Chronicle:
         kept = self.store.database.head
         return Known(self._seen, kept.promised() if kept else None)
 
-    def _book(self, rows: Rows, known: Known, glance: Glance | None = None) -> Book:
-        book = Book(rows, self._memory, self._clock, glance)
+    def _book(self, rows: Rows, known: Known, glance: Prefetch | None = None) -> Transaction:
+        book = Transaction(rows, self._memory, self._clock, glance)
         seen, promised = known
         if seen:
             compare(seen, ledger=book.ledger, last=book.last, found=book.hash_of(seen.seq))
@@ -89,7 +89,7 @@ class Chronicle:
         return book
 
     @staticmethod
-    def _follow(book: Book, seen: Receipt | None, *, hurried: bool) -> None:
+    def _follow(book: Transaction, seen: Receipt | None, *, hurried: bool) -> None:
         """Follow the chain from the last entry this process saw to the end that the ledger says it has."""
         entries = book.entries(seen.seq if seen else 0)
         if hurried:  # without a transaction there may be more by now
@@ -98,7 +98,7 @@ class Chronicle:
             if seen:  # at first everything is new, and indexes were compared with it
                 book.news.heed(entry.seq, entry.record)
 
-    def _learn(self, book: Book, known: Known) -> None:
+    def _learn(self, book: Transaction, known: Known) -> None:
         """Keep what a transaction read or wrote, now that it is over."""
         kept = self.store.database.head
         if kept and (known.promised is None or known.promised.seq < book.last):

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
-from lapwing.ledger.chain import Entry, Receipt, checked, compare
+from lapwing.ledger.entries import Entry, Receipt, checked, compare
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.codec import canonical
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError

@@ -18,9 +18,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from lapwing.ledger.chain import Receipt, genesis
-from lapwing.ledger.locked_file import LockedFile
+from lapwing.ledger.entries import Receipt, genesis
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, LedgerUnwritableError, ParameterError
+from lapwing.vocabulary.locked_file import LockedFile
 
 if sys.platform == "darwin":
     import fcntl

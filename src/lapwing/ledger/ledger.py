@@ -11,19 +11,17 @@ from typing import Self
 
 from lapwing.accounting.filters.account import Account
 from lapwing.ledger import schema
-from lapwing.ledger.book import Clock, require_known
-from lapwing.ledger.canonical import Record
-from lapwing.ledger.canonical import name as named
-from lapwing.ledger.chain import Receipt, compare, genesis
+from lapwing.ledger.administration import Administration
 from lapwing.ledger.chronicle import Chronicle, now
-from lapwing.ledger.custody import Custody
+from lapwing.ledger.entries import Receipt, Record, compare, genesis
+from lapwing.ledger.entries import name as named
 from lapwing.ledger.head import REMEDY, require
 from lapwing.ledger.population import PopulationRecord
-from lapwing.ledger.questions import Questions
+from lapwing.ledger.questions import Questions, Turns
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Database, Rows, Store
 from lapwing.ledger.streams import Streams
-from lapwing.ledger.turns import Turns
+from lapwing.ledger.transaction import Clock, require_known
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.extras import load_extra
 
@@ -35,7 +33,7 @@ class Ledger:
 
     Attributes
     ----------
-    custody : what the custodian does
+    administration : what the custodian does
     questions : charging and answering one-shot questions
     streams : opening, asking and closing streams
     turns : lets one at a time work on a question
@@ -44,7 +42,7 @@ class Ledger:
     def __init__(self, store: Store, clock: Clock = now) -> None:
         self.store = store
         self.chronicle = Chronicle(store, clock)
-        self.custody = Custody(self.chronicle)
+        self.administration = Administration(self.chronicle)
         self.questions = Questions(self.chronicle)
         self.streams = Streams(self.chronicle)
         self.turns = Turns(store.database.gate(), self.questions, self.chronicle)
@@ -117,7 +115,7 @@ def create_ledger(address: str | Path | Database, *, name: str, head: Path | Non
     >>> from lapwing.vocabulary.guarantee import PureDP
     >>> from lapwing.vocabulary.privacy_unit import PrivacyUnit
     >>> ledger = create_ledger(Path(tempfile.mkdtemp()) / "ledger.db", name="2f1c")
-    >>> receipt = ledger.custody.create_population(
+    >>> receipt = ledger.administration.create_population(
     ...     "clinic", unit=PrivacyUnit(person_key="patient_id"), budget=PureDP(epsilon=Fraction(1))
     ... )
     >>> receipt.ledger, receipt.seq, ledger.populations()
@@ -188,9 +186,11 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
         if promised is not None and promised.ledger != end.ledger:
             require(promised, end, found=None)
         lost = f"those up to {promised.seq}" if promised else "nobody knows how many"
-        ledger.custody.note(f"entries after {end.seq} are lost, {lost}; what they charged counts as spent", by=by)
+        ledger.administration.note(
+            f"entries after {end.seq} are lost, {lost}; what they charged counts as spent", by=by
+        )
         for name in ledger.populations():
-            ledger.custody.suspend(name, by=by)
+            ledger.administration.suspend(name, by=by)
         end = ledger.head()
     kept.accept(end)
     return end

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from lapwing.ledger import schema as tables
-from lapwing.ledger.chain import Entry
+from lapwing.ledger.entries import Entry
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.gates import AdvisoryGate
 from lapwing.ledger.head import HeadFile

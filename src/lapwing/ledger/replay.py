@@ -7,16 +7,25 @@ that an entry claims is what the next entry starts from, once it was found to be
 """
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange
+from lapwing.accounting.filters.account import (
+    Account,
+    Admission,
+    Booking,
+    CapChange,
+    charge_anew,
+    open_account,
+    raise_cap,
+)
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
-from lapwing.accounting.filters.opening import charge_anew, open_account, raise_cap
-from lapwing.accounting.filters.refusal import Refusal
-from lapwing.ledger.chain import Entry
+from lapwing.accounting.filters.remaining import Refusal
+from lapwing.ledger.entries import Entry, Receipt, checked
+from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.ledger.questions import recall_digest
 from lapwing.vocabulary.codec import canonical, from_record, parse, to_record, to_text
@@ -28,14 +37,14 @@ _OTHER_BUILD: Final = 1 + 1e-9
 Record = dict[str, Any]
 
 
-class WrongError(Exception):
+class ReplayError(Exception):
     """What is wrong with an entry."""
 
 
-def must(condition: object, otherwise: str) -> None:
+def require(condition: object, otherwise: str) -> None:
     """Go on if the condition holds."""
     if not condition:
-        raise WrongError(otherwise)
+        raise ReplayError(otherwise)
 
 
 @dataclass(slots=True)
@@ -84,10 +93,10 @@ class Replay:
         }
         try:
             record = entry.record
-            must(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in the ledger's hand")
+            require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in the ledger's hand")
             self._once(record)
             rules[record["kind"]](record)
-        except WrongError as wrong:
+        except ReplayError as wrong:
             raise LedgerDamagedError(str(wrong), seq=entry.seq) from wrong
         except (LapwingError, KeyError, TypeError, ValueError, AttributeError) as error:
             said = str(error) if isinstance(error, LapwingError) else "a part of it is missing, or not what it must be"
@@ -96,25 +105,25 @@ class Replay:
     def _once(self, record: Record) -> None:
         if "request" in record:
             request = (record["population"], record["analyst"], record["request"])
-            must(request not in self.requests, "uses an idempotency key for the second time")
+            require(request not in self.requests, "uses an idempotency key for the second time")
             self.requests.add(request)
 
     def _note(self, record: Record) -> None:
-        must(isinstance(record["remark"], str), "notes nothing")
+        require(isinstance(record["remark"], str), "notes nothing")
 
     def _population(self, record: Record) -> None:
         name = record["population"]
-        must(name not in self.populations, "creates a population that exists")
+        require(name not in self.populations, "creates a population that exists")
         population = from_record(PopulationRecord, record["policy"])
-        must(population.name == name, "describes another population")
+        require(population.name == name, "describes another population")
         claimed = from_record(Account, record["account"]["after"])
         fresh = open_account(
             claimed.budget, cells=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
         )
-        must(not population.tables and not population.analysts, "creates a population that has a past")
+        require(not population.tables and not population.analysts, "creates a population that has a past")
         alone = population.unit.protects_groups_of == 1
-        must(alone or len(claimed.filters) == 1, "divides people who are protected together")
-        must(_agree(claimed, fresh), "opens an account that is not fresh")
+        require(alone or len(claimed.filters) == 1, "divides people who are protected together")
+        require(_agree(claimed, fresh), "opens an account that is not fresh")
         self.populations[name], self.accounts[name, None] = population, claimed
 
     def _policy(self, record: Record) -> None:
@@ -126,7 +135,7 @@ class Replay:
                 due = before.with_table(record["table"], 1)
                 if record["table"] in after.keys:
                     due = due.with_key(record["table"], after.keys[record["table"]])
-                must(record["table"] not in before.tables, "adds a table for the second time")
+                require(record["table"] not in before.tables, "adds a table for the second time")
             case "version":
                 due = before.with_table(record["table"], before.tables[record["table"]] + 1)
             case "suspension" if not analyst:
@@ -138,9 +147,9 @@ class Replay:
                 was = before.analysts.get(analyst, Analyst())
                 due = before.with_analyst(analyst, replace(was, allowance=after.analysts[analyst].allowance))
             case _:
-                must(record["change"] == "budget", "changes nothing that can be changed")
+                require(record["change"] == "budget", "changes nothing that can be changed")
                 due = before
-        must(due == after, f"decides more than the {record['change']} it names")
+        require(due == after, f"decides more than the {record['change']} it names")
         self.populations[before.name] = after
         for column, holder in (("account", None), ("allowance", analyst)):
             if column in record:
@@ -149,7 +158,7 @@ class Replay:
     def _recapped(self, record: Record, column: str, holder: str | None) -> None:
         name = record["population"]
         (line,) = from_record(tuple[CapChange, ...], record[column]["lines"])
-        must(record[column]["after"] == to_record(line.account), "changes no cap")
+        require(record[column]["after"] == to_record(line.account), "changes no cap")
         past = [booking for who, booking in self.lines[name] if holder in {None, who}]
         before, budget = self.accounts[name, None], line.account.budget
         if holder is None:
@@ -157,7 +166,7 @@ class Replay:
         else:
             fresh = open_account(budget, cells=before.filters, adjacency=before.adjacency, shares=before.shares)
             due = charge_anew(fresh, past)
-        must(_agree(line.account, due.account), "does not charge the whole history under the new cap")
+        require(_agree(line.account, due.account), "does not charge the whole history under the new cap")
         self.accounts[name, holder] = line.account
         if holder is None:
             self.lines[name].append((None, line))
@@ -165,40 +174,40 @@ class Replay:
     def _charge(self, record: Record) -> None:
         charge = self._admitted(record, SingleRelease)
         offered = _offered(record["question"])
-        must(offered is None or offered == charge.event, "was charged another price than its question says")
+        require(offered is None or offered == charge.event, "was charged another price than its question says")
         self._versions(record)
         self.unsettled[record["seq"]] = record
 
     def _answer(self, record: Record) -> None:
-        must(record["settles"] in self.unsettled, "answers what was not charged, or for the second time")
+        require(record["settles"] in self.unsettled, "answers what was not charged, or for the second time")
         charge = self.unsettled.pop(record["settles"])
-        must(record["population"] == charge["population"], "answers in another population")
+        require(record["population"] == charge["population"], "answers in another population")
         _answers(record, charge, f"population {charge['population']}")
         self.answers.add(record["seq"])
 
     def _lost(self, record: Record) -> None:
-        must(record["settles"] in self.unsettled, "gives up what was not charged, or was answered")
+        require(record["settles"] in self.unsettled, "gives up what was not charged, or was answered")
         del self.unsettled[record["settles"]]
 
     def _recall(self, record: Record) -> None:
-        must(record["recalls"] in self.answers, "recalls what was never answered")
+        require(record["recalls"] in self.answers, "recalls what was never answered")
 
     def _opening(self, record: Record) -> None:
-        must(record["stream"] not in self.streams, "opens a stream that exists")
+        require(record["stream"] not in self.streams, "opens a stream that exists")
         charge = self._admitted(record, SingleRelease, Reservation)
         if isinstance(charge, Reservation):
             reserved = (charge.stream, charge.yeses)
-            must(reserved == (record["stream"], record["units"]), "reserves for another stream")
+            require(reserved == (record["stream"], record["units"]), "reserves for another stream")
             agreed = _agreed(record["terms"])
-            must(agreed in {None, charge.whole}, "was charged another price than its terms say")
+            require(agreed in {None, charge.whole}, "was charged another price than its terms say")
         self.streams[record["stream"]] = stream = _Stream(opening=record, charge=charge)
         self._standing(record, stream)
 
     def _intent(self, record: Record) -> None:
         stream = self.streams[record["stream"]]
-        must(stream.status == "open", f"asks a stream that is {stream.status}")
-        must(stream.in_flight is None, "asks while another question is in flight")
-        must(record["number"] == stream.asked + 1, "is not the next question of its stream")
+        require(stream.status == "open", f"asks a stream that is {stream.status}")
+        require(stream.in_flight is None, "asks while another question is in flight")
+        require(record["number"] == stream.asked + 1, "is not the next question of its stream")
         self._versions(record)
         self.populations[record["population"]].require_spending(record["analyst"])
         stream.asked, stream.in_flight = record["number"], record
@@ -207,13 +216,13 @@ class Replay:
     def _outcome(self, record: Record) -> None:
         stream, opening = self.streams[record["stream"]], self.streams[record["stream"]].opening
         intent = stream.in_flight
-        must(intent and record["settles"] == intent["seq"], "decides a question that is not in flight")
-        must((record["outcome"] == "lost") != ("answer" in record), "tells an answer that was lost, or none")
+        require(intent and record["settles"] == intent["seq"], "decides a question that is not in flight")
+        require((record["outcome"] == "lost") != ("answer" in record), "tells an answer that was lost, or none")
         units: int = record["units"]
         least, most = {"yes": (1, opening["dearest"]), "no": (0, 0), "lost": (opening["dearest"],) * 2}[
             record["outcome"]
         ]
-        must(least <= units <= most, f"takes {units} units for a {record['outcome']}")
+        require(least <= units <= most, f"takes {units} units for a {record['outcome']}")
         stream.used, stream.in_flight = stream.used + units, None
         halted = opening["units"] - stream.used < opening["dearest"] or stream.asked == opening["questions"]
         stream.status = "halted" if halted else "open"
@@ -227,10 +236,10 @@ class Replay:
 
     def _closing(self, record: Record) -> None:
         stream = self.streams[record["stream"]]
-        must(stream.status == "open", f"closes a stream that is {stream.status}")
-        must(record["forfeit"] or stream.in_flight is None, "closes a stream with a question in flight")
+        require(stream.status == "open", f"closes a stream that is {stream.status}")
+        require(record["forfeit"] or stream.in_flight is None, "closes a stream with a question in flight")
         left = stream.in_flight["seq"] if stream.in_flight else None
-        must(record.get("settles") == left, "forgets the question in flight")
+        require(record.get("settles") == left, "forgets the question in flight")
         given_up = (stream.opening["units"] - stream.used) * record["forfeit"]
         stream.used, stream.status, stream.in_flight = stream.used + given_up, "closed", None
         self._standing(record, stream)
@@ -240,45 +249,47 @@ class Replay:
 
     def _standing(self, record: Record, stream: _Stream) -> None:
         claimed = (record["status"], record["asked"], record["used"])
-        must(claimed == (stream.status, stream.asked, stream.used), "does not say where its stream stands")
+        require(claimed == (stream.status, stream.asked, stream.used), "does not say where its stream stands")
 
     def _versions(self, record: Record) -> None:
         tables = self.populations[record["population"]].tables
-        must(all(tables[table] == version for table, version in record["versions"].items()), "has other data versions")
+        require(
+            all(tables[table] == version for table, version in record["versions"].items()), "has other data versions"
+        )
 
     def _admitted(self, record: Record, *kinds: type[Charge]) -> Charge:
         self.populations[record["population"]].require_spending(record["analyst"])
         charges: list[Charge] = []
         for column, whose in self._concerned(record):
             (line,) = from_record(tuple[Admission, ...], record[column]["lines"])
-            must(isinstance(line.charge, kinds), "charges something else")
+            require(isinstance(line.charge, kinds), "charges something else")
             quoted = self.accounts[whose].quote(line.charge)
-            must(not isinstance(quoted, Refusal), f"was charged, but the account refuses it: {quoted}")
-            must(_steps_agree(line, quoted), "was charged less than the filters say")
+            require(not isinstance(quoted, Refusal), f"was charged, but the account refuses it: {quoted}")
+            require(_steps_agree(line, quoted), "was charged less than the filters say")
             self._booked(record, column, whose, [line])
             charges.append(line.charge)
-        must(all(charge == charges[0] for charge in charges), "charges the analyst for something else")
+        require(all(charge == charges[0] for charge in charges), "charges the analyst for something else")
         return charges[0]
 
     def _settled(self, record: Record, due: list[YesCharge | StreamClosing]) -> None:
         for column, whose in self._concerned(record):
             if due and due[0].stream in self.accounts[whose].streams:
-                must(record[column]["lines"] == to_record(due), "does not book what it must")
+                require(record[column]["lines"] == to_record(due), "does not book what it must")
                 self._booked(record, column, whose, due)
             else:
-                must(column not in record, "books what it must not")
+                require(column not in record, "books what it must not")
 
     def _concerned(self, record: Record) -> list[tuple[str, tuple[str, str | None]]]:
         name, analyst = record["population"], record["analyst"]
         limited = self.populations[name].analysts.get(analyst, Analyst()).allowance
-        must(limited or "allowance" not in record, "charges an allowance that there is not")
+        require(limited or "allowance" not in record, "charges an allowance that there is not")
         return [("account", (name, None)), *([("allowance", (name, analyst))] if limited else [])]
 
     def _booked(self, record: Record, column: str, whose: tuple[str, str | None], lines: list[Any]) -> None:
         account = self.accounts[whose]
         for line in lines:
             account = account.book(line)
-        must(record[column]["after"] == to_record(account), "does not add up")
+        require(record[column]["after"] == to_record(account), "does not add up")
         self.accounts[whose] = account
         if column == "account":
             self.lines[whose[0]] += [(record["analyst"], line) for line in lines]
@@ -303,13 +314,13 @@ def _agreed(terms: str) -> Fraction | None:
 
 def _answers(record: Record, asked: Record, scope: str) -> None:
     """Refuse an answer that would be found under another question, or other data, than was paid for."""
-    must(record["recall"] == recall_digest(scope, asked["question"]), "answers a question that was not charged")
-    must(record["versions"] == asked["versions"], "answers from other data versions")
+    require(record["recall"] == recall_digest(scope, asked["question"]), "answers a question that was not charged")
+    require(record["versions"] == asked["versions"], "answers from other data versions")
 
 
 def _steps_agree(claimed: Admission, found: Any) -> bool:
     """Say whether an admission took at least what it had to, and is otherwise what is found now."""
-    must(claimed.cost == found.cost and claimed.steps.keys() == found.steps.keys(), "was charged another price")
+    require(claimed.cost == found.cost and claimed.steps.keys() == found.steps.keys(), "was charged another price")
     for cell, step in claimed.steps.items():
         if not _no_larger(step.residue, found.steps[cell].residue):
             return False
@@ -331,3 +342,41 @@ def _agree(claimed: Account, found: Account) -> bool:
 
 def _no_larger(claimed: float | None, found: float | None) -> bool:
     return claimed is None or (found is not None and claimed <= found * _OTHER_BUILD)
+
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What was found to be true: the ledger is sound up to `head`, and contains what `receipts` receipts say."""
+
+    entries: int
+    head: Receipt
+    receipts: int
+
+
+def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress | None = None) -> Verification:
+    """Check everything there is to check.
+
+    Parameters
+    ----------
+    receipts : receipts from other hands; the ledger must contain what each of them says
+    progress : told how many entries of how many are checked
+
+    Raises
+    ------
+    LedgerDamagedError : with the number of the first entry that is wrong
+    LedgerRolledBackError : the ledger is older than a receipt or has another past
+    """
+    shown = list(receipts)
+    for receipt in shown:
+        ledger.require(receipt)
+    ledger.store.inspect()
+    replay = Replay()
+    with ledger.chronicle.reading() as book:
+        for entry in checked(book.ledger, book.entries(), last=book.last, head=book.head):
+            replay.read(entry)
+            if progress:
+                progress(entry.seq, book.last)
+        return Verification(entries=book.last, head=book.receipt, receipts=len(shown))

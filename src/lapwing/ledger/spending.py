@@ -5,10 +5,10 @@ from typing import Any
 
 from lapwing.accounting.filters.account import EVERYONE, Account, Booking
 from lapwing.accounting.filters.charge import Charge, StreamClosing, YesCharge
-from lapwing.accounting.filters.refusal import Refusal
-from lapwing.ledger.book import Book, state
-from lapwing.ledger.chain import Entry
+from lapwing.accounting.filters.remaining import Refusal
+from lapwing.ledger.entries import Entry
 from lapwing.ledger.population import Analyst, PopulationRecord
+from lapwing.ledger.transaction import Transaction, state
 from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
 
 
@@ -43,7 +43,7 @@ class _Page:
 class Spending:
     """The accounts that one act changes: first every line is found, then all are written with the act's entry."""
 
-    def __init__(self, book: Book, population: PopulationRecord, analyst: str) -> None:
+    def __init__(self, book: Transaction, population: PopulationRecord, analyst: str) -> None:
         self._book, self._population, self._analyst = book, population, analyst
         self._pages = [
             _Page(

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from lapwing.ledger.chain import Entry
+from lapwing.ledger.entries import Entry
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.gates import FileGate
 from lapwing.ledger.head import HeadFile, sync_folder

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import ref
 
-from lapwing.ledger.chain import Entry
+from lapwing.ledger.entries import Entry
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.head import HeadFile
 from lapwing.ledger.schema import Migration
@@ -106,7 +106,7 @@ class Rows:
     def append(self, entry: Entry, before: Entry) -> None:
         """Add an entry to a chain that ends with `before`."""
         if not self._database.append(self._connection, entry, before):
-            raise OvertakenError
+            raise ConflictError
 
     def all(self, statement: str, *values: Value) -> list[Row]:
         """Return every row."""
@@ -136,7 +136,7 @@ class HurriedRows(Rows):
         try:
             super().append(entry, before)
             fault_point(f"{self._act}.committed")
-        except OvertakenError:
+        except ConflictError:
             raise
         except Exception as error:
             if isinstance(error, OSError) or self._database.may_have_committed(self._connection, error):
@@ -149,7 +149,7 @@ class HurriedRows(Rows):
         raise LedgerError(f"{self._act} hurries: it may append an entry, and for {statement!r} it must write instead")
 
 
-class OvertakenError(Exception):
+class ConflictError(Exception):
     """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
 
 
@@ -232,7 +232,7 @@ class Store:
                 raise
             except Exception as error:
                 if self.database.is_lost(connection):
-                    raise OvertakenError from error
+                    raise ConflictError from error
                 raise
 
     def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from lapwing.accounting.filters.charge import Charge, Reservation
-from lapwing.ledger.canonical import name, text
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt, name, text
 from lapwing.ledger.vault import require_sealed
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 _MOST_UNITS = 10_000
 
@@ -64,11 +63,11 @@ class Opening:
         for what in ("analyst", "key", "stream"):
             name(what, getattr(self, what))
         text("terms", self.terms)
-        whole("units", self.units, most=_MOST_UNITS)
-        whole("dearest", self.dearest, most=self.units)
+        as_int("units", self.units, most=_MOST_UNITS)
+        as_int("dearest", self.dearest, most=self.units)
         require_sealed(self.sealed)
         if self.questions is not None:
-            whole("questions", self.questions)
+            as_int("questions", self.questions)
         if isinstance(self.charge, Reservation) and (self.charge.stream, self.charge.yeses) != (
             self.stream,
             self.units,

@@ -18,13 +18,12 @@ from typing import Any, Final, NamedTuple
 from lapwing.accounting.filters.account import Admission
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.ledger import vault
-from lapwing.ledger.book import Book
-from lapwing.ledger.canonical import name, text
-from lapwing.ledger.chain import Entry
 from lapwing.ledger.chronicle import Chronicle
+from lapwing.ledger.entries import Entry, name, text
 from lapwing.ledger.questions import known_request, recall_digest
 from lapwing.ledger.spending import RefusedError, Spending
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord, StreamStatus
+from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest, from_record
 from lapwing.vocabulary.errors import (
     ParameterError,
@@ -33,7 +32,7 @@ from lapwing.vocabulary.errors import (
     StreamError,
     StreamHaltedError,
 )
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 MOST_QUESTIONS: Final = 100_000
 """A no is free and leaves two entries, so that without a limit one stream could fill a disk."""
@@ -90,7 +89,7 @@ class Streams:
         StreamHaltedError, StreamClosedError : the stream takes no questions any more
         RequestConflictError : the key belongs to another request
         """
-        whole("number", number)
+        as_int("number", number)
         name("key", key)
         text("question", question)
         vault.require_sealed(sealed)
@@ -124,7 +123,7 @@ class Streams:
             raise ParameterError("answer", answer, reason=f"does not go with {outcome}", remedy="a lost one has none")
         if answer is not None:
             text("answer", answer)
-        whole("units", units)
+        as_int("units", units)
         if sealed is not None:
             vault.require_sealed(sealed)
         with self._chronicle.writing("decide") as book:
@@ -159,7 +158,7 @@ class Streams:
         return ended
 
 
-def _open(book: Book, opening: Opening) -> None:
+def _open(book: Transaction, opening: Opening) -> None:
     population = book.population(opening.population)
     if known_request(book, population.name, opening.analyst, request=opening.key, digest=opening.digest):
         return
@@ -198,7 +197,7 @@ class _Asked(NamedTuple):
     fresh: bool
 
 
-def _intend(book: Book, stream: StreamRecord, put: _Asked) -> Intent | Decision:
+def _intend(book: Transaction, stream: StreamRecord, put: _Asked) -> Intent | Decision:
     population, number, question = book.population(stream.population), put.number, put.question
     asked = {"request": put.key, "digest": digest([stream.name, question])}
     if earlier := known_request(book, stream.population, stream.analyst, **asked):
@@ -231,7 +230,7 @@ def _intend(book: Book, stream: StreamRecord, put: _Asked) -> Intent | Decision:
 
 
 def _decide(
-    book: Book,
+    book: Transaction,
     stream: StreamRecord,
     number: int,
     outcome: StreamOutcome,
@@ -280,7 +279,7 @@ def _decide(
     return _decision(book, entry)
 
 
-def _end(book: Book, stream: StreamRecord, *, forfeit: bool) -> None:
+def _end(book: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
     if stream.in_flight and not forfeit:
         raise StreamBusyError(stream.name, number=stream.in_flight.number)
     unused = stream.units - stream.used
@@ -297,7 +296,7 @@ def _end(book: Book, stream: StreamRecord, *, forfeit: bool) -> None:
     vault.drop_all(book.rows, stream.name)
 
 
-def _stream(book: Book, stream: str) -> StreamRecord:
+def _stream(book: Transaction, stream: str) -> StreamRecord:
     found = book.stream(stream)
     if found is None:
         raise ParameterError("stream", stream, reason="is not in this ledger", remedy="open it first")
@@ -339,7 +338,7 @@ def _require_open(stream: StreamRecord) -> None:
             raise StreamClosedError(stream.name)
 
 
-def _earlier(book: Book, stream: StreamRecord, asked: dict[str, Any]) -> Decision:
+def _earlier(book: Transaction, stream: StreamRecord, asked: dict[str, Any]) -> Decision:
     if asked["kind"] == "recall":
         stored = book.entry(asked["recalls"])
         assert stored is not None  # noqa: S101 - entries are never deleted
@@ -350,7 +349,7 @@ def _earlier(book: Book, stream: StreamRecord, asked: dict[str, Any]) -> Decisio
     return _decision(book, end)
 
 
-def _intent(book: Book, record: dict[str, Any]) -> Intent:
+def _intent(book: Transaction, record: dict[str, Any]) -> Intent:
     sealed = vault.kept(book.rows, record["stream"], record["number"])
     return Intent(
         seq=record["seq"],
@@ -363,7 +362,7 @@ def _intent(book: Book, record: dict[str, Any]) -> Intent:
     )
 
 
-def _decision(book: Book, entry: Entry) -> Decision:
+def _decision(book: Transaction, entry: Entry) -> Decision:
     record = entry.record
     return Decision(
         stream=record["stream"],

@@ -13,10 +13,9 @@ from fractions import Fraction
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.margins import turning_point
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
-from lapwing.vocabulary.exact import positive, probability
+from lapwing.vocabulary.exact import exactly_one_of, positive, probability
 
 _FEW_DIGITS = 4
 

@@ -16,12 +16,11 @@ from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms.calibration import smallest_variance, squared_l2_sensitivity
 from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.mechanisms.noise_addition import Integer, Integers, add_noise
 from lapwing.mechanisms.tails import discrete_gaussian_tail
 from lapwing.noise.laws import DiscreteGaussian
 from lapwing.vocabulary.event import DiscreteGaussianNoise, GaussianNoise
-from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, exactly_one_of, positive
 
 _MUCH: Final = 10**4
 """A variance from which on discrete noise costs what continuous noise does, to four digits, and takes long to price."""
@@ -78,8 +77,8 @@ class DiscreteGaussianMechanism:
         dimension: int = 1,
     ) -> None:
         square = squared_l2_sensitivity(l2_sensitivity, l2_sensitivity_squared)
-        move, size = whole("l2_sensitivity_squared", square), whole("dimension", dimension)
-        many = whole("values", values)
+        move, size = as_int("l2_sensitivity_squared", square), as_int("dimension", dimension)
+        many = as_int("values", values)
         given = {"sigma_squared": sigma_squared, "rho": rho, "epsilon": epsilon, "delta": delta}
         given |= {"within": within, "confidence": confidence}
 

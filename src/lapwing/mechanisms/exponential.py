@@ -14,12 +14,12 @@ from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
-from lapwing.noise.lattice import UNIT_BITS
-from lapwing.noise.selection import choose_exponential
+from lapwing.noise.candidate_noise import choose_exponential
+from lapwing.noise.fine_lattice import UNIT_BITS
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection
-from lapwing.vocabulary.exact import Exact, exact, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, probability
 
 _FLOOR_BITS = UNIT_BITS + 6
 """Scores about 64 noise scales behind the best, and never fewer than 44, count as just so far behind."""
@@ -134,7 +134,7 @@ class ExponentialMechanism:
         >>> round(ExponentialMechanism(sensitivity=1, candidates=100, epsilon=1).utility(3), 2)
         15.21
         """
-        best = whole("optimal", optimal, most=self._lattice.candidates)
+        best = as_int("optimal", optimal, most=self._lattice.candidates)
         scales = math.log(self._lattice.candidates / best) + float_above(exact("t", t))
         return self._lattice.in_scores(_within_reach("t", t, scales))
 

@@ -15,12 +15,11 @@ from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.calibration import root_above, smallest_variance, squared_l2_sensitivity
 from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.mechanisms.noise_addition import Real, Reals, ValueGrid
 from lapwing.mechanisms.tails import rounded_gaussian_tail
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, RoundedGaussian
 from lapwing.vocabulary.event import GaussianNoise
-from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, exactly_one_of, positive
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -82,7 +81,7 @@ class GaussianMechanism:
         grid: Exact | None = None,
     ) -> None:
         square = squared_l2_sensitivity(l2_sensitivity, l2_sensitivity_squared)
-        size, many = whole("dimension", dimension), whole("values", values)
+        size, many = as_int("dimension", dimension), as_int("values", values)
         given = {"sigma": sigma, "rho": rho, "epsilon": epsilon, "delta": delta}
         given |= {"within": within, "confidence": confidence}
         relative = wish = None  # the variance at sensitivity 1, or the accuracy that is wanted

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.mechanisms.noise_addition import Integer, Integers, add_noise
 from lapwing.mechanisms.tails import discrete_laplace_tail
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise
-from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, exactly_one_of, positive
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -71,8 +70,8 @@ class GeometricMechanism:
         values: int = 1,
         dimension: int | None = None,
     ) -> None:
-        sensitivity, many = whole("l1_sensitivity", l1_sensitivity), whole("values", values)
-        size = None if dimension is None else whole("dimension", dimension)
+        sensitivity, many = as_int("l1_sensitivity", l1_sensitivity), as_int("values", values)
+        size = None if dimension is None else as_int("dimension", dimension)
         given = {"epsilon": epsilon, "scale": scale, "within": within, "confidence": confidence}
         match exactly_one_of("noise", given, ("epsilon",), ("scale",), ("within", "confidence")):
             case ("epsilon",):

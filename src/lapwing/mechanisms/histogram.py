@@ -9,7 +9,7 @@ Proof: proofs/histogram.md
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
-from lapwing.vocabulary.exact import Exact, whole
+from lapwing.vocabulary.exact import Exact, as_int
 
 
 def geometric_histogram(
@@ -47,11 +47,11 @@ def geometric_histogram(
     Proof: proofs/histogram.md
     """
     return GeometricMechanism(
-        l1_sensitivity=bins_touched(adjacency) * whole("protects_groups_of", protects_groups_of),
+        l1_sensitivity=bins_touched(adjacency) * as_int("protects_groups_of", protects_groups_of),
         epsilon=epsilon,
         within=within,
         confidence=confidence,
-        values=whole("bins", bins),
+        values=as_int("bins", bins),
         dimension=bins,
     )
 
@@ -85,13 +85,13 @@ def gaussian_histogram(
     Proof: proofs/histogram.md
     """
     return DiscreteGaussianMechanism(
-        l2_sensitivity_squared=bins_touched(adjacency) * whole("protects_groups_of", protects_groups_of) ** 2,
+        l2_sensitivity_squared=bins_touched(adjacency) * as_int("protects_groups_of", protects_groups_of) ** 2,
         rho=rho,
         epsilon=epsilon,
         delta=delta,
         within=within,
         confidence=confidence,
-        values=whole("bins", bins),
+        values=as_int("bins", bins),
         dimension=bins,
     )
 

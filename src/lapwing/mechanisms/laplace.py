@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.mechanisms.noise_addition import Real, Reals, ValueGrid
 from lapwing.mechanisms.tails import rounded_laplace_tail
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, RoundedLaplace
 from lapwing.vocabulary.event import LaplaceNoise
-from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, exactly_one_of, positive
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -75,8 +74,8 @@ class LaplaceMechanism:
         dimension: int = 1,
         grid: Exact | None = None,
     ) -> None:
-        sensitivity, size = positive("l1_sensitivity", l1_sensitivity), whole("dimension", dimension)
-        many = whole("values", values)
+        sensitivity, size = positive("l1_sensitivity", l1_sensitivity), as_int("dimension", dimension)
+        many = as_int("values", values)
         given = {"epsilon": epsilon, "scale": scale, "within": within, "confidence": confidence}
         match exactly_one_of("noise", given, ("epsilon",), ("scale",), ("within", "confidence")):
             case ("epsilon",):

@@ -15,7 +15,7 @@ from fractions import Fraction
 from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.tails import Tail
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import exact, probability, whole
+from lapwing.vocabulary.exact import as_int, exact, probability
 
 _LARGEST_EXPONENT = 40
 
@@ -41,7 +41,7 @@ class Spread:
 
     def margin(self, confidence: object, values: object = 1) -> Fraction:
         """Return the smallest m for which all draws stay within m, with probability at least `confidence`."""
-        wanted, many = probability("confidence", confidence), whole("values", values)
+        wanted, many = probability("confidence", confidence), as_int("values", values)
         below, above = -1, 0
         while not self.certainly_within(above, wanted, many):
             below, above = above, 2 * above + 1
@@ -55,7 +55,7 @@ class Spread:
 
     def confidence(self, margin: object, values: object = 1) -> float:
         """Return the probability, rounded down, that all draws stay within `margin`."""
-        steps, many, bits = math.floor(exact("margin", margin) / self.step), whole("values", values), 192
+        steps, many, bits = math.floor(exact("margin", margin) / self.step), as_int("values", values), 192
         if steps < 0:
             return 0.0
         one = 1 << bits
@@ -86,7 +86,7 @@ class Accuracy:
     def __init__(self, within: object, confidence: object, values: object) -> None:
         object.__setattr__(self, "within", exact("within", within))
         object.__setattr__(self, "confidence", probability("confidence", confidence))
-        object.__setattr__(self, "values", whole("values", values))
+        object.__setattr__(self, "values", as_int("values", values))
         if self.within < 0:
             raise ParameterError("within", within, reason="is negative", remedy="write how far off an answer may be")
 

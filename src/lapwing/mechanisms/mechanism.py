@@ -15,10 +15,8 @@ number, a vector of the wrong length); every value of the right type is released
 data would tell about the data.
 """
 
-from collections.abc import Mapping
 from typing import Protocol, TypeVar, runtime_checkable
 
-from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.loss import Loss
@@ -52,30 +50,3 @@ class WithMargin(Protocol):
 
     def confidence(self, margin: Exact) -> float:
         """Return the probability, rounded down, that the answer is off by at most `margin`."""
-
-
-def exactly_one_of(what: str, given: Mapping[str, object], *ways: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the one of `ways` to say `what` whose names are exactly those given; refuse none, several and mixtures.
-
-    Examples
-    --------
-    >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": None}, ("epsilon",), ("scale",))
-    ('epsilon',)
-    >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": 10}, ("epsilon",), ("scale",))
-    Traceback (most recent call last):
-    ...
-    lapwing.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;
-    give epsilon alone, or scale alone
-    """
-    there = {name: value for name, value in given.items() if value is not None}
-    for way in ways:
-        if set(way) == set(there):
-            return way
-    too_little = any(set(there) < set(way) for way in ways)
-    values = tuple(there.values())
-    raise ParameterError(
-        ", ".join(there) or what,
-        values[0] if len(values) == 1 else values or None,
-        reason=f"does not say the {what}" if too_little else f"says the {what} more than once",
-        remedy="give " + ", or ".join(" with ".join(way) if len(way) > 1 else f"{way[0]} alone" for way in ways),
-    )

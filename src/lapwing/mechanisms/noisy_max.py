@@ -14,7 +14,7 @@ from lapwing.mechanisms.permute_and_flip import PermuteAndFlip, noisy_scores
 from lapwing.mechanisms.scores import Scores
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import PureRelease
-from lapwing.vocabulary.exact import Exact, whole
+from lapwing.vocabulary.exact import Exact, as_int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class NoisyMaxWithGap:
     ) -> None:
         selector = PermuteAndFlip(
             sensitivity=sensitivity,
-            candidates=whole("candidates", candidates, least=2),
+            candidates=as_int("candidates", candidates, least=2),
             epsilon=epsilon,
             within=within,
             confidence=confidence,

@@ -17,11 +17,11 @@ from lapwing.accounting.pricing import price
 from lapwing.mechanisms.noise_addition import add_noise
 from lapwing.mechanisms.selected_count_bounds import shown_bounds
 from lapwing.mechanisms.tails import discrete_laplace_tail
-from lapwing.noise.exact_exponential import exponential_bounds
+from lapwing.noise.decay import exponential_bounds
 from lapwing.noise.laws import DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease
-from lapwing.vocabulary.exact import Exact, positive, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, positive, probability
 from lapwing.vocabulary.sensitive import Sensitive
 
 Key = TypeVar("Key", bound=Hashable)
@@ -62,13 +62,13 @@ class PartitionSelection:
     _law: DiscreteLaplace = field(repr=False, compare=False)
 
     def __init__(self, *, l1_sensitivity: int, epsilon: Exact, delta: Exact, people: int = 1) -> None:
-        moved = whole("l1_sensitivity", l1_sensitivity)
+        moved = as_int("l1_sensitivity", l1_sensitivity)
         event = ApproximateRelease(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
         scale = moved / event.epsilon
         object.__setattr__(self, "event", event)
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "_law", DiscreteLaplace(scale))
-        object.__setattr__(self, "threshold", whole("people", people) + _lift(scale, event.delta / moved))
+        object.__setattr__(self, "threshold", as_int("people", people) + _lift(scale, event.delta / moved))
 
     @property
     def loss(self) -> PricedLoss:

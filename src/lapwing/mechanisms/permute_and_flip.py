@@ -14,8 +14,8 @@ from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
-from lapwing.noise.lattice import UNIT_BITS
-from lapwing.noise.selection import exponential_lattice
+from lapwing.noise.candidate_noise import exponential_lattice
+from lapwing.noise.fine_lattice import UNIT_BITS
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, probability

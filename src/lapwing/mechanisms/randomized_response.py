@@ -16,15 +16,14 @@ from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms import truths_and_lies
 from lapwing.mechanisms.margins import Accuracy
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.mechanisms.noise_addition import Integer, Integers, integers
 from lapwing.mechanisms.truths_and_lies import Chances
-from lapwing.noise.coins import Coin, uniform_below, uniform_below_many
-from lapwing.noise.exact_exponential import exponential_bounds
+from lapwing.noise.coins_and_dice import Coin, uniform_below, uniform_below_many
+from lapwing.noise.decay import exponential_bounds
 from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary import event as events
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, exact, positive, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, exactly_one_of, positive, probability
 
 _LARGEST_EPSILON = 40
 
@@ -73,12 +72,12 @@ class RandomizedResponse:
         confidence: Exact | None = None,
         people: int | None = None,
     ) -> None:
-        kinds = whole("categories", categories, least=2, most=2**31)
+        kinds = as_int("categories", categories, least=2, most=2**31)
         given = {"epsilon": epsilon, "within": within, "confidence": confidence, "people": people}
         if exactly_one_of("noise", given, ("epsilon",), ("within", "confidence", "people")) == ("epsilon",):
             rate = positive("epsilon", epsilon)
         else:
-            wish, crowd = Accuracy(positive("within", within), confidence, 1), whole("people", people)
+            wish, crowd = Accuracy(positive("within", within), confidence, 1), as_int("people", people)
             rate = wish.turning_point(
                 lambda e: truths_and_lies.is_within(Chances(e, kinds), wish.within, wish.confidence, crowd)
             )[1]
@@ -132,7 +131,7 @@ class RandomizedResponse:
     def standard_error(self, *, people: int) -> float:
         """Return the largest standard deviation, over all truths, of the estimated number of people in a category."""
         chances = Chances(self.event.epsilon, self.event.categories)
-        return math.sqrt(whole("people", people) * chances.variance) / chances.gap
+        return math.sqrt(as_int("people", people) * chances.variance) / chances.gap
 
     def margin(self, confidence: Exact, *, people: int) -> float:
         """Return m such that an estimated number of people is off by at most m, with probability at least `confidence`.
@@ -140,12 +139,12 @@ class RandomizedResponse:
         It holds for all truths and numbers of people: it is computed over all of them for up to a thousand people, and
         is a bound for more, about 2 to 4 % larger at a confidence of 0.95, and less at higher ones.
         """
-        chances, crowd = Chances(self.event.epsilon, self.event.categories), whole("people", people)
+        chances, crowd = Chances(self.event.epsilon, self.event.categories), as_int("people", people)
         return truths_and_lies.margin(chances, probability("confidence", confidence), crowd)
 
     def confidence(self, margin: Exact, *, people: int) -> float:
         """Return a probability, rounded down, with which an estimated number of people is off by at most `margin`."""
-        chances, crowd = Chances(self.event.epsilon, self.event.categories), whole("people", people)
+        chances, crowd = Chances(self.event.epsilon, self.event.categories), as_int("people", people)
         return truths_and_lies.confidence(chances, exact("margin", margin), crowd)
 
 

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.margins import Accuracy
-from lapwing.mechanisms.mechanism import exactly_one_of
 from lapwing.mechanisms.noise_addition import Integers, Reals, ValueGrid, integers, wrong_size
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, exactly_one_of, positive
 
 Scores: TypeAlias = Integers | Reals
 
@@ -100,11 +99,11 @@ def score_lattice(
     `shortfall(confidence, candidates)` says how many noise scales the chosen score may be behind the best: from it
     comes the smallest epsilon for a wanted accuracy. The other parameters are those of the mechanisms.
     """
-    number = whole("candidates", candidates, most=2**31)
+    number = as_int("candidates", candidates, most=2**31)
     lattice = None if grid is None else ValueGrid(positive("grid", grid))
     step = Fraction(1) if lattice is None else lattice.step
     if lattice is None:
-        moves = whole("sensitivity", sensitivity)
+        moves = as_int("sensitivity", sensitivity)
     else:
         moves = lattice.l1_steps(positive("sensitivity", sensitivity), 1)
     if not _is_monotone(monotone_under):

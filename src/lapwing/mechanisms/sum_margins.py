@@ -16,7 +16,7 @@ from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.margins import Spread
 from lapwing.mechanisms.tails import Tail, discrete_gaussian_tail, discrete_laplace_tail
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
-from lapwing.vocabulary.exact import Exact, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, probability
 
 _OUTSIDE = 1e-15
 """The probability that is left outside the window."""
@@ -39,7 +39,7 @@ def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: in
 
     Proof: proofs/sums_of_noise.md
     """
-    many, wanted = whole("terms", terms), probability("confidence", confidence)
+    many, wanted = as_int("terms", terms), probability("confidence", confidence)
     if many == 1:
         return int(Spread(_tail(event)).margin(wanted))
     beta = float_below(1 - wanted)

@@ -13,7 +13,7 @@ from itertools import accumulate
 from math import isqrt
 from typing import TypeAlias
 
-from lapwing.noise.exact_exponential import exponential_bounds
+from lapwing.noise.decay import exponential_bounds
 
 Tail: TypeAlias = Callable[[int, int], tuple[int, int]]
 """tail(m, bits) = (low, high) with low <= 2^bits * P(|X| > m) <= high, for m >= 0."""

@@ -1,22 +1,21 @@
 """The coins: exact integer noise from a cryptographic source. Randomness is imported nowhere else in lapwing.
 
-Start at `laws`, which says what can be drawn and which sampler draws it, or at `coins` and `selection`.
+Start at `laws`, which says what can be drawn and which sampler draws it, or at `candidate_noise`.
 
 ::
 
-    laws            the laws: discrete Laplace, geometric, discrete Gaussian, rounded Laplace and Gaussian
-    per_coordinate  the same with a scale for each coordinate
-    selection       noise for choosing among candidates
-    coins           biased coins, fair dice, weighted choice
+    laws             the laws: discrete Laplace, geometric, discrete Gaussian, rounded Laplace and Gaussian
+    candidate_noise  noise for choosing among candidates
+    coins_and_dice   biased coins, fair dice
+    sealing          what must survive a crash: the seed of an answer's noise, the state of a stream
     ----------------------------------------------------------------------------------------------------------
-    pools           draws in advance: time says nothing about noise
-    guide_table     lane A: small scales; two bytes, one look into a table of thresholds
-    strips          lane B: large scales; a strip from a table, a place in it from fair bits, an exact coin
-    lattice         lane C: any scale at once; one standard variate on a fine lattice, divided
+    pools            draws in advance: time says nothing about noise
+    guide_table      small scales; two bytes, one look into a table of thresholds
+    strips           large scales; a strip from a table, a place in it from fair bits, an exact coin
+    fine_lattice     any scale at once; one standard variate on a fine lattice, divided
     ----------------------------------------------------------------------------------------------------------
-    decay           the weights e^(-rate j^power), summed and inverted exactly
-    exact_exponential   e^(-x) between two integers, as tightly as asked
-    randomness      the bits
+    decay            the weights e^(-rate j^power), enclosed, summed and inverted exactly
+    randomness       the bits
 
 Why it is exact, in one paragraph. The uniform number behind a draw is not rounded to 53 bits and then transformed: it
 is drawn bit by bit, and the draw is done as soon as every way in which the bits could go on gives the same result. Two

@@ -1,4 +1,4 @@
-"""Lane A, for small scales: two random bytes and one look into a table for each draw, more only where two do not do.
+"""For small scales: two random bytes and one look into a table for each draw, more only where two do not do.
 
 A uniform number U between 0 and 1 picks the magnitude j with F(j - 1) <= U < F(j), F being the distribution function.
 The first bits of U say in which of 2^15 or 2^16 equal cells it lies. Few cells hold one of the F(j); the others lie

@@ -6,16 +6,16 @@ law                drawn by                                 because
 DiscreteLaplace    a table (`guide_table`) up to a scale    two bytes and one look-up are the least there is; its
 Geometric          of about 135; strips (`strips`) above    table grows with the scale, that of the strips does not
 DiscreteGaussian   the same, up to a sigma of about 525
-RoundedLaplace     the lattice (`lattice`)                  one table serves every scale, so that a scale that is
+RoundedLaplace     the lattice (`fine_lattice`)             one table serves every scale, so that a scale that is
 RoundedGaussian                                             used once costs nothing to set up
 =================  =======================================  ====================================================
 
 A law is a value: laws of one kind with the same parameter are equal, and share a table and a pool. At most `LAWS_KEPT`
 of each are kept, those used last, in at most 400 KiB each: 25 MiB in all.
 
-The rule not to break: a law is drawn by one lane only, chosen by its parameter alone. A draw from a given `source` is
-then a function of the law and of the bytes of that source, whatever was drawn before. Whoever changes that function
-raises `sealed_source.SAMPLERS`, so that a seed which was sealed for the old one is lost and not drawn from anew.
+The rule not to break: a law is drawn by one sampler only, chosen by its parameter alone. A draw from a given `source`
+is then a function of the law and of the bytes of that source, whatever was drawn before. Whoever changes that function
+raises `sealing.SAMPLERS`, so that a seed which was sealed for the old one is lost and not drawn from anew.
 """
 
 from abc import ABC, abstractmethod
@@ -28,14 +28,14 @@ from weakref import ReferenceType, ref
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.noise import lattice
+from lapwing.noise import fine_lattice as lattice
 from lapwing.noise.decay import Decay
 from lapwing.noise.guide_table import TAIL_BITS, TableSampler
-from lapwing.noise.pools import Pool, Sampler, veiled
+from lapwing.noise.pools import Pool, Sampler, drawn_among_many
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.noise.strips import StripSampler
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive, whole
+from lapwing.vocabulary.exact import as_int, positive
 
 SMALLEST_SCALE: Final = Fraction(1, 20)
 LARGEST_SCALE: Final = Fraction(1 << 38)
@@ -87,11 +87,11 @@ class Law(ABC):
         >>> DiscreteGaussian(Fraction(100)).draw_many(1000).shape
         (1000,)
         """
-        if type(count) is not int or count < 0:  # the usual case is not worth the microseconds of `whole`
-            count = whole("count", count, least=0)
+        if type(count) is not int or count < 0:  # the usual case is not worth the microseconds of `as_int`
+            count = as_int("count", count, least=0)
         if source is SYSTEM:
             return self._pool().draw_many(count)
-        return veiled(_sampler(self), count, source)
+        return drawn_among_many(_sampler(self), count, source)
 
     def _pool(self) -> Pool:
         """Return the pool of this law, remembered weakly: it belongs to the cache, which may let go of it."""

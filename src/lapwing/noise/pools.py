@@ -99,6 +99,6 @@ def _forget_all() -> None:
 forget_in_children(_forget_all)
 
 
-def veiled(sampler: Sampler, count: int, source: RandomSource) -> NDArray[np.int64]:
+def drawn_among_many(sampler: Sampler, count: int, source: RandomSource) -> NDArray[np.int64]:
     """Return `count` draws made among at least `VEIL`; what is drawn depends on the bytes of `source` alone."""
     return sampler.draw_many(max(count, VEIL), source)[:count].copy()

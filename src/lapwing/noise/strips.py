@@ -1,4 +1,4 @@
-"""Lane B, for large scales: a strip from a table, a place in it from fair bits, an exact coin that keeps or drops it.
+"""For large scales: a strip from a table, a place in it from fair bits, an exact coin that keeps or drops it.
 
 The magnitudes are cut into strips of 2^bits each, 64 to 128 of them to one scale. A strip is drawn by a guide table,
 with the weight of its first magnitude; the place in it is `bits` fair bits; and the candidate is kept with probability
@@ -18,8 +18,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.noise.decay import Decay
-from lapwing.noise.exact_exponential import exponential_bounds, is_below
+from lapwing.noise.decay import Decay, exponential_bounds, is_below
 from lapwing.noise.guide_table import CHUNK, UNSURE, GuideTable
 from lapwing.noise.randomness import RandomSource
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from lapwing.queries.column import Column, Integer, Text, check_text
 from lapwing.queries.segments import ELSEWHERE, Segment, check_disjoint
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer identifiers, silently
@@ -88,7 +88,7 @@ class Table:
                 remedy="write KeyType.INTEGER or KeyType.TEXT; a float cannot tell people apart",
             )
         if self.max_rows is not None:
-            object.__setattr__(self, "max_rows", whole("max_rows", self.max_rows, most=2**20))
+            object.__setattr__(self, "max_rows", as_int("max_rows", self.max_rows, most=2**20))
         if self.row_key is not None and not isinstance(self.column(self.row_key).type, Integer | Text):
             raise ParameterError(
                 f"row_key of {self.name}",
@@ -140,7 +140,7 @@ class Population:
         object.__setattr__(self, "cells", tuple(self.cells))
         if self.cells:
             self._check_cells()
-        object.__setattr__(self, "salt", whole("salt", self.salt, least=0, most=2**31 - 2))
+        object.__setattr__(self, "salt", as_int("salt", self.salt, least=0, most=2**31 - 2))
         _check_distinct(f"tables of {self.name}", [t.name for t in self.tables])
         for table in self.tables:
             key = self.person_key(table)

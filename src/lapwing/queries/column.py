@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, exact, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact
 
 INT64_LOWEST, INT64_HIGHEST = -(2**63), 2**63 - 1
 MOST_GRID = 2**52
@@ -31,7 +31,7 @@ class Integer:
         _check_both_or_none(self.low, self.high)
         if self.low is not None and self.high is not None:
             for name in ("low", "high"):
-                object.__setattr__(self, name, whole(name, getattr(self, name), least=-MOST_GRID, most=MOST_GRID))
+                object.__setattr__(self, name, as_int(name, getattr(self, name), least=-MOST_GRID, most=MOST_GRID))
             _check_order(self.low, self.high)
 
 
@@ -106,7 +106,7 @@ class Category:
             if isinstance(value, str):
                 check_text("values", value)
             else:
-                whole("values", value, least=INT64_LOWEST, most=INT64_HIGHEST)
+                as_int("values", value, least=INT64_LOWEST, most=INT64_HIGHEST)
         object.__setattr__(self, "values", values)
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from lapwing.queries.intervals import INTEGERS
 from lapwing.queries.predicate import InIntervals, Predicate, atom
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 ELSEWHERE: Final = "elsewhere"
 """The cell of everyone whose key is in no declared cell: always there, so that everybody is in one."""
@@ -32,8 +32,8 @@ class Segment:
     last: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "first", whole("first", self.first, least=INTEGERS.lowest, most=INTEGERS.highest))
-        object.__setattr__(self, "last", whole("last", self.last, least=self.first, most=INTEGERS.highest))
+        object.__setattr__(self, "first", as_int("first", self.first, least=INTEGERS.lowest, most=INTEGERS.highest))
+        object.__setattr__(self, "last", as_int("last", self.last, least=self.first, most=INTEGERS.highest))
         if self.name == ELSEWHERE:
             raise ParameterError(
                 "cell", self.name, reason="is the cell of everyone in no other", remedy="choose another name"

@@ -16,7 +16,7 @@ from lapwing.queries.expressions import Literal, Name, Value
 from lapwing.queries.limits import LONGEST_TEXT, MOST_BRACKETS, MOST_DEPTH, MOST_NODES, MOST_TOKENS, check_most
 from lapwing.queries.sql_refusals import only, refusal
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import exact, whole
+from lapwing.vocabulary.exact import as_int, exact
 
 MOST_DAYS = 10**7
 _LONGEST_WORD = 30
@@ -176,14 +176,14 @@ def negative(value: Value) -> Value:
 
 def times(value: Value, least: int = 1) -> int:
     """Return a constant as a number of times."""
-    return whole("times", value.value if isinstance(value, Literal) else value, least=least, most=2**20)
+    return as_int("times", value.value if isinstance(value, Literal) else value, least=least, most=2**20)
 
 
 def number_of_days(node: exp.Expr) -> int:
     """Return how many days an interval has: a constant, written with quotes or without."""
     if not isinstance(node, exp.Literal):
         raise BadQuestionError("an interval has a constant number of days; write day + interval 30 day")
-    return whole("interval", exact("interval", str(literal(node).value)), least=-MOST_DAYS, most=MOST_DAYS)
+    return as_int("interval", exact("interval", str(literal(node).value)), least=-MOST_DAYS, most=MOST_DAYS)
 
 
 def table_name(node: exp.Expr) -> str:

@@ -36,11 +36,11 @@ def decimal_near(number: Fraction) -> str:
     return _written(number, ROUND_HALF_EVEN)
 
 
-def brief(number: Fraction | float) -> str:
+def format_short(number: Fraction | float) -> str:
     """Return a number for people to read.
 
-    >>> brief(1234567), brief(Fraction(1, 10)), brief(Fraction(1, 3)), brief(Fraction(4)), brief(Fraction(12345, 2))
-    ('1,234,567', '0.1', '0.3333', '4', '6,172.5')
+    >>> [format_short(number) for number in (1234567, Fraction(1, 10), Fraction(1, 3), Fraction(4), Fraction(12345, 2))]
+    ['1,234,567', '0.1', '0.3333', '4', '6,172.5']
     """
     if isinstance(number, int) or (isinstance(number, Fraction) and number.denominator == 1):
         return f"{int(number):,}"
@@ -65,11 +65,11 @@ def rounded(value: Any) -> int | float | None:
     return value if isinstance(value, int | float) else float(value) if isinstance(value, Fraction) else None
 
 
-def exactly(value: Any) -> Any:
+def format_exact(value: Any) -> Any:
     """Return a value as JSON can hold it without a loss: a fraction as a decimal if it is one, else as a ratio.
 
-    >>> exactly(Fraction(1, 10)), exactly(Fraction(1, 3)), exactly(Fraction(4)), exactly(2.5), exactly(None)
-    ('0.1', '1/3', '4', 2.5, None)
+    >>> [format_exact(number) for number in (Fraction(1, 10), Fraction(1, 3), Fraction(4), 2.5, None)]
+    ['0.1', '1/3', '4', 2.5, None]
     """
     if not isinstance(value, Fraction):
         return value

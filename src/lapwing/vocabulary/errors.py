@@ -38,7 +38,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from lapwing.vocabulary.decimals import decimal_above, decimal_below, decimal_near, exactly
+from lapwing.vocabulary.decimals import decimal_above, decimal_below, decimal_near, format_exact
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import Call, Message, Setting, Spell
 
@@ -408,7 +408,7 @@ class RandomnessError(LapwingError):
 
 def _plain(value: Any, spell: Spell) -> Any:
     if isinstance(value, str | Fraction):
-        return value.spelled(spell) if isinstance(value, Message) else exactly(value)
+        return value.spelled(spell) if isinstance(value, Message) else format_exact(value)
     if value is None or isinstance(value, bool | int):
         return value
     return f"{value:.17g}" if isinstance(value, float) else str(value)

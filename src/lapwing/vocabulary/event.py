@@ -13,7 +13,7 @@ from typing import TypeAlias, get_args
 
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import exact, keep, positive, probability, whole
+from lapwing.vocabulary.exact import as_int, exact, keep, positive, probability
 
 
 @stored("laplace-noise")
@@ -37,7 +37,7 @@ class DiscreteLaplaceNoise:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        keep(self, whole, "l1_sensitivity")
+        keep(self, as_int, "l1_sensitivity")
         keep(self, positive, "scale")
 
 
@@ -63,7 +63,7 @@ class DiscreteGaussianNoise:
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        keep(self, whole, "l2_sensitivity_squared", "dimension")
+        keep(self, as_int, "l2_sensitivity_squared", "dimension")
         keep(self, positive, "sigma_squared")
 
 
@@ -112,7 +112,7 @@ class RandomizedResponseRelease:
 
     def __post_init__(self) -> None:
         keep(self, positive, "epsilon")
-        keep(self, partial(whole, least=2), "categories")
+        keep(self, partial(as_int, least=2), "categories")
 
 
 @stored("gaussian-sparse-vector")
@@ -134,7 +134,7 @@ class GaussianSparseVectorRelease:
 
     def __post_init__(self) -> None:
         keep(self, positive, "sensitivity", "threshold_sigma_squared", "query_sigma_squared")
-        keep(self, whole, "questions", "yeses")
+        keep(self, as_int, "questions", "yeses")
 
 
 @stored("composed")
@@ -158,7 +158,7 @@ class Repeated:
 
     def __post_init__(self) -> None:
         checked_event(self.part)
-        keep(self, whole, "times")
+        keep(self, as_int, "times")
 
 
 @stored("in-parallel")
@@ -196,8 +196,8 @@ class SampledWithoutReplacement:
 
     def __post_init__(self) -> None:
         checked_event(self.part)
-        keep(self, whole, "population_size")
-        keep(self, partial(whole, most=self.population_size), "sample_size")
+        keep(self, as_int, "population_size")
+        keep(self, partial(as_int, most=self.population_size), "sample_size")
 
 
 Event: TypeAlias = (

@@ -7,7 +7,7 @@ Every number that is refused is refused with a reason.
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -131,14 +131,14 @@ def probability(name: str, given: object) -> Fraction:
     return number
 
 
-def whole(name: str, given: object, *, least: int = 1, most: int | None = None) -> int:
+def as_int(name: str, given: object, *, least: int = 1, most: int | None = None) -> int:
     """Return `given` as a whole number in a range.
 
     Examples
     --------
-    >>> whole("yeses", 5)
+    >>> as_int("yeses", 5)
     5
-    >>> whole("yeses", "2.5")
+    >>> as_int("yeses", "2.5")
     Traceback (most recent call last):
     ...
     lapwing.errors.ParameterError: yeses = '2.5' is not a whole number; write one, at least 1
@@ -153,6 +153,33 @@ def whole(name: str, given: object, *, least: int = 1, most: int | None = None) 
     if number < least or (most is not None and number > most):
         raise ParameterError(name, given, reason="is out of range", remedy=f"write a whole number, {bounds}")
     return int(number)
+
+
+def exactly_one_of(what: str, given: Mapping[str, object], *ways: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the one of `ways` to say `what` whose names are exactly those given; refuse none, several and mixtures.
+
+    Examples
+    --------
+    >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": None}, ("epsilon",), ("scale",))
+    ('epsilon',)
+    >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": 10}, ("epsilon",), ("scale",))
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;
+    give epsilon alone, or scale alone
+    """
+    there = {name: value for name, value in given.items() if value is not None}
+    for way in ways:
+        if set(way) == set(there):
+            return way
+    too_little = any(set(there) < set(way) for way in ways)
+    values = tuple(there.values())
+    raise ParameterError(
+        ", ".join(there) or what,
+        values[0] if len(values) == 1 else values or None,
+        reason=f"does not say the {what}" if too_little else f"says the {what} more than once",
+        remedy="give " + ", or ".join(" with ".join(way) if len(way) > 1 else f"{way[0]} alone" for way in ways),
+    )
 
 
 def keep(record: object, read: Callable[[str, object], object], *names: str) -> None:

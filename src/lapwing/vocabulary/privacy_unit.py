@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 
 
 @stored("privacy-unit")
@@ -43,4 +43,4 @@ class PrivacyUnit:
                 remedy="name the column that tells people apart",
             )
         checked_adjacency(self.adjacency)
-        object.__setattr__(self, "protects_groups_of", whole("protects_groups_of", self.protects_groups_of))
+        object.__setattr__(self, "protects_groups_of", as_int("protects_groups_of", self.protects_groups_of))

@@ -34,15 +34,15 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from lapwing.accounting.filters.opening import Budget
+from lapwing.accounting.filters.account import Budget
 from lapwing.engines.cancellation import LONGEST, TIME_LIMIT
-from lapwing.ledger.canonical import name as ledger_name
+from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.queries.segments import Segment
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import as_written, positive, probability, whole
+from lapwing.vocabulary.exact import as_int, as_written, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 from lapwing.workspace.addresses import require_no_password
@@ -214,7 +214,7 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
 
 def _time_limit(section: Section) -> int:
     with section.blamed("time_limit"):
-        return whole("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)
+        return as_int("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)
 
 
 def _cell(name: str, section: Section) -> Segment:

@@ -20,9 +20,9 @@ from lapwing.engines.engine import Engine, hide_failures
 from lapwing.engines.generations import Generations
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.locked_file import LockedFile
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
 from lapwing.vocabulary.extras import load_extra
+from lapwing.vocabulary.locked_file import LockedFile
 from lapwing.workspace.settings import (
     DuckDBSource,
     FileSource,

@@ -20,9 +20,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Self
 
-from lapwing.accounting.filters.account import EVERYONE
+from lapwing.accounting.filters.account import EVERYONE, Budget
 from lapwing.accounting.filters.approximate import DeltaShares
-from lapwing.accounting.filters.opening import Budget
 from lapwing.engines.engine import hide_failures
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
@@ -91,10 +90,10 @@ class Workspace:
         Budgets can only rise, and who is protected never changes: what was released was released under those terms.
         """
         for name, declared in self.settings.populations.items():
-            custody = self.ledger.custody
+            administration = self.ledger.administration
             self._require_own_people(declared)
             if name not in self.ledger.populations():
-                custody.create_population(
+                administration.create_population(
                     name,
                     unit=declared.population.unit,
                     budget=declared.budget,
@@ -104,23 +103,25 @@ class Workspace:
             self._require_unit(declared)
             if self.ledger.account(name).budget != declared.budget:
                 with declared.section.blamed("budget"):
-                    custody.set_budget(name, declared.budget)
+                    administration.set_budget(name, declared.budget)
             known = self.ledger.population(name)
             for table in declared.population.tables:
                 if table.name not in known.tables:
                     key = (declared.population.person_key(table), table.key_type.value)
-                    custody.add_table(name, table.name, key=key)
+                    administration.add_table(name, table.name, key=key)
             for analyst, allowance in declared.analysts.items():
                 if _allowance(self.ledger, name, analyst) != allowance:
-                    custody.set_allowance(name, analyst, allowance)
+                    administration.set_allowance(name, analyst, allowance)
             for analyst, decided in known.analysts.items():
                 if decided.allowance and analyst not in declared.analysts:
-                    custody.set_allowance(name, analyst, None)
+                    administration.set_allowance(name, analyst, None)
 
     def advance(self, table: str, population: str | None = None) -> int:
         """Say publicly that the data of a table changed, and return its new version. The account goes on as it is."""
         declared = self.settings.declared(population)
-        return self.ledger.custody.advance_version(declared.population.name, declared.population.table(table).name)
+        return self.ledger.administration.advance_version(
+            declared.population.name, declared.population.table(table).name
+        )
 
     def changed(self, population: str | None = None) -> list[str]:
         """Return the tables whose content changed while their version did not: questions wait until it is advanced."""

@@ -22,12 +22,6 @@ from lapwing.mechanisms.sparse_vector.tails import (
     reach,
     variance,
 )
-from lapwing.mechanisms.sparse_vector.textbook import (
-    above_threshold_margin,
-    noise_on_all_margin,
-    restarted_margin,
-    slides_margin,
-)
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
@@ -168,18 +162,13 @@ def test_the_theorem_about_one_sided_noise_is_half_of_two_scales() -> None:
 
 
 def test_textbook_theorems_are_true_of_the_textbook_mechanism_and_loose() -> None:
+    """8 (ln k + ln(2/beta))/epsilon: Dwork, Roth (2014), Theorem 3.24. (k/epsilon) ln(k/beta): Laplace noise on all."""
     printed = AboveThreshold.as_printed(epsilon=1, threshold=0, sensitivity=1)
     for k in (10, 100, 1000):
-        theorem = above_threshold_margin(epsilon=1, questions=k, beta="0.05")
+        theorem = 8 * (math.log(k) + math.log(2 / 0.05))
         truth = float(printed.margin("0.95", questions=k))
         assert 2 * truth < theorem < 3.2 * truth
-    assert restarted_margin(epsilon=1, yeses=10, questions=1000, beta="0.05") == pytest.approx(
-        80 * (math.log(1000) + math.log(400))
-    )
-    assert slides_margin(epsilon=2, yeses=10, questions=1000, beta="0.05") == pytest.approx(
-        20 * (math.log(1000) + math.log(40))
-    )
-    alone = noise_on_all_margin(epsilon=2, questions=100, beta="0.05")
+    alone = 100 / 2 * math.log(100 / 0.05)
     assert 1 - (1 - math.exp(-alone * 2 / 100)) ** 100 <= 0.05  # what the slides print fails this at epsilon 2
     slides = 50 * math.log(50 / 0.05)
     assert 1 - (1 - math.exp(-slides * 2 / 100)) ** 100 > 0.09

@@ -105,9 +105,7 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
 
 def _ranked(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
-    median = PrivateQuantiles(
-        at=[Fraction(1, 2)], cells=_CELLS, rows=_FAR, adjacency=Adjacency.ADD_REMOVE, epsilon=epsilon
-    )
+    median = PrivateQuantiles(at=[Fraction(1, 2)], cells=_CELLS, sensitivities=[_FAR], epsilon=epsilon)
     top = TopK(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
     return [
         Suspect(

@@ -63,7 +63,7 @@ def odds_of_truth(mechanism: RandomizedResponse) -> float:
     >>> round(odds_of_truth(RandomizedResponse(epsilon=1, categories=5)) / math.e, 9)
     1.0
     """
-    bounds = mechanism._truthful._p(_BITS)  # noqa: SLF001 - see above
+    bounds = mechanism._truthful.bias(_BITS)  # noqa: SLF001 - see above
     truth = Fraction(bounds[0], 1 << _BITS)
     return float(truth / (1 - truth) * (mechanism.event.categories - 1))
 

@@ -19,7 +19,7 @@ from lapwing.auditor.black_box import audit as watch
 from lapwing.auditor.finding import Finding, parameters
 from lapwing.auditor.white_box import Achieved
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive, probability, whole
+from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.guarantee import Guarantee
 
 _REFUTED = 1
@@ -167,9 +167,9 @@ class _Watching:
     def checked(cls, *, samples: int, seconds: str | None, seed: int, false_alarm: str) -> "_Watching":
         """Return it, or refuse before any work is done."""
         return cls(
-            samples=whole("samples", samples, least=_FEWEST),
+            samples=as_int("samples", samples, least=_FEWEST),
             seconds=None if seconds is None else positive("seconds", seconds),
-            seed=whole("seed", seed, least=0),
+            seed=as_int("seed", seed, least=0),
             false_alarm=probability("false_alarm", false_alarm),
         )
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from lapwing.accounting.advice import advise
+from lapwing.accounting.interpretation import advise
 from lapwing.app.cli.add import several_rows
 from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.options import Door, folder_option, for_the_custodian
@@ -269,7 +269,7 @@ def suspend(door: Door, analyst: str | None, *, end: bool) -> None:
     """
     with door.workspace() as workspace:
         name = workspace.settings.declared(door.population).population.name
-        switch = workspace.ledger.custody.resume if end else workspace.ledger.custody.suspend
+        switch = workspace.ledger.administration.resume if end else workspace.ledger.administration.suspend
         switch(name, analyst)
     whose = name if analyst is None else f"{analyst} on {name}"
     door.tell(

@@ -16,7 +16,6 @@ import click
 
 from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Row
-from lapwing.answers.releases import BoundedValue
 from lapwing.app.cli.demo_mallory import attack
 from lapwing.app.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, good, shortened
 from lapwing.app.cli.pictures import draw_account, draw_answer, draw_meaning, draw_prices, draw_stream
@@ -27,16 +26,20 @@ from lapwing.auditor.noise_laws import AuditedGeometric as GeometricNoise
 from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
 from lapwing.auditor.worst_pairs import AuditedMovement as Moves
 from lapwing.auditor.worst_pairs import worst_loss
-from lapwing.ledger.verify import verify
+from lapwing.ledger.replay import verify
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import Geometric, Law
-from lapwing.queries.builders import correlation, count, quantiles, top
+from lapwing.queries.plan import BoundedValue
+from lapwing.queries.statistics.moments import correlation
+from lapwing.queries.statistics.people import count
+from lapwing.queries.statistics.quantiles import quantiles
+from lapwing.queries.statistics.top import top
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.workspace.front import create
 
 
@@ -78,7 +81,7 @@ def run(people: int, *, folder: Path | None = None, plots: Path | None = None) -
     folder : where to keep it; it is thrown away if it is not said
     plots : where to draw pictures, if they are wanted
     """
-    whole("people", people, least=_FEWEST, most=_MOST)
+    as_int("people", people, least=_FEWEST, most=_MOST)
     started, stage = time.perf_counter(), Stage()
     if plots is not None:
         plots.mkdir(parents=True, exist_ok=True)
@@ -172,13 +175,13 @@ def look_first(cast: Cast) -> None:
     previews = [ana.preview(question, epsilon=epsilon) for epsilon in ("0.01", "0.1", "1")]
     stage.table(
         ["price", "error, 95 % sure", "could be asked"],
-        [[str(one.price), f"+-{brief(one.margin['answer'] or 0)}", f"{one.times} times"] for one in previews],
+        [[str(one.price), f"+-{format_short(one.margin['answer'] or 0)}", f"{one.times} times"] for one in previews],
     )
     within = ana.preview(question, within=20, confidence=SURE)
     stage.say(f"Or the other way round: to be within 20 people costs {within.price}.")
     stage.typed('clinic.ask(large, epsilon="0.1")')
     answer = ana.ask(question, epsilon="0.1")
-    stage.result(f"{brief(answer.value)} people, +-{brief(answer.margin() or 0)}, for {answer.price}")
+    stage.result(f"{format_short(answer.value)} people, +-{format_short(answer.margin() or 0)}, for {answer.price}")
     stage.remark(f"receipt {shortened(answer.receipt)}")
     cast.draw("error", lambda file: draw_prices(file, partial(ana.preview, question), previews[1], {"epsilon": "0.1"}))
 
@@ -192,8 +195,8 @@ def stream(cast: Cast) -> None:
         terms, sizes = opened.terms.mechanism, [wanted + off for off in _OFF if wanted + off >= 0]
         stage.say(
             "Is there a cohort that is large enough for a study? Nobody needs the number itself for that. Opening the "
-            f"stream costs epsilon {brief(terms.threshold_epsilon)}, a yes {brief(terms.yes_price)}, a no nothing; and "
-            "how far its word can be trusted is known before:"
+            f"stream costs epsilon {format_short(terms.threshold_epsilon)}, a yes {format_short(terms.yes_price)}, a "
+            "no nothing; and how far its word can be trusted is known before:"
         )
         stage.table(
             ["people really there", *map(str, sizes)],
@@ -204,7 +207,7 @@ def stream(cast: Cast) -> None:
         stage.table(
             ["men", f"at least {wanted}?", "epsilon"],
             [
-                [_spoken(where), "yes" if one else "no", brief(one.price) if one else good("free")]
+                [_spoken(where), "yes" if one else "no", format_short(one.price) if one else good("free")]
                 for where, one in zip(LECTURE, asked, strict=True)
             ],
         )
@@ -220,8 +223,8 @@ def stream(cast: Cast) -> None:
     )
     each = GeometricMechanism(l1_sensitivity=1, epsilon=spent / number).margin(SURE)
     given = "one yes" if yeses == 1 else f"{yeses} yeses"
-    stage.result(f"{number} questions and {given}, for epsilon {brief(spent)} in all. The rest is given back.")
-    stage.remark(f"As {number} plain counts for the same price, each would have been +-{brief(each)}.")
+    stage.result(f"{number} questions and {given}, for epsilon {format_short(spent)} in all. The rest is given back.")
+    stage.remark(f"As {number} plain counts for the same price, each would have been +-{format_short(each)}.")
     cast.draw("stream", lambda file: draw_stream(file, terms.chance_of_yes, wanted))
 
 
@@ -251,7 +254,10 @@ def funnel(cast: Cast) -> None:
     answer = cast.ana.funnel("patient", COHORT, epsilon=epsilon)
     stage.table(
         ["step", "people", "95 % sure"],
-        [[str(row.key[0]), brief(_number(row.cells["people"])), _margin(row.cells["people"])] for row in answer.rows],
+        [
+            [str(row.key[0]), format_short(_number(row.cells["people"])), _margin(row.cells["people"])]
+            for row in answer.rows
+        ],
     )
     each = GeometricMechanism(l1_sensitivity=1, epsilon=epsilon / len(COHORT)).margin(SURE)
     stage.remark(f"As {len(COHORT)} counts for the same {answer.price}, each would have been +-{each}.")
@@ -292,7 +298,7 @@ def statistics(cast: Cast) -> None:
 def _site(row: Row) -> list[str]:
     people, bmi = row.cells["people"], row.cells["bmi"]
     low, value, high = (f"{float(number or 0):.1f}" for number in (bmi.low, _number(bmi), bmi.high))
-    return [str(row.key[0]), brief(_number(people)), _margin(people), value, f"{low} to {high}"]
+    return [str(row.key[0]), format_short(_number(people)), _margin(people), value, f"{low} to {high}"]
 
 
 def _number(cell: BoundedValue) -> int | float | Fraction:
@@ -302,7 +308,7 @@ def _number(cell: BoundedValue) -> int | float | Fraction:
 
 
 def _margin(cell: BoundedValue) -> str:
-    return "" if cell.high is None else f"+-{brief(cell.high - _number(cell))}"
+    return "" if cell.high is None else f"+-{format_short(cell.high - _number(cell))}"
 
 
 NOES: Final = (3, 10, 30)

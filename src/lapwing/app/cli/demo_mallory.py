@@ -20,9 +20,9 @@ from lapwing.app.clinic.people import BLOCK, make_block
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.obfuscation import I2b2
 from lapwing.engines.parquet_files import Named, Values
-from lapwing.queries.builders import count
+from lapwing.queries.statistics.people import count
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BudgetExceededError
 
 VICTIMS, TIMES = 32, 400
@@ -97,14 +97,14 @@ def attack(cast: Cast) -> None:
     stage.table(
         ["exact, for the sake of the story", "people"],
         [
-            ["cancer survivors", brief(int(sizes[0]))],
-            ["cancer survivors other than her neighbour", brief(int(sizes[1]))],
+            ["cancer survivors", format_short(int(sizes[0]))],
+            ["cancer survivors other than her neighbour", format_short(int(sizes[1]))],
         ],
     )
     stage.say(
         f"One less: so the neighbour had cancer. She does it to {len(victims)} people, half of them survivors. Where "
         f"answers are blurred by fresh noise, as cohort tools of hospitals do, she asks {TIMES} times and takes the "
-        f"mean. At lapwing's door she spends all of her epsilon {brief(ALLOWANCES['mallory'])}:"
+        f"mean. At lapwing's door she spends all of her epsilon {format_short(ALLOWANCES['mallory'])}:"
     )
     price = ALLOWANCES["mallory"] / len(sizes)
     blurred = I2b2(np.ones(0, dtype=bool), Coins(SEED, "demonstration"))

@@ -19,9 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lapwing.answers.preview import BudgetStatus
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import brief
+from lapwing.vocabulary.decimals import format_short
 from lapwing.workspace.workspace import Workspace
 
 WIDTH: Final = 80
@@ -157,7 +157,7 @@ class Cast:
         for name, (most, account) in accounts.items():
             left = most if account is None else BudgetStatus(account=account).left
             if left is not None:
-                yield [name, *(f"epsilon {brief(amount)}" for amount in (most, most - left, left))]
+                yield [name, *(f"epsilon {format_short(amount)}" for amount in (most, most - left, left))]
 
 
 def shortened(receipt: Receipt | None) -> str:

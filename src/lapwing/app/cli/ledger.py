@@ -11,10 +11,10 @@ import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.terminal import facts, table
-from lapwing.ledger.chain import Receipt
+from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import check_export, export_json, export_parquet
-from lapwing.ledger.verify import verify as verify_ledger
-from lapwing.vocabulary.decimals import brief
+from lapwing.ledger.replay import verify as verify_ledger
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import ParameterError
 
 _FORMATS = {".json": export_json, ".jsonl": export_json, ".parquet": export_parquet}
@@ -85,8 +85,8 @@ def _price(entry: Mapping[str, Any]) -> str | None:
     held = Fraction(cost["reserved"])
     amounts = {"epsilon": cost["epsilon"], "delta": cost["delta"] if Fraction(cost["delta"]) else None}
     amounts = amounts if amounts["epsilon"] else {"rho": cost["rho"]}
-    said = ", ".join(f"{name} {brief(Fraction(amount))}" for name, amount in amounts.items() if amount)
-    return f"{said}, {brief(held)} held" if held else said
+    said = ", ".join(f"{name} {format_short(Fraction(amount))}" for name, amount in amounts.items() if amount)
+    return f"{said}, {format_short(held)} held" if held else said
 
 
 def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:

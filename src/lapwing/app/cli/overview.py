@@ -21,7 +21,7 @@ from lapwing.ledger.population import Analyst
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Category, Column, Date, Integer, Real
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import brief, decimal_below, exactly
+from lapwing.vocabulary.decimals import decimal_below, format_exact, format_short
 
 _EMPTY = "There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"
 
@@ -82,7 +82,7 @@ def _range(column: Column) -> str:
         case Integer(low=int() as low, high=int() as high):
             return f"{low} to {high}"
         case Real(low=low, high=high):
-            return f"{brief(_number(low))} to {brief(_number(high))}"
+            return f"{format_short(_number(low))} to {format_short(_number(high))}"
         case Category(values=values):
             return ", ".join(str(value) for value in values)
         case Date(first=first, last=last) if first is not None or last is not None:
@@ -113,7 +113,7 @@ def _bounds(column: Column) -> dict[str, Any]:
         case Integer(low=low, high=high):
             return {"low": low, "high": high}
         case Real(low=low, high=high):
-            return {"low": exactly(low), "high": exactly(high)}
+            return {"low": format_exact(low), "high": format_exact(high)}
         case Category(values=values):
             return {"values": list(values)}
         case Date(first=first, last=last):
@@ -200,7 +200,12 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
 def _account_record(account: Account) -> dict[str, Any]:
     spent, held, _ = amounts(account)
     left = left_record(BudgetStatus(account=account))
-    return {"budget": budget_record(account.budget), "spent": exactly(spent), "held": exactly(held), "left": left}
+    return {
+        "budget": budget_record(account.budget),
+        "spent": format_exact(spent),
+        "held": format_exact(held),
+        "left": left,
+    }
 
 
 def _columns(account: Account) -> list[str]:

@@ -14,7 +14,8 @@ from lapwing.app.cli.render import amounts, percent
 from lapwing.app.cli.terminal import named
 from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
 from lapwing.app.plots.meaning import draw_belief
-from lapwing.queries.plan import Family, Steps
+from lapwing.queries.plan import Family
+from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability

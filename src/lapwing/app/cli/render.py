@@ -4,17 +4,16 @@ from fractions import Fraction
 from typing import Any
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.accounting.rounding import float_above
-from lapwing.answers.accuracy import accuracy
 from lapwing.answers.answer import MOST_SHOWN, Answer, Row
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.priced_question import Price, PricedQuestion
 from lapwing.app.cli.commands import failure_record
 from lapwing.app.cli.terminal import facts, named, spoken, table
-from lapwing.queries.plan import Family, Quantiles, Top
-from lapwing.vocabulary.decimals import brief, exactly, rounded
+from lapwing.queries.plan import ChosenMeaning, Family
+from lapwing.vocabulary.decimals import format_exact, rounded
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
@@ -71,14 +70,10 @@ def _error(answer: Answer, confidence: Exact, sure: str) -> str | None:
     plan = next(answer.asked.several()).plan
     if plan.family is Family.THRESHOLD:
         return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
-    if not isinstance(plan.meaning, Quantiles | Top):
-        return None
     margin = answer.margin(confidence)
-    if margin is None:
+    if margin is None or not isinstance(plan.meaning, ChosenMeaning):
         return None
-    if isinstance(plan.meaning, Top):
-        return f"no category that is missing has over {brief(margin)} people more, with {sure} confidence"
-    return f"each has its place in the order within {brief(margin)} rows, with {sure} confidence"
+    return f"{plan.meaning.told_margin(margin)}, with {sure} confidence"
 
 
 def _bounded(asked: PricedQuestion) -> str | None:
@@ -98,8 +93,8 @@ def preview_record(preview: Preview) -> dict[str, Any]:
         "asked": preview.asked.words,
         "bounding": preview.asked.bounding,
         "price": price_record(preview.price),
-        "confidence": exactly(preview.confidence),
-        "margin": {name: exactly(margin) for name, margin in preview.margin.items()},
+        "confidence": format_exact(preview.confidence),
+        "margin": {name: format_exact(margin) for name, margin in preview.margin.items()},
         "margin_rounded": {name: rounded(margin) for name, margin in preview.margin.items()},
         "unit": dict(preview.asked.units),
         "affordable": preview.affordable,
@@ -119,7 +114,7 @@ def preview_facts(preview: Preview) -> list[tuple[str, str | None]]:
         + (
             "known with the answer only, because it depends on how many there are"
             if margin is None
-            else accuracy(release.plan, margin)
+            else release.plan.meaning.accuracy(margin)
         )
         for (name, margin), release in zip(preview.margin.items(), preview.asked.several(), strict=True)
     ]
@@ -147,11 +142,11 @@ def left_record(standing: BudgetStatus) -> dict[str, Any]:
     """Return what is left as JSON values: in the budget's currency where it has one, and what would fit."""
     fits = standing.remaining
     return {
-        "amount": exactly(standing.left),
+        "amount": format_exact(standing.left),
         "rounded": rounded(standing.left),
         "currency": "rho" if isinstance(standing.account.budget, ConcentratedDP) else "epsilon",
         "fits": {"pure_epsilon": float(fits.pure), "gaussian_mu_squared": float(fits.gaussian)},
-        "delta_for_open_groups": exactly(standing.for_open_groups),
+        "delta_for_open_groups": format_exact(standing.for_open_groups),
     }
 
 
@@ -169,18 +164,18 @@ def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fractio
 def price_record(price: Price) -> dict[str, Any]:
     """Return a price as JSON values."""
     rho = None if price.rho is None else float_above(price.rho)
-    return {"epsilon": exactly(price.epsilon), "delta": exactly(price.delta), "rho": rho}
+    return {"epsilon": format_exact(price.epsilon), "delta": format_exact(price.delta), "rho": rho}
 
 
 def budget_record(budget: Guarantee) -> dict[str, Any]:
     """Return a budget as it is written in lapwing.toml."""
     match budget:
         case PureDP(epsilon=epsilon):
-            return {"epsilon": exactly(epsilon)}
+            return {"epsilon": format_exact(epsilon)}
         case ApproximateDP(epsilon=epsilon, delta=delta):
-            return {"epsilon": exactly(epsilon), "delta": exactly(delta)}
+            return {"epsilon": format_exact(epsilon), "delta": format_exact(delta)}
         case ConcentratedDP(rho=rho):
-            return {"rho": exactly(rho)}
+            return {"rho": format_exact(rho)}
         case _:  # pragma: no cover - no account has another
             return {}
 

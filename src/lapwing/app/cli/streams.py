@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import click
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.stream_preview import GAUSSIAN_SIDE, StreamPreview, cost_in_words
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms, paid_by_yes
@@ -26,9 +26,9 @@ from lapwing.ledger.stream_records import StreamRecord, StreamStatus
 from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.session import Session
 from lapwing.streams import fresh_name
-from lapwing.vocabulary.decimals import brief, exactly
+from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import whole
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import PureDP
 
 
@@ -138,7 +138,7 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
         interval = resumed.interval(answer)
         left = session.standing()
     more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
-    cost = f"epsilon {brief(answer.price)}{more}" if answer else "nothing"
+    cost = f"epsilon {format_short(answer.price)}{more}" if answer else "nothing"
     if answer.free:
         cost = f"nothing: it was asked before, as question {answer.question}"
     door.tell(
@@ -174,14 +174,17 @@ def close_stream(door: Door, name: str) -> None:
         resumed.close()
         spent, left = resumed.spent, session.standing()
         by_yes = paid_by_yes(left.account)
-        back = f"epsilon {brief(resumed.terms.epsilon - spent)} that no yes has used"
+        back = f"epsilon {format_short(resumed.terms.epsilon - spent)} that no yes has used"
         if not isinstance(left.account.budget, PureDP):
             back = f"{back} ({GAUSSIAN_SIDE})"
     door.tell(
-        {"stream": name, "status": "closed", "spent": exactly(spent), "left": left_record(left)},
+        {"stream": name, "status": "closed", "spent": format_exact(spent), "left": left_record(left)},
         facts(
             ("closed", name),
-            ("spent", f"epsilon {brief(spent)} {'in all' if by_yes else 'that were charged whole at the opening'}"),
+            (
+                "spent",
+                f"epsilon {format_short(spent)} {'in all' if by_yes else 'that were charged whole at the opening'}",
+            ),
             ("back", back if by_yes else None),
             ("left", str(left)),
         ),
@@ -216,7 +219,7 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         facts(
             ("stream", f"{name}, {shown.status.value}"),
             *terms_facts(terms, "0.95", account),
-            ("so far", f"{asked}, {given}, epsilon {brief(terms.spent(shown.used, account))}"),
+            ("so far", f"{asked}, {given}, epsilon {format_short(terms.spent(shown.used, account))}"),
             ("picture", None if plot is None else str(plot)),
         ),
     )
@@ -245,7 +248,7 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
             f"{record['at_least']:,}",
             f"{record['asked']:,}",
             f"{record['given']:,} of {record['yeses']:,}",
-            brief(Fraction(record["spent"])),
+            format_short(Fraction(record["spent"])),
         ]
         for record in records
     ]
@@ -268,7 +271,7 @@ def _record(one: StreamRecord, account: Account) -> dict[str, Any]:
         **terms_record(terms, account),
         "asked": one.asked,
         "given": one.used,
-        "spent": exactly(terms.spent(one.used, account)),
+        "spent": format_exact(terms.spent(one.used, account)),
     }
 
 
@@ -284,8 +287,8 @@ def stream_offer(
         if word in offer:
             raise ParameterError(word, offer[word], reason="buys no stream", remedy="offer --epsilon or --within")
     terms: StreamOffer = {
-        "at_least": whole("at_least", at_least, most=2**62),
-        "yeses": whole("yeses", yeses),
+        "at_least": as_int("at_least", at_least, most=2**62),
+        "yeses": as_int("yeses", yeses),
         "table": table,
         "confidence": offer.get("confidence", "0.95"),
     }
@@ -294,7 +297,7 @@ def stream_offer(
     if "within" in offer:
         terms["within"] = offer["within"]
     if questions is not None:
-        terms["questions"] = whole("questions", questions)
+        terms["questions"] = as_int("questions", questions)
     return terms
 
 
@@ -320,7 +323,7 @@ def preview_record(preview: StreamPreview) -> dict[str, Any]:
     after, best = preview.after, preview.at_best
     return {
         **terms_record(preview.terms, preview.before.account),
-        "confidence": exactly(preview.confidence),
+        "confidence": format_exact(preview.confidence),
         "questions": preview.questions,
         "margin": preview.margin,
         "chance_of_yes": {str(people): chance for people, chance in preview.chances.items()},
@@ -349,10 +352,10 @@ def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
         "at_least": terms.at_least,
         "yeses": terms.yeses,
         "price": {
-            "opening": exactly(mechanism.threshold_epsilon),
-            "each_yes": exactly(mechanism.yes_price),
+            "opening": format_exact(mechanism.threshold_epsilon),
+            "each_yes": format_exact(mechanism.yes_price),
             "no": "0",
-            "all": exactly(terms.epsilon),
+            "all": format_exact(terms.epsilon),
             "paid_by_yes": paid_by_yes(account),
         },
     }
@@ -403,9 +406,15 @@ def ask_once(
         agreed, spent, left = stream.terms, stream.spent, session.standing()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
-    record = {**stream_answer_record(name, answer, where_it_lies), "spent": exactly(spent), "left": left_record(left)}
+    record = {
+        **stream_answer_record(name, answer, where_it_lies),
+        "spent": format_exact(spent),
+        "left": left_record(left),
+    }
     by_yes = paid_by_yes(left.account)
-    cost = f"epsilon {brief(spent)}" if by_yes else f"epsilon {brief(agreed.epsilon)}, whatever the answer"
+    cost = (
+        f"epsilon {format_short(spent)}" if by_yes else f"epsilon {format_short(agreed.epsilon)}, whatever the answer"
+    )
     if answer.free:
         cost = f"nothing: it was asked before, for {cost}"
     door.tell(record, *stream_answer_blocks(answer, where_it_lies, left, cost=cost, once=True))
@@ -418,8 +427,10 @@ def stream_answer_record(name: str, answer: StreamAnswer, interval: Interval | N
         "verdict": answer.verdict.value,
         "at_least": answer.threshold,
         "gap": answer.gap,
-        "interval": None if interval is None else {"low": exactly(interval.low), "high": exactly(interval.high)},
-        "price": exactly(answer.price),
+        "interval": None
+        if interval is None
+        else {"low": format_exact(interval.low), "high": format_exact(interval.high)},
+        "price": format_exact(answer.price),
         "free": answer.free,
         "question": answer.question,
         "yeses_left": answer.yeses_left,
@@ -436,7 +447,7 @@ def stream_answer_blocks(
     told = f"YES, at least {answer.threshold:,}" if answer else f"NO, fewer than {answer.threshold:,}"
     lies = None
     if interval is not None:
-        bounds = f"from {brief(interval.low)} to {brief(interval.high)}"
+        bounds = f"from {format_short(interval.low)} to {format_short(interval.high)}"
         lies = f"{bounds}{'' if once else ': all yeses of the stream at once'}, with 95 % confidence"
     about = facts(("people", lies), ("cost", cost), ("left", str(left)), ("receipt", str(answer.receipt)))
     return f"{told} (after noise)", about

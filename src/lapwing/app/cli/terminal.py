@@ -105,13 +105,13 @@ def spoken(value: Any) -> str:
     >>> spoken(1234), spoken(None), spoken("x"), spoken(""), spoken(True)
     ('1,234', '(missing)', 'x', '(empty)', 'true')
     """
-    from lapwing.vocabulary.decimals import brief
+    from lapwing.vocabulary.decimals import format_short
 
     if value is None:
         return "(missing)"
     if isinstance(value, bool):
         return str(value).lower()
-    return (value or "(empty)") if isinstance(value, str) else brief(value)
+    return (value or "(empty)") if isinstance(value, str) else format_short(value)
 
 
 def named(key: Any) -> str:

@@ -8,9 +8,9 @@ from typing import Final
 from lapwing.app.clinic import concepts
 from lapwing.app.clinic.people import BLOCK, MOST_VISITS, OLDEST, TODAY, YEARS_OF_VISITS, make_block
 from lapwing.engines.parquet_files import ParquetFiles
-from lapwing.vocabulary.decimals import exactly
+from lapwing.vocabulary.decimals import format_exact
 from lapwing.vocabulary.errors import SettingsError
-from lapwing.vocabulary.exact import Exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, positive
 from lapwing.workspace.settings import FILE
 
 TABLES: Final = ("person", "condition", "visit", "procedure", "measurement", "patient")
@@ -71,7 +71,7 @@ def write_tables(
     progress: Callable[[int], None] = lambda _: None,
 ) -> Path:
     """Write the tables of a clinic alone, `person.parquet` to `patient.parquet`, and return the folder."""
-    count, seed = whole("people", people, most=_MOST_PEOPLE), whole("seed", seed, least=0, most=2**63)
+    count, seed = as_int("people", people, most=_MOST_PEOPLE), as_int("seed", seed, least=0, most=2**63)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     with ParquetFiles(place) as files:
@@ -85,8 +85,10 @@ def write_tables(
 
 def clinic_settings(epsilon: Exact, allowances: Mapping[str, Exact] = _NOBODY) -> str:
     """Return a lapwing.toml for a clinic, with this budget and what each analyst may spend of it."""
-    budget = f'budget = {{ epsilon = "{exactly(positive("epsilon", epsilon))}" }}'
-    analysts = [f'{name} = {{ epsilon = "{exactly(positive(name, most))}" }}\n' for name, most in allowances.items()]
+    budget = f'budget = {{ epsilon = "{format_exact(positive("epsilon", epsilon))}" }}'
+    analysts = [
+        f'{name} = {{ epsilon = "{format_exact(positive(name, most))}" }}\n' for name, most in allowances.items()
+    ]
     section = "[populations.clinic.analysts]           # and each of them not more than\n" if analysts else ""
     return _SETTINGS.replace("BUDGET", f"{budget:<40}# for good, over all analysts").replace(
         "ANALYSTS", section + "".join(analysts) + "\n" if analysts else ""

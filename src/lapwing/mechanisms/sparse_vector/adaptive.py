@@ -14,7 +14,7 @@ from lapwing.mechanisms.sparse_vector.stream_mechanism import PureStreamMechanis
 from lapwing.mechanisms.sparse_vector.tails import mean, reach
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.event import PureRelease
-from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, positive, probability
 
 _USUAL_QUESTIONS = 1000  # the bar of a clear yes is set for so many questions where it is not said how many there are
 
@@ -77,15 +77,15 @@ class AdaptiveSparseVector(PureStreamMechanism):
         questions: int | None = None,
     ) -> None:
         set_shared(self, threshold, moves, grid)
-        share = best_share(moves.in_steps(self.grid), whole("yeses", yeses))
+        share = best_share(moves.in_steps(self.grid), as_int("yeses", yeses))
         settle(
             self,
             epsilon=positive("epsilon", epsilon),
-            yeses=whole("yeses", yeses),
+            yeses=as_int("yeses", yeses),
             noise=one_of(SparseVectorNoise, "noise", noise),
             threshold_share=share if threshold_share is None else probability("threshold_share", threshold_share),
             shift=ceil_to_grid(exact("shift", shift), self.grid),
-            questions=None if questions is None else whole("questions", questions),
+            questions=None if questions is None else as_int("questions", questions),
         )
         settle(self, clear_by=self._clear_by(clear_by))
         settle(self, rule=self._rule())

@@ -22,7 +22,7 @@ from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianNoise
-from lapwing.vocabulary.exact import Exact, exact, positive, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, positive, probability
 
 
 class Way(Enum):
@@ -86,8 +86,8 @@ def advise(
     >>> advise(questions=5, yeses=4, epsilon=1, moves=ValueSensitivity.of_anything(sensitivity=1)).best.name
     'NOISE_ON_ALL'
     """
-    asked = whole("questions", questions, least=2)
-    high = whole("yeses", yeses, most=asked - 1)
+    asked = as_int("questions", questions, least=2)
+    high = as_int("yeses", yeses, most=asked - 1)
     case = _Case(
         below=asked - high,
         above=high,

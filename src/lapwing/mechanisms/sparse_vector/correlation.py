@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, probability
 from lapwing.vocabulary.sensitive import Sensitive
 
 _FINEST = 1024
@@ -59,7 +59,7 @@ class CorrelationScreen:
                 "at_least", at_least, reason="is needlessly fine", remedy='write it with few digits, such as "0.3"'
             )
         object.__setattr__(self, "at_least", tau)
-        object.__setattr__(self, "resolution", whole("resolution", resolution, most=_FINEST))
+        object.__setattr__(self, "resolution", as_int("resolution", resolution, most=_FINEST))
 
     def moves(self, adjacency: Adjacency, *, people: int = 1) -> ValueSensitivity:
         """Return how far one person can move the scores of all pairs.

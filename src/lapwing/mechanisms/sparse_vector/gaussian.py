@@ -17,7 +17,7 @@ from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVectorRelease
-from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, positive, probability
 
 _ORDERS = tuple(1 + 2 ** (n / 2) for n in range(-2, 17))
 _ROUNDS = 6
@@ -74,8 +74,8 @@ class GaussianSparseVector(StreamMechanism):
             self,
             threshold_sigma=positive("threshold_sigma", threshold_sigma),
             query_sigma=positive("query_sigma", query_sigma),
-            yeses=whole("yeses", yeses),
-            questions=whole("questions", questions, most=MOST_QUESTIONS),
+            yeses=as_int("yeses", yeses),
+            questions=as_int("questions", questions, most=MOST_QUESTIONS),
             shift=ceil_to_grid(exact("shift", shift), self.grid),
         )
         settle(self, rule=self._rule())
@@ -98,7 +98,7 @@ class GaussianSparseVector(StreamMechanism):
         `delta` is at most 1/1000: it is a probability that nothing is promised, and meant for accidents.
         """
         require_movement(moves)
-        count, chance = whole("yeses", yeses), probability("delta", delta)
+        count, chance = as_int("yeses", yeses), probability("delta", delta)
         if chance > _LARGEST_DELTA:
             raise ParameterError("delta", delta, reason="is no promise", remedy="write at most 1/1000, better 1e-6")
         target, at = float_below(positive("epsilon", epsilon)), float_below(chance)

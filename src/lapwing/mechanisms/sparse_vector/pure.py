@@ -17,7 +17,7 @@ from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
-from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, positive, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, positive, probability
 
 
 class SparseVectorNoise(Enum):
@@ -114,17 +114,17 @@ class SparseVector(PureStreamMechanism):
         questions: int | None = None,
     ) -> None:
         set_shared(self, threshold, moves, grid)
-        share = best_share(moves.in_steps(self.grid), whole("yeses", yeses))
+        share = best_share(moves.in_steps(self.grid), as_int("yeses", yeses))
         settle(
             self,
             epsilon=positive("epsilon", epsilon),
-            yeses=whole("yeses", yeses),
+            yeses=as_int("yeses", yeses),
             noise=one_of(SparseVectorNoise, "noise", noise),
             tells=one_of(YesReveals, "tells", tells),
             threshold_share=share if threshold_share is None else probability("threshold_share", threshold_share),
             number_share=_number_share(tells, number_share),
             shift=ceil_to_grid(exact("shift", shift), self.grid),
-            questions=None if questions is None else whole("questions", questions),
+            questions=None if questions is None else as_int("questions", questions),
         )
         settle(self, rule=self._rule())
 
@@ -234,6 +234,6 @@ def _number_share(tells: YesReveals, given: Exact | None) -> Fraction:
         return Fraction(1, 2) if given is None else probability("number_share", given)
     if given is not None and exact("number_share", given):
         raise ParameterError(
-            "number_share", given, reason="pays for numbers that no yes tells", remedy="write tells=YesTells.NUMBER"
+            "number_share", given, reason="pays for numbers that no yes tells", remedy="write tells=YesReveals.NUMBER"
         )
     return Fraction(0)

@@ -16,10 +16,10 @@ from typing import Any, NoReturn, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.mechanisms.sparse_vector import sealing
 from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer, SparseVectorAnswers
 from lapwing.mechanisms.sparse_vector.lattice import Steps, Value, ValueLattice, Values
 from lapwing.mechanisms.sparse_vector.rule import AnswerRule, ThresholdComparison
+from lapwing.mechanisms.sparse_vector.stream_state import StreamState, describe
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError, SecrecyError, StreamError, StreamHaltedError
 from lapwing.vocabulary.exact import Exact
@@ -78,7 +78,7 @@ class SparseVectorStream:
     )
 
     def __init__(
-        self, rule: AnswerRule, lattice: ValueLattice, *, threshold: int, name: str, sequence: int, state: sealing.State
+        self, rule: AnswerRule, lattice: ValueLattice, *, threshold: int, name: str, sequence: int, state: StreamState
     ) -> None:
         self._rule, self._lattice, self._name, self._sequence = rule, lattice, name, sequence
         self._threshold, self._process = threshold, os.getpid()
@@ -93,7 +93,7 @@ class SparseVectorStream:
         cls, rule: AnswerRule, lattice: ValueLattice, *, threshold: int, name: str, source: RandomSource
     ) -> Self:
         """Draw the threshold's noise and start."""
-        state = sealing.State(threshold_noise=rule.threshold_noise.draw(source=source), asked=0, yeses=0, units=0)
+        state = StreamState(threshold_noise=rule.threshold_noise.draw(source=source), asked=0, yeses=0, units=0)
         return cls(rule, lattice, threshold=threshold, name=name, sequence=0, state=state)
 
     @classmethod
@@ -109,10 +109,9 @@ class SparseVectorStream:
         sealed: bytes,
     ) -> Self:
         """Go on from sealed bytes that carry exactly this rule, lattice, threshold, name and sequence."""
-        label = sealing.label(rule, lattice, threshold=threshold, name=name, sequence=sequence)
-        return cls(
-            rule, lattice, threshold=threshold, name=name, sequence=sequence, state=sealing.unseal(sealed, key, label)
-        )
+        details = describe(rule, lattice, threshold)
+        state = StreamState.unseal(sealed, key, stream=name, sequence=sequence, details=details)
+        return cls(rule, lattice, threshold=threshold, name=name, sequence=sequence, state=state)
 
     @property
     def status(self) -> SparseVectorStatus:
@@ -238,12 +237,10 @@ class SparseVectorStream:
             if self._status in {SparseVectorStatus.SUSPENDED, SparseVectorStatus.CLOSED}:
                 self._require_open()
             sequence = self._sequence + 1
-            label = sealing.label(
-                self._rule, self._lattice, threshold=self._threshold, name=self._name, sequence=sequence
-            )
+            details = describe(self._rule, self._lattice, self._threshold)
             noise = 0 if self.__noise is None else self._secret()
-            state = sealing.State(threshold_noise=noise, asked=self._asked, yeses=self._yeses, units=self._units)
-            sealed = sealing.seal(state, key, label)
+            state = StreamState(threshold_noise=noise, asked=self._asked, yeses=self._yeses, units=self._units)
+            sealed = state.seal(key, stream=self._name, sequence=sequence, details=details)
             self._sequence, self._status, self.__noise = sequence, SparseVectorStatus.SUSPENDED, None
             return sealed
 

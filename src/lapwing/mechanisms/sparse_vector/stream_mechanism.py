@@ -19,7 +19,7 @@ from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
-from lapwing.vocabulary.exact import Exact, exact, probability, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, probability
 from lapwing.vocabulary.loss import Loss
 
 _SUREST = 1 - Fraction(1, 10**9)
@@ -145,9 +145,9 @@ class StreamMechanism(ABC):
         meant = self.questions if questions is None else questions
         if meant is None:
             raise ParameterError("questions", None, reason="are not counted", remedy="say how many will be asked")
-        asked = whole("questions", meant)
+        asked = as_int("questions", meant)
         most = self.rule.units // self.rule.dearest
-        high = min(asked, most if above is None else whole("above", above, least=0, most=most))
+        high = min(asked, most if above is None else as_int("above", above, least=0, most=most))
         return asked - high, high
 
     def _steps(self, threshold: Exact | None = None) -> int:
@@ -172,8 +172,8 @@ class PureStreamMechanism(StreamMechanism):
 
         Examples
         --------
-        >>> from lapwing.accounting.filters.charge import StreamClosing, SingleRelease, YesCharge
-        >>> from lapwing.accounting.filters.opening import open_account
+        >>> from lapwing.accounting.filters.charge import SingleRelease, StreamClosing, YesCharge
+        >>> from lapwing.accounting.filters.account import open_account
         >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
         >>> from lapwing.vocabulary.adjacency import Adjacency
         >>> from lapwing.vocabulary.event import PureRelease
@@ -213,7 +213,7 @@ def require_movement(moves: object) -> None:
             "moves",
             moves,
             reason="does not say how far one person can move a value",
-            remedy="write Movement.of_counts(Adjacency.ADD_REMOVE), or Movement.of_anything(sensitivity=...)",
+            remedy="write ValueSensitivity.of_counts(Adjacency.ADD_REMOVE), or .of_anything(sensitivity=...)",
         )
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, exact, positive, whole
+from lapwing.vocabulary.exact import Exact, as_int, exact, positive
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -37,8 +37,8 @@ class ValueSensitivity:
     >>> ValueSensitivity(up=1, down=0)
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: moves = 'Movement(...)' does not say what is asked of which neighbours;
-    write Movement.of_counts, of_sums, of_arrivals or of_anything
+    lapwing.errors.ParameterError: moves = 'ValueSensitivity(...)' does not say what is asked of which
+    neighbours; write ValueSensitivity.of_counts, of_sums, of_arrivals or of_anything
     """
 
     up: Fraction
@@ -48,9 +48,9 @@ class ValueSensitivity:
     def __init__(self, *_: object, **__: object) -> None:
         raise ParameterError(
             "moves",
-            "Movement(...)",
+            "ValueSensitivity(...)",
             reason="does not say what is asked of which neighbours",
-            remedy="write Movement.of_counts, of_sums, of_arrivals or of_anything",
+            remedy="write ValueSensitivity.of_counts, of_sums, of_arrivals or of_anything",
         )
 
     @classmethod
@@ -118,6 +118,6 @@ def _movement(*, up: Fraction, down: Fraction, people: int) -> ValueSensitivity:
     if not up + down:
         raise ParameterError("up", 0, reason="and down are both zero", remedy="such a value needs no noise: show it")
     made = object.__new__(ValueSensitivity)
-    for name, fact in (("up", up), ("down", down), ("people", whole("people", people))):
+    for name, fact in (("up", up), ("down", down), ("people", as_int("people", people))):
         object.__setattr__(made, name, fact)
     return made

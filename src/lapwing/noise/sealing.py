@@ -1,0 +1,122 @@
+"""What must survive a crash, sealed: the seed from which the noise of one answer is derived again, a stream's state.
+
+A process that dies between a decision and its commit must not decide again with fresh noise: that would be two looks
+for one price, with the crash to tell them apart. So the seed is drawn first, sealed and committed; whoever goes on
+opens the seal and comes to the same decision. A seed serves one answer, once.
+
+A seal is AES-256-GCM with a random nonce. What is sealed has one width, because the length of a number would tell its
+size; the purpose, the stream and the place in its sequence are authenticated with it, so that what was sealed for one
+of them opens for no other.
+
+The rule not to break: the same decision follows only if the same samplers expand the seed. The seal of a seed is
+therefore bound to `SAMPLERS`, and another version of lapwing, whose samplers use the bytes in another way, cannot open
+it: to it the seed is lost, as it must be.
+"""
+
+from enum import Enum
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from lapwing.noise.randomness import SYSTEM
+from lapwing.vocabulary.errors import ParameterError, SealBrokenError
+from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.sensitive import Sensitive
+
+SECRET_BYTES: Final = 32
+"""The width of what is sealed, a seed or the state of a stream, and of a key."""
+
+SAMPLERS: Final = 1
+"""The version of all that lies between a seed and a decision: the samplers of `noise.laws` and the order in which a
+stream draws from them. Whoever changes a draw raises it (`tests/noise/test_sealing.py` knows the draws)."""
+
+_NONCE_BYTES: Final = 12
+
+
+class Purpose(Enum):
+    """What is sealed, with what is said where a seal does not open."""
+
+    SEED = (
+        "the sealed seed of a question was altered, or belongs to another key, another question or the samplers "
+        "of another version of lapwing; it is not guessed: the stream is closed at its full price"
+    )
+    STATE = (
+        "the sealed stream was altered, is not the latest, or belongs to another key, name or mechanism; "
+        "it cannot be resumed: close it in the ledger at its full price"
+    )
+
+
+class SealedSource:
+    """The bytes that follow from a seed, by ChaCha20: whoever lacks the seed cannot tell them from random ones.
+
+    Parameters
+    ----------
+    seed : 32 bytes, used for this source only
+
+    Examples
+    --------
+    >>> seed = fresh_seed()
+    >>> SealedSource(seed).take(100) == SealedSource(seed).take(100)
+    True
+    """
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, seed: bytes) -> None:
+        self._stream = Cipher(algorithms.ChaCha20(seed, bytes(16)), mode=None).encryptor()
+
+    def take(self, count: int) -> bytes:
+        """Return the next `count` bytes."""
+        return self._stream.update(bytes(count))
+
+
+def fresh_seed() -> bytes:
+    """Return a seed that nobody has seen."""
+    return SYSTEM.take(SECRET_BYTES)
+
+
+def seal(secret: bytes, *, key: bytes, purpose: Purpose, stream: str, sequence: int, details: str = "") -> bytes:
+    """Return 32 secret bytes sealed under `key`, always of the same length, and bound to all that is said about them.
+
+    Parameters
+    ----------
+    key : 32 secret bytes, kept apart from what is sealed
+    purpose : what the secret is
+    stream, sequence : whose it is, and which one of that stream
+    details : what else must be the same for the seal to open
+
+    Examples
+    --------
+    >>> key, seed = fresh_seed(), fresh_seed()
+    >>> sealed = seal(seed, key=key, purpose=Purpose.SEED, stream="cohorts", sequence=1)
+    >>> unseal(sealed, key=key, purpose=Purpose.SEED, stream="cohorts", sequence=1) == seed
+    True
+    """
+    if len(secret) != SECRET_BYTES:
+        raise AssertionError  # pragma: no cover - a width of its own would tell what is sealed
+    nonce = SYSTEM.take(_NONCE_BYTES)
+    return nonce + _cipher(key).encrypt(nonce, secret, _bound_to(purpose, stream, sequence, details))
+
+
+def unseal(sealed: bytes, *, key: bytes, purpose: Purpose, stream: str, sequence: int, details: str = "") -> bytes:
+    """Return what was sealed, or refuse without saying which of key, purpose, place and bytes is wrong."""
+    cipher, bound_to = _cipher(key), _bound_to(purpose, stream, sequence, details)
+    try:
+        return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], bound_to)
+    except (InvalidTag, ValueError):  # a ValueError where too little is left to be a nonce and a tag
+        raise SealBrokenError(purpose.value) from None
+
+
+def _cipher(key: bytes) -> AESGCM:
+    if not isinstance(key, bytes) or len(key) != SECRET_BYTES:
+        raise ParameterError("key", Sensitive(None), reason="is no key", remedy=f"give {SECRET_BYTES} secret bytes")
+    return AESGCM(key)
+
+
+def _bound_to(purpose: Purpose, stream: str, sequence: int, details: str) -> bytes:
+    """Return what a seal is bound to, as lines of text in which no two different places look the same."""
+    version = f" samplers {SAMPLERS}" if purpose is Purpose.SEED else ""
+    place = f"stream {stream!r} sequence {as_int('sequence', sequence, least=0)}"
+    return f"lapwing {purpose.name.lower()} 3{version}\n{place}\n{details}".encode()
