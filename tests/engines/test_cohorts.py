@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import lapwing as ask
 from engines.clinic import clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES, DuckDBBench
 from lapwing.engines.dialect import Writer
 from lapwing.engines.emitter import MOST_COUNTS, MOST_FACTS
-from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import EngineError, ParameterError

@@ -6,10 +6,10 @@ import time
 import psycopg
 import pytest
 
+import lapwing as ask
 from engines.cancelling import cancel_one_of_two
 from engines.workbenches import as_reader
 from lapwing.engines.postgres import PostgreSQL, PostgresTable, register
-from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan

@@ -14,11 +14,11 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 
+import lapwing as ask
 from engines.cancelling import cancel_one_of_two
 from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.spark import Spark, SparkTable
-from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
