@@ -11,10 +11,9 @@ from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.answer import Answer
-from lapwing.answers.choosing import accuracy_at, release_of
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import Numbers, StoredAnswer
+from lapwing.answers.releases import Numbers, StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
@@ -24,13 +23,12 @@ from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.noise.randomness import fresh_name
-from lapwing.queries import builders as asking
-from lapwing.queries.builders import ConditionLike
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import Plan
-from lapwing.queries.planning import plan_together
-from lapwing.queries.questions import Question
+from lapwing.queries.planning import Question, plan_together
+from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import read_sql
+from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, Reading, name_of_key, opaque
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
@@ -152,7 +150,7 @@ class Session:
         self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
     ) -> Answer:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
-        return self.ask({"people": asking.funnel(table, steps)}, key=key, **offer)
+        return self.ask({"people": funnel(table, steps)}, key=key, **offer)
 
     def rehearse(
         self,
@@ -230,6 +228,10 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        tables = ", ".join(table.name for table in self.population.tables) or "no tables"
+        return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
     def _snapshot(self) -> Snapshot:
         """Return the account and the versions of the tables as they stand now: read once for a question."""

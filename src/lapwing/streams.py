@@ -24,8 +24,8 @@ from typing import Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.engines.cancellation import CancelScope
-from lapwing.engines.engine import Engine, constant_failure, report_failures
+from lapwing.engines.engine import Engine
+from lapwing.engines.reading import CancelScope, constant_failure, report_failures
 from lapwing.engines.tables import Tables
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
@@ -35,11 +35,11 @@ from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
-from lapwing.queries.builders import ConditionLike, at_least
 from lapwing.queries.catalogue import Population
-from lapwing.queries.plan import AtLeast, CanonicalQuestion, Plan
+from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
-from lapwing.queries.questions import EnoughPeople
+from lapwing.queries.questions import ConditionLike
+from lapwing.queries.statistics.at_least import AtLeast, AtLeastQuestion, at_least
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -226,10 +226,10 @@ class QuestionStream:
         All intervals of the stream hold at once with this probability, so that it does not matter which of them is
         looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap.
         """
-        return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
+        return answer.interval(confidence)
 
     def ask(
-        self, where: ConditionLike | EnoughPeople, *, at_least: int | None = None, key: str | None = None
+        self, where: ConditionLike | AtLeastQuestion, *, at_least: int | None = None, key: str | None = None
     ) -> StreamAnswer:
         """Say, after noise, whether at least so many people have a row for which `where` is true.
 
@@ -275,13 +275,13 @@ class QuestionStream:
         record = self.record
         return f"<stream {self.name!r}: {record.used} of {record.units} yeses given>"
 
-    def _plan(self, where: ConditionLike | EnoughPeople, people: int | None) -> Plan:
-        if isinstance(where, EnoughPeople):
+    def _plan(self, where: ConditionLike | AtLeastQuestion, people: int | None) -> Plan:
+        if isinstance(where, AtLeastQuestion):
             return self._plan_whole(where, people)
         wanted = self.terms.at_least if people is None else as_int("at_least", people, most=2**62)
         return plan(at_least(wanted, self.terms.table, where), self._population)
 
-    def _plan_whole(self, question: EnoughPeople, people: int | None) -> Plan:
+    def _plan_whole(self, question: AtLeastQuestion, people: int | None) -> Plan:
         """Return the plan of a question that says its own number and table, which must be the stream's."""
         planned, mine = plan(question, self._population), self._population.table(self.terms.table)
         if people is not None or planned.aggregate.table != mine.name:
@@ -402,7 +402,7 @@ class QuestionStream:
 
     @opaque
     def _read_verdict(self, told: str, decision: Decision, *, free: bool) -> StreamAnswer:
-        return verdicts.read(told, decision, decision.units_left, free=free)
+        return verdicts.read(told, decision, self.terms, free=free)
 
 
 def name_of_key(population: str, analyst: str, key: object) -> str:

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from lapwing import bins, count, count_distinct, mean, median, quantiles, top, total, variance
 from lapwing.ledger.replay import verify
-from lapwing.queries.builders import bins, count, count_distinct, mean, median, quantiles, top, total, variance
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,

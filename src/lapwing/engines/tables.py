@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from lapwing.engines.engine import Engine, hide_failures
-from lapwing.engines.generations import Generations
+from lapwing.engines.engine import Engine
+from lapwing.engines.reading import Generations, hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.engines.sources import DuckDBSource, FileSource, Source, open_engine, place_of
 from lapwing.queries.catalogue import Population
@@ -198,7 +198,7 @@ class Tables:
     ) -> None:
         self._population, self._sources, self._fingerprints = population, sources, fingerprints
         self._time_limit, self._on_failure = time_limit, on_failure
-        self._engines = Generations(on_failure)
+        self._engines: Generations[Engine] = Generations(on_failure)
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.accounting.filters.account import Budget
-from lapwing.engines.cancellation import LONGEST, TIME_LIMIT
+from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.engines.sources import DuckDBSource, FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
