@@ -18,7 +18,8 @@ from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
-from lapwing.engines.engine import Engine, hide_failures
+from lapwing.engines.engine import Engine
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.entries import name
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
@@ -211,6 +212,10 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        tables = ", ".join(table.name for table in self.population.tables) or "no tables"
+        return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
     def _asked(
         self, question: QuestionLike, wanted: Target, max_rows: int | None = None, max_groups: int | None = None
