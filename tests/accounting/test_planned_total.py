@@ -31,14 +31,18 @@ from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 MICRO = Fraction(1, 10**6)
 
 
-def book(*charges, adjacency=Adjacency.ADD_REMOVE, cells=("everyone",), budget=None):
+def opened(adjacency=Adjacency.ADD_REMOVE, cells=("everyone",), budget=None):
+    return open_account(budget or PureDP(epsilon=10**4), cells=cells, adjacency=adjacency)
+
+
+def book(*charges, **options):
     """The lines of an account that admits all of `charges`."""
-    account = open_account(budget or PureDP(epsilon=10**4), cells=cells, adjacency=adjacency)
+    account = opened(**options)
     return [account.quote(charge) for charge in charges]
 
 
-def total(lines, adjacency=Adjacency.ADD_REMOVE, **options):
-    return planned_total(lines, delta=MICRO, adjacency=adjacency, **options).epsilon
+def total(lines, adjacency=Adjacency.ADD_REMOVE, delta=MICRO, **options):
+    return planned_total(opened(adjacency), lines, delta=delta, **options).epsilon
 
 
 def pure(epsilon, cells=None):
@@ -78,6 +82,13 @@ def test_gaussians_add_up_and_are_never_below_the_truth(times) -> None:
     assert truth <= total(lines) <= truth * (1 + mpf(10) ** -6)
 
 
+def test_delta_is_that_of_the_budget_or_a_millionth() -> None:
+    lines, budget = book(*[pure("1/50")] * 40), ApproximateDP(epsilon=1, delta=Fraction(1, 10**9))
+    for account, delta in ((opened(), "1e-6"), (opened(budget=budget), "1e-9")):
+        assert planned_total(account, lines) == planned_total(account, lines, delta=delta)
+        assert planned_total(account, lines, delta="1e-7").delta == Fraction(1, 10**7)
+
+
 def test_plans_and_repetitions_are_what_they_consist_of() -> None:
     part = LaplaceNoise(l1_sensitivity=1, scale=30)
     plan = Composed(parts=(Repeated(part=part, times=9), part))
@@ -87,7 +98,11 @@ def test_plans_and_repetitions_are_what_they_consist_of() -> None:
 def test_a_stream_counts_whole_whatever_it_gave_back() -> None:
     stream = Reservation(stream="s", opening="1/4", price="3/20", yeses=5)
     lines = [*book(stream), YesCharge(stream="s"), StreamClosing(stream="s")]
-    assert total(lines) == total(book(pure(1)))
+    found = planned_total(opened(), lines)
+    assert found.epsilon == total(book(pure(1)))
+    assert str(found) == (
+        "epsilon 1 at delta 1e-06, had everything been fixed in advance and every yes been given; it decides nothing"
+    )
 
 
 class TestPartitions:
@@ -118,7 +133,9 @@ def test_what_fails_more_often_than_delta_has_no_epsilon() -> None:
         SingleRelease(event=failing)
     )
     assert math.isinf(total([line]))
-    assert planned_total([line], delta="1e-4", adjacency=Adjacency.ADD_REMOVE).epsilon <= 0.1
+    said = "no epsilon at delta 1e-06, had everything been fixed in advance; it decides nothing"
+    assert planned_total(opened(), [line]).to_dict() == {"epsilon": None, "delta": "0.000001", "says": said}
+    assert total([line], delta="1e-4") <= 0.1
 
 
 def test_many_kinds_cost_a_little_more_and_no_less() -> None:
@@ -145,7 +162,7 @@ def test_of_too_many_nothing_is_said() -> None:
     assert total([*longest, longest[0]]) is None
     kinds = book(*(pure(Fraction(k, 10**6)) for k in range(1, 258)))
     assert total(kinds[:256]) > 0
-    found = planned_total(kinds, delta=MICRO, adjacency=Adjacency.ADD_REMOVE)
+    found = planned_total(opened(), kinds)
     assert (found.epsilon, str(found)) == (None, "not computed: there are too many different releases")
 
 

@@ -8,22 +8,28 @@ and Vadhan 2016, which would hold at all times; the guarantee is the account's b
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from lapwing.accounting.composition import taken_apart
-from lapwing.accounting.filters.account import Admission, Booking
+from lapwing.accounting.filters.account import Account, Admission, Booking
+from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price, product
 from lapwing.accounting.renyi import epsilon_from_rho
 from lapwing.accounting.rounding import float_above, float_below
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.decimals import format_exact
 from lapwing.vocabulary.event import DiscreteGaussianNoise, Event, GaussianSparseVectorRelease
 from lapwing.vocabulary.exact import probability
+from lapwing.vocabulary.guarantee import ApproximateDP
+from lapwing.vocabulary.results import Result
 
 MOST_BOOKINGS = 5000
 """Of a longer book nothing is computed: reading it would take the better part of a second."""
 
+_USUAL_DELTA = Fraction(1, 10**6)
 _MOST_COMPOSED, _MOST_ADDED = 32, 256
 """This many different releases are composed, and of this many the rhos are added up: either takes a moment."""
 
@@ -32,24 +38,41 @@ _SLOW = {GaussianSparseVectorRelease: 16, DiscreteGaussianNoise: 8}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedTotal:
+class PlannedTotal(Result):
     """The `epsilon`, at `delta`, of all releases of an account together, had their parameters been fixed in advance.
 
     `epsilon` is None where the releases, or the different ones among them, are too many to be composed in a moment; it
-    is infinite where what they may fail by adds up to more than `delta`.
+    is infinite where what they may fail by adds up to more than `delta`. With `streams` that are paid per yes among
+    them, it is that of all yeses, given or not: more than what was spent, perhaps.
     """
 
     epsilon: float | None
     delta: Fraction
+    streams: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; an epsilon that is infinite, or was not computed, is null."""
+        epsilon = self.epsilon if self.epsilon is not None and math.isfinite(self.epsilon) else None
+        return {"epsilon": epsilon, "delta": format_exact(self.delta), "says": str(self)}
+
+    def facts(self) -> Sequence[tuple[str, str | None]]:
+        """Return the total as one sentence."""
+        return (("planned", str(self)),)
 
     def __str__(self) -> str:
-        if self.epsilon is None:
-            return "not computed: there are too many different releases"
-        return f"epsilon {self.epsilon:.4g} at delta {float(self.delta):.4g}, had everything been fixed in advance"
+        yeses = " and every yes been given" if self.streams else ""
+        at = f"at delta {float(self.delta):.4g}, had everything been fixed in advance{yeses}; it decides nothing"
+        match self.epsilon:
+            case None:
+                return "not computed: there are too many different releases"
+            case math.inf:
+                return f"no epsilon {at}"
+            case epsilon:
+                return f"epsilon {epsilon:.4g} {at}"
 
 
 def planned_total(
-    bookings: Iterable[Booking], *, delta: object, adjacency: Adjacency, cells: Iterable[str] | None = None
+    account: Account, bookings: Sequence[Booking], *, delta: object = None, cells: Collection[str] | None = None
 ) -> PlannedTotal:
     """Return what all charges of an account would cost one person as one plan, rounded up.
 
@@ -58,9 +81,9 @@ def planned_total(
 
     Parameters
     ----------
-    bookings : every line of the account's book
-    delta : where epsilon is wanted
-    adjacency : that of the population
+    account : whose budget and adjacency are meant
+    bookings : every line of its book
+    delta : where epsilon is wanted: if it is not said, that of an (epsilon, delta) budget, else a millionth
     cells : the cells whose people are meant; all of them if it is left out
 
     Examples
@@ -71,19 +94,22 @@ def planned_total(
     >>> from lapwing.vocabulary.guarantee import PureDP
     >>> account = open_account(PureDP(epsilon=Fraction(20)))
     >>> book = [account.quote(SingleRelease(event=PureRelease(epsilon=Fraction(1, 100))))] * 1000
-    >>> print(planned_total(book, delta="1e-6", adjacency=Adjacency.ADD_REMOVE))
-    epsilon 1.365 at delta 1e-06, had everything been fixed in advance
+    >>> print(planned_total(account, book))
+    epsilon 1.365 at delta 1e-06, had everything been fixed in advance; it decides nothing
 
     Proof: proofs/planned_total.md
     """
-    wanted, book = probability("delta", delta), list(bookings)
-    if len(book) > MOST_BOOKINGS:
+    promised = account.budget.delta if isinstance(account.budget, ApproximateDP) else _USUAL_DELTA
+    wanted = probability("delta", promised if delta is None else delta)
+    if len(bookings) > MOST_BOOKINGS:
         return PlannedTotal(epsilon=None, delta=wanted)
-    met = _met([line for line in book if isinstance(line, Admission)], adjacency, None if cells is None else set(cells))
-    return PlannedTotal(epsilon=_epsilon(met, float_below(wanted)), delta=wanted)
+    admitted = [line for line in bookings if isinstance(line, Admission)]
+    epsilon = _epsilon(_met(admitted, account.adjacency, cells), float_below(wanted))
+    streams = sum(isinstance(line.charge, Reservation) for line in admitted)
+    return PlannedTotal(epsilon=epsilon, delta=wanted, streams=streams)
 
 
-def _met(admitted: Iterable[Admission], adjacency: Adjacency, cells: set[str] | None) -> Counter[Event]:
+def _met(admitted: Iterable[Admission], adjacency: Adjacency, cells: Collection[str] | None) -> Counter[Event]:
     """Return what one person meets at most: of each event, as many as there are in the cell that has most of them."""
     charged: dict[str, Counter[Event]] = {}
     for one in admitted:

@@ -169,7 +169,7 @@ def test_the_order_in_which_streams_are_paid_and_closed_does_not_matter(lines, p
 def read(book, cell):
     """The epsilon that all lines of `book` would have cost in `cell` had they been fixed in advance."""
     touching = [line for line in book if isinstance(line, Admission) and cell in line.steps]
-    return planned_total(touching, delta=Fraction(1, 10**6), adjacency=Adjacency.REPLACE).epsilon
+    return planned_total(open_account(BUDGETS["approximate"]), touching, cells={cell}).epsilon
 
 
 class TestExactTotals:
