@@ -7,16 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.queries.estimates import moment
-from lapwing.queries.moment_bounds import moment_bounds
-from lapwing.queries.plan import Moment, Moments, Scale
+from lapwing.queries.plan import Scale
+from lapwing.queries.statistics.bernstein import Moment, moment, moment_bounds
 
 SCALE = Scale(low=Fraction(-1), step=Fraction(1, 2), extent=6)
 TERMS = {Moment.MEAN: 2, Moment.VARIANCE: 3, Moment.COVARIANCE: 4, Moment.CORRELATION: 9}
 
 
-def meaning_of(kind: Moment) -> Moments:
-    return Moments(moment=kind, scales=(SCALE,) * (1 if kind in {Moment.MEAN, Moment.VARIANCE} else 2))
+def asked(kind: Moment):
+    return kind, (SCALE,) * (1 if kind in {Moment.MEAN, Moment.VARIANCE} else 2)
 
 
 @st.composite
@@ -30,42 +29,42 @@ def worlds(draw, kind: Moment):
 
 @pytest.mark.parametrize("kind", list(Moment), ids=lambda kind: kind.value)
 def test_whatever_keeps_the_margin_keeps_the_bounds(kind) -> None:
-    meaning = meaning_of(kind)
+    meaning = asked(kind)
 
     @given(worlds(kind))
     def check(world) -> None:
         released, margin, exact = world
         if all(abs(a - b) <= margin for a, b in zip(released, exact, strict=True)):
-            low, high = moment_bounds(meaning, released, margin)
-            assert low <= moment(meaning, exact) <= high
+            low, high = moment_bounds(*meaning, released, margin)
+            assert low <= moment(*meaning, exact) <= high
 
     check()
 
 
 def test_the_bounds_of_a_mean_are_reached() -> None:
-    meaning, released, margin = meaning_of(Moment.MEAN), [40, 25], 6
-    corners = [moment(meaning, [40 + x, 25 + y]) for x, y in itertools.product((-margin, margin), repeat=2)]
-    assert moment_bounds(meaning, released, margin) == (min(corners), max(corners))
+    meaning, released, margin = asked(Moment.MEAN), [40, 25], 6
+    corners = [moment(*meaning, [40 + x, 25 + y]) for x, y in itertools.product((-margin, margin), repeat=2)]
+    assert moment_bounds(*meaning, released, margin) == (min(corners), max(corners))
 
 
 def test_no_margin_gives_the_moment_itself() -> None:
     for kind in (Moment.MEAN, Moment.VARIANCE, Moment.COVARIANCE):
         sums = [3 * 36, 4 * 36, 5 * 36, 2 * 36][: TERMS[kind]]
-        low, high = moment_bounds(meaning_of(kind), sums, 0)
-        assert low == moment(meaning_of(kind), sums) == high
+        low, high = moment_bounds(*asked(kind), sums, 0)
+        assert low == moment(*asked(kind), sums) == high
 
 
 def test_where_there_may_be_nobody_the_public_rule_is_within_the_bounds() -> None:
-    mean = meaning_of(Moment.MEAN)
-    middle = moment(mean, [0, 0])
-    assert moment_bounds(mean, [-5, -9], 3) == (middle, middle)
-    low, high = moment_bounds(mean, [-5, 4], 4)
+    mean = asked(Moment.MEAN)
+    middle = moment(*mean, [0, 0])
+    assert moment_bounds(*mean, [-5, -9], 3) == (middle, middle)
+    low, high = moment_bounds(*mean, [-5, 4], 4)
     assert low <= middle < high == SCALE.low + 3
 
 
 def test_a_wider_margin_gives_wider_bounds() -> None:
-    variance = meaning_of(Moment.VARIANCE)
-    bounds = [moment_bounds(variance, [4000, 2000, 3000], margin) for margin in (0, 10, 100, 1000)]
+    variance = asked(Moment.VARIANCE)
+    bounds = [moment_bounds(*variance, [4000, 2000, 3000], margin) for margin in (0, 10, 100, 1000)]
     assert [low for low, _ in bounds] == sorted((low for low, _ in bounds), reverse=True)
     assert [high for _, high in bounds] == sorted(high for _, high in bounds)
     assert bounds[1][1] - bounds[1][0] < Fraction(1, 10)
