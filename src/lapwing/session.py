@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
@@ -32,6 +33,7 @@ from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, Reading, name_of_key, opaque
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
+from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.lifetime import Lifetime
 
 QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
@@ -215,6 +217,17 @@ class Session:
     def cancel(self) -> None:
         """Stop every question of this session that is being read now, from any thread. Each is lost, and charged."""
         self._reading.cancel()
+
+    def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
+        """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
+
+        It is shown beside the account, which counts what was chosen on the way and is what everybody is promised.
+        `delta` is where epsilon is wanted: if it is not said, that of an (epsilon, delta) budget, else a millionth.
+        """
+        self._lifetime.require()
+        account = self.ledger.account(self.population.name)
+        book = self.ledger.bookings(self.population.name, at_most=MOST_BOOKINGS + 1)
+        return planned_total(account, book, delta=delta, cells=self.population.touched)
 
     def close(self) -> None:
         """End the session: it answers nothing any more. What it shares with others stays open for them."""

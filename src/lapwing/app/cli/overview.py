@@ -106,7 +106,7 @@ def budget(door: Door, plot: Path | None) -> None:
 
 def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
     """Return the account of a population as JSON values, as a table, and what to say about it."""
-    name, left = session.population.name, session.budget()
+    name, left, planned = session.population.name, session.budget(), session.planned_total()
     decided, history = session.ledger.population(name), session.ledger.history(name)
     own = {analyst: session.ledger.snapshot(name, analyst).allowance for analyst in sorted(decided.analysts)}
     allowances = {analyst: account for analyst, account in own.items() if account is not None}
@@ -125,6 +125,7 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
         "streams": kinds.count("opening"),
         "suspended": decided.suspended or asking.suspended,
         "suspended_analysts": stopped,
+        "planned_total": planned.to_dict(),
     }
     of_everybody = name if session.population.cell is None else f"{name}, {session.population.cell}"
     whose = {
@@ -145,6 +146,7 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
         ),
         ("now", fits),
         ("delta", None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"),
+        *(planned.facts() if kinds.count("charge") + record["streams"] else ()),
     )
     return record, table(header, rows, left=2), about
 
