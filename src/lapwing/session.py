@@ -7,7 +7,7 @@ nothing and keeps the charge. Noise is drawn once for a charge, never again.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, Protocol, Self, TypeAlias, Unpack
+from typing import Final, Self, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
@@ -18,6 +18,7 @@ from lapwing.answers.releases import Numbers, StoredAnswer, accuracy_at, release
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
+from lapwing.engines.reading import SupportsClose
 from lapwing.engines.tables import Tables
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.faults import fault_point
@@ -41,13 +42,6 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.faults`)."""
-
-
-class SupportsClose(Protocol):
-    """What can be let go of."""
-
-    def close(self) -> None:
-        """Let go of it."""
 
 
 class Session:
