@@ -10,28 +10,28 @@ from contextlib import suppress
 from typing import Final, Self, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
-from lapwing.answers.choosing import accuracy_at, release_of
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import StoredAnswer
+from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
-from lapwing.engines.engine import hide_failures
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.entries import name
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged, Released, Request
-from lapwing.queries import builders as asking
-from lapwing.queries.builders import ConditionLike
 from lapwing.queries.catalogue import Population
-from lapwing.queries.planning import plan_together
-from lapwing.queries.questions import Question
+from lapwing.queries.planning import Question, plan_together
+from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import read_sql
+from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import DataSource, QuestionStream, fresh_name, name_of_key
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
+from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.lifetime import Lifetime
 
 QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
@@ -136,7 +136,7 @@ class Session:
         self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
     ) -> Answer:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
-        return self.ask({"people": asking.funnel(table, steps)}, key=key, **offer)
+        return self.ask({"people": funnel(table, steps)}, key=key, **offer)
 
     def rehearse(
         self,
@@ -194,6 +194,17 @@ class Session:
         """Return what the account has left, for everybody and for this analyst."""
         return self._standing(self.population.touched)
 
+    def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
+        """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
+
+        It is shown beside the account, which counts what was chosen on the way and is what everybody is promised.
+        `delta` is where epsilon is wanted: if it is not said, that of an (epsilon, delta) budget, else a millionth.
+        """
+        self._lifetime.require()
+        account = self.ledger.account(self.population.name)
+        book = self.ledger.bookings(self.population.name, at_most=MOST_BOOKINGS + 1)
+        return planned_total(account, book, delta=delta, cells=self.population.touched)
+
     def close(self) -> None:
         """End the session: it answers nothing any more. What it shares with others stays open for them."""
         if self._lifetime.is_here:
@@ -205,6 +216,10 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        tables = ", ".join(table.name for table in self.population.tables) or "no tables"
+        return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
     def _asked(
         self, question: QuestionLike, wanted: Target, max_rows: int | None = None, max_groups: int | None = None

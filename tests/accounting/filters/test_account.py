@@ -11,14 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.filters.atoms import gaussian_profile
-from lapwing.accounting.filters.account import EVERYONE, Account, Admission, Booking, CapChange, replay
+from lapwing.accounting.filters.account import (
+    EVERYONE,
+    Account,
+    Admission,
+    Booking,
+    CapChange,
+    open_account,
+    raise_cap,
+    replay,
+)
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Reservation, SingleRelease, StreamClosing, YesCharge
-from lapwing.accounting.filters.cost import Cost, cost_of
-from lapwing.accounting.filters.decision import Accepted
-from lapwing.accounting.filters.opening import open_account, raise_cap
-from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.odometer import read_odometer
+from lapwing.accounting.filters.charge import Cost, Reservation, SingleRelease, StreamClosing, YesCharge, cost_of
+from lapwing.accounting.filters.remaining import Refusal
+from lapwing.accounting.filters.sums import Accepted
+from lapwing.accounting.planned_total import planned_total
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_record, to_record
@@ -162,7 +169,7 @@ def test_the_order_in_which_streams_are_paid_and_closed_does_not_matter(lines, p
 def read(book, cell):
     """The epsilon that all lines of `book` would have cost in `cell` had they been fixed in advance."""
     touching = [line for line in book if isinstance(line, Admission) and cell in line.steps]
-    return read_odometer(touching, delta=Fraction(1, 10**6), adjacency=Adjacency.REPLACE).epsilon
+    return planned_total(open_account(BUDGETS["approximate"]), touching, cells={cell}).epsilon
 
 
 class TestExactTotals:

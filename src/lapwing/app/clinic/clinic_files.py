@@ -1,0 +1,168 @@
+"""The clinic on disk: its tables as Parquet files, and the lapwing.toml that declares them."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from lapwing.app.clinic import concepts
+from lapwing.app.clinic.made_up_people import BLOCK, MOST_VISITS, OLDEST, TODAY, YEARS_OF_VISITS, make_block
+from lapwing.engines.parquet_files import ParquetFiles
+from lapwing.vocabulary.decimals import format_exact
+from lapwing.vocabulary.errors import SettingsError
+from lapwing.vocabulary.exact import Exact, as_int, positive
+from lapwing.workspace.settings import FILE
+
+TABLES: Final = ("person", "condition", "visit", "procedure", "measurement", "patient")
+SEED: Final = 1
+_MOST_PEOPLE: Final = 10**9
+_NOBODY: Final[Mapping[str, Exact]] = MappingProxyType({})
+
+
+def make_clinic(
+    folder: str | Path,
+    people: int = 100_000,
+    *,
+    seed: int = SEED,
+    epsilon: Exact = 10,
+    allowances: Mapping[str, Exact] = _NOBODY,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Path:
+    """Make a clinic: its tables, and a lapwing.toml with which `lapwing.create(folder)` opens an account for it.
+
+    Parameters
+    ----------
+    folder : where; it is made if it is not there
+    people : how many; the first of a large clinic are those of a small one
+    seed : which clinic
+    epsilon : the budget that lapwing.toml declares
+    allowances : what each analyst may spend of it
+    progress : told how many people were written, from time to time
+
+    Returns
+    -------
+    The folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import lapwing as lw
+    >>> folder = make_clinic(Path(tempfile.mkdtemp()) / "clinic", people=1000)
+    >>> with lw.create(folder) as workspace:
+    ...     sorted(table.name for table in workspace.session().population.tables)
+    ['condition', 'measurement', 'patient', 'procedure', 'visit']
+    """
+    place = Path(folder)
+    if (place / FILE).exists():
+        raise SettingsError(
+            str(place / FILE), 0, reason="is there already", remedy="make the clinic in a folder of its own"
+        )
+    settings = clinic_settings(epsilon, allowances)
+    write_tables(place, people, seed=seed, progress=progress)
+    (place / FILE).write_text(settings, encoding="utf-8")
+    return place
+
+
+def write_tables(
+    folder: str | Path,
+    people: int = 100_000,
+    *,
+    seed: int = SEED,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Path:
+    """Write the tables of a clinic alone, `person.parquet` to `patient.parquet`, and return the folder."""
+    count, seed = as_int("people", people, most=_MOST_PEOPLE), as_int("seed", seed, least=0, most=2**63)
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    with ParquetFiles(place) as files:
+        for first in range(0, count, BLOCK):
+            block = make_block(seed, first // BLOCK, min(BLOCK, count - first))
+            for table in TABLES:
+                files.add(table, block[table])
+            progress(min(first + BLOCK, count))
+    return place
+
+
+def clinic_settings(epsilon: Exact, allowances: Mapping[str, Exact] = _NOBODY) -> str:
+    """Return a lapwing.toml for a clinic, with this budget and what each analyst may spend of it."""
+    budget = f'budget = {{ epsilon = "{format_exact(positive("epsilon", epsilon))}" }}'
+    analysts = [
+        f'{name} = {{ epsilon = "{format_exact(positive(name, most))}" }}\n' for name, most in allowances.items()
+    ]
+    section = "[populations.clinic.analysts]           # and each of them not more than\n" if analysts else ""
+    return _SETTINGS.replace("BUDGET", f"{budget:<40}# for good, over all analysts").replace(
+        "ANALYSTS", section + "".join(analysts) + "\n" if analysts else ""
+    )
+
+
+def _values(names: tuple[str, ...]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
+_SETTINGS: Final = f"""\
+# A made-up clinic. What is declared here is public; nothing of it was looked up in the data.
+
+[populations.clinic]
+person_key = "person_id"                # one person is protected, across all tables
+BUDGET
+now = {TODAY}                        # the day on which age(born) is meant
+
+ANALYSTS[populations.clinic.tables.patient]     # one row a person
+source = "patient.parquet"
+
+[populations.clinic.tables.patient.columns]
+sex = {{ type = "category", values = {_values(concepts.SEXES)} }}
+born = {{ type = "date", first = {TODAY.year - OLDEST - 1}-01-01, last = {TODAY}, nullable = true }}
+age = {{ type = "integer", low = 0, high = {OLDEST}, nullable = true }}
+site = {{ type = "category", values = {_values(concepts.SITES)} }}
+smoker = {{ type = "boolean", nullable = true }}
+bmi = {{ type = "real", low = 10, high = 60, step = "1/64", nullable = true }}
+hypertension = {{ type = "boolean" }}
+diabetes = {{ type = "boolean" }}
+cancer_survivor = {{ type = "boolean" }}
+admitted_for_surgery = {{ type = "boolean" }}
+admissions = {{ type = "integer", low = 0, high = {MOST_VISITS} }}
+visits = {{ type = "integer", low = 0, high = {MOST_VISITS} }}
+
+[populations.clinic.tables.condition]   # many rows a person: what they were diagnosed with
+source = "condition.parquet"
+rows = "many"
+max_rows = 4                            # of a person that count, where rows are counted or added up
+
+[populations.clinic.tables.condition.columns]
+concept = {{ type = "category", values = {_values(tuple(one.name for one in concepts.CONDITIONS))} }}
+day = {{ type = "date", first = {TODAY.year - 20}-01-01, last = {TODAY} }}
+
+[populations.clinic.tables.visit]       # the last {YEARS_OF_VISITS} years
+source = "visit.parquet"
+rows = "many"
+row_key = "visit_id"
+max_rows = 5
+
+[populations.clinic.tables.visit.columns]
+visit_id = {{ type = "integer" }}
+kind = {{ type = "category", values = {_values(concepts.VISITS)} }}
+service = {{ type = "category", values = {_values(concepts.SERVICES)}, nullable = true }}
+day = {{ type = "date", first = {TODAY.year - YEARS_OF_VISITS}-01-01, last = {TODAY} }}
+nights = {{ type = "integer", low = 0, high = 60 }}
+
+[populations.clinic.tables.procedure]
+source = "procedure.parquet"
+rows = "many"
+max_rows = 3
+
+[populations.clinic.tables.procedure.columns]
+visit_id = {{ type = "integer" }}
+concept = {{ type = "category", values = {_values(concepts.PROCEDURES)} }}
+day = {{ type = "date", first = {TODAY.year - YEARS_OF_VISITS}-01-01, last = {TODAY} }}
+
+[populations.clinic.tables.measurement]
+source = "measurement.parquet"
+rows = "many"
+max_rows = 5
+
+[populations.clinic.tables.measurement.columns]
+concept = {{ type = "category", values = {_values(concepts.MEASUREMENTS)} }}
+value = {{ type = "real", low = 0, high = 256, step = "1/64" }}
+day = {{ type = "date", first = {TODAY.year - YEARS_OF_VISITS}-01-01, last = {TODAY} }}
+"""
