@@ -270,11 +270,15 @@ def suspend(door: Door, analyst: str | None, *, end: bool) -> None:
     with door.workspace() as workspace:
         name = workspace.settings.declared(door.population).population.name
         switch = workspace.ledger.administration.resume if end else workspace.ledger.administration.suspend
+        unknown = analyst is not None and analyst not in workspace.ledger.analysts(name)
         switch(name, analyst)
     whose = name if analyst is None else f"{analyst} on {name}"
     door.tell(
-        {"population": name, "analyst": analyst, "suspended": not end},
-        facts(("spending", f"of {whose} is {'allowed' if end else 'suspended'}")),
+        {"population": name, "analyst": analyst, "suspended": not end, "known": not unknown},
+        facts(
+            ("spending", f"of {whose} is {'allowed' if end else 'suspended'}"),
+            ("note", f"nobody called {analyst} has asked about {name} yet" if unknown else None),
+        ),
     )
 
 
