@@ -5,7 +5,7 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Self, TypeAlias, Unpack
 
@@ -18,8 +18,7 @@ from lapwing.answers.releases import Numbers, StoredAnswer, accuracy_at, release
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
-from lapwing.engines.reading import SupportsClose
-from lapwing.engines.tables import Tables
+from lapwing.engines.reading import CancelGroup
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -31,7 +30,8 @@ from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.streams import QuestionStream, Reading, name_of_key, opaque
+from lapwing.streams import QuestionStream, name_of_key, opaque
+from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
 from lapwing.vocabulary.exact import Exact
@@ -55,7 +55,7 @@ class Session:
     analyst : who asks
     key : 32 secret bytes under which streams are sealed; they are kept outside the ledger
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
-    owns : what is closed with the session, where nobody else uses it: the tables and the ledger
+    on_close : called when it is closed: where nobody else uses the ledger and the tables, it lets go of them
     within : the lifetime of what the session belongs to
     """
 
@@ -68,12 +68,12 @@ class Session:
         analyst: str,
         key: bytes,
         on_failure: Callable[[Exception], None] = lambda _: None,
-        owns: Iterable[SupportsClose] = (),
+        on_close: Callable[[], None] = lambda: None,
         within: Lifetime | None = None,
     ) -> None:
         self.population, self.ledger, self.analyst = population, ledger, named("analyst", analyst)
-        self._tables, self._key, self._on_failure, self._owns = tables, key, on_failure, owns
-        self._reading = Reading(population=population.name, ledger=ledger, tables=tables)
+        self._tables, self._key, self._on_failure, self._on_close = tables, key, on_failure, on_close
+        self._running = CancelGroup()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
     def preview(
@@ -119,7 +119,7 @@ class Session:
         """
         target, snapshot = parse_target(**offer), self._snapshot()
         asked = self._price(self._plan(question, max_rows, max_groups), target, snapshot)
-        with self._reading.hold(snapshot.versions):  # what the question is about stays open until it has its end
+        with self._tables.hold(snapshot.versions):  # what the question is about stays open until it has its end
             fault_point("ask.checked")
             return self._charge_and_answer(asked, self._request(asked, key), snapshot)
 
@@ -190,7 +190,7 @@ class Session:
         agreed = StreamTerms.of(self.population, **terms)
         given = fresh_name() if key is None else key
         stream = self._stream(name_of_key(self.population.name, self.analyst, given) if name is None else name, agreed)
-        with self._reading.hold(self.ledger.population(self.population.name).tables):
+        with self._tables.hold(self.ledger.population(self.population.name).tables):
             return stream.open(self.analyst, given)
 
     def resume(self, name: str) -> QuestionStream:
@@ -210,7 +210,7 @@ class Session:
 
     def cancel(self) -> None:
         """Stop every question of this session that is being read now, from any thread. Each is lost, and charged."""
-        self._reading.cancel()
+        self._running.cancel()
 
     def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
         """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
@@ -227,8 +227,7 @@ class Session:
         """End the session: it answers nothing any more. What it shares with others stays open for them."""
         if self._lifetime.is_here:
             self._lifetime.end()
-            for owned in self._owns:
-                owned.close()
+            self._on_close()
 
     def __enter__(self) -> Self:
         return self
@@ -296,7 +295,7 @@ class Session:
     @opaque
     def _read_and_release(self, asked: PricedQuestion, charged: Charged) -> Answer:
         """Read the data, add noise, commit, and tell what was committed."""
-        with self._reading.lease(charged.versions) as engine:
+        with self._tables.lease(charged.versions) as engine, self._running.scope():
             exact = [one.read(engine) for one in asked.several()]
         fault_point("ask.read")
         released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
@@ -320,7 +319,9 @@ class Session:
             name,
             terms,
             population=self.population,
-            reading=self._reading,
+            ledger=self.ledger,
+            tables=self._tables,
+            running=self._running,
             key=self._key,
             on_failure=self._on_failure,
             lifetime=self._lifetime,

@@ -14,9 +14,7 @@ price. Fresh noise is never drawn.
 Proof: proofs/stream_recovery.md
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
@@ -24,9 +22,7 @@ from typing import Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.engines.engine import Engine
-from lapwing.engines.reading import CancelScope, constant_failure, report_failures
-from lapwing.engines.tables import Tables
+from lapwing.engines.reading import CancelGroup, constant_failure, report_failures
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
@@ -40,12 +36,12 @@ from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.statistics.at_least import AtLeast, AtLeastQuestion, at_least
+from lapwing.tables import Tables
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     EngineError,
     ParameterError,
-    RegistrationError,
     SealBrokenError,
     StreamBusyError,
     UnansweredError,
@@ -91,59 +87,6 @@ def opaque(method: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P]
     return hidden
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """How one session reads: the tables, the ledger that says their versions, and the questions that are read now."""
-
-    population: str
-    ledger: Ledger
-    tables: Tables
-    running: set[CancelScope] = field(default_factory=set)
-
-    @contextmanager
-    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
-        """Keep open what a question will be about, until it has its end; refuse what changed unannounced.
-
-        Parameters
-        ----------
-        versions : those of all tables, as the ledger has them; where newer ones were announced just now, those count
-        """
-        with ExitStack() as held:
-            while True:
-                try:
-                    held.enter_context(self.tables.hold(versions))
-                    break
-                except RegistrationError:
-                    before, versions = versions, self.ledger.population(self.population).tables
-                    if versions == before:
-                        raise
-            yield
-
-    @contextmanager
-    def lease(self, versions: Mapping[str, int]) -> Iterator[Engine]:
-        """Lend an engine on the versions that a question was charged for, until it has read, or is cancelled.
-
-        Tables that have moved on since are not opened: what was paid for was an answer about these versions.
-        """
-        if not self.tables.serves(versions):
-            present = self.ledger.population(self.population).tables
-            if any(present.get(table) != version for table, version in versions.items()):
-                reason = "has another data version by now"
-                raise RegistrationError(self.population, reason=reason, remedy="ask again")
-            versions = present
-        with self.tables.lease(versions) as engine, CancelScope() as scope:
-            self.running.add(scope)
-            try:
-                yield engine
-            finally:
-                self.running.discard(scope)
-
-    def cancel(self) -> None:
-        """Stop what is being read now."""
-        for scope in tuple(self.running):
-            scope.cancel()
-
-
 class QuestionStream:
     """A stream at the door of one population. Between two questions all of its state is in the ledger, sealed.
 
@@ -162,13 +105,16 @@ class QuestionStream:
         terms: StreamTerms,
         *,
         population: Population,
-        reading: Reading,
+        ledger: Ledger,
+        tables: Tables,
+        running: CancelGroup,
         key: bytes,
         on_failure: Callable[[Exception], None],
         lifetime: Lifetime,
     ) -> None:
         self.name, self.terms = name, terms
-        self._population, self._reading, self._streams = population, reading, reading.ledger.streams
+        self._population, self._ledger, self._streams = population, ledger, ledger.streams
+        self._tables, self._running = tables, running
         self._key, self._on_failure, self._lifetime = key, on_failure, lifetime
 
     def open(self, analyst: str, key: str) -> Self:
@@ -205,7 +151,7 @@ class QuestionStream:
     @property
     def spent(self) -> Fraction:
         """The epsilon that it has cost so far: its opening and its yeses, or all of it where that was paid at once."""
-        return self.terms.spent(self.record.used, self._reading.ledger.account(self._population.name))
+        return self.terms.spent(self.record.used, self._ledger.account(self._population.name))
 
     @property
     def yeses_left(self) -> int:
@@ -249,7 +195,7 @@ class QuestionStream:
         self._lifetime.require()
         question = self._plan(where, at_least)
         record = self.record
-        with self._reading.hold(record.versions):  # what the question will be about stays open until it has its outcome
+        with self._tables.hold(record.versions):  # what the question will be about stays open until it has its outcome
             intent = self._commit_intent(record, question, key)
             if isinstance(intent, Decision):
                 return self._answer(intent, free=True)
@@ -362,7 +308,7 @@ class QuestionStream:
 
     @opaque
     def _read(self, intent: Intent, question: Plan | CanonicalQuestion) -> Sensitive[int]:
-        with self._reading.lease(intent.versions) as engine:
+        with self._tables.lease(intent.versions) as engine, self._running.scope():
             (value,) = engine.numbers([question.aggregate], versions=intent.versions)
             return value
 

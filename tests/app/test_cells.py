@@ -99,7 +99,7 @@ def test_whoever_is_not_in_the_cell_changes_no_exact_number(folder, question) ->
     for turn in range(2):
         with lw.open(folder, analyst="ana", cell="north") as door:
             asked = door._price(door._plan(question), parse_target(epsilon=1), door._snapshot())
-            with door._reading.lease({"patients": 1 + turn, "visits": 1 + turn}) as engine:
+            with door._tables.lease({"patients": 1 + turn, "visits": 1 + turn}) as engine:
                 exact[turn] = [one.read(engine).open_for_release() for one in asked.releases.values()]
         for table in ("patients", "visits"):
             path = folder / f"{table}.csv"

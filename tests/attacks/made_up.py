@@ -42,7 +42,7 @@ class Unaccounted(Session):
 
     def _charge_and_answer(self, asked, request, snapshot):
         del request
-        with self._reading.lease(snapshot.versions) as engine:
+        with self._tables.lease(snapshot.versions) as engine:
             numbers = {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
         return Answer(asked=asked, numbers=json.loads(json.dumps(numbers)), receipt=None, versions={}, free=False)
 

@@ -66,10 +66,6 @@ class Tables:
 
     hold = lease
 
-    def serves(self, versions: Mapping[str, int]) -> bool:
-        del versions
-        return True
-
     def number(self, aggregate: Any) -> Sensitive[int]:
         return self.read("number", aggregate)
 

@@ -85,10 +85,6 @@ class FixedNumber:
         self.check()
         yield
 
-    def serves(self, versions: Mapping[str, int]) -> bool:
-        del versions
-        return True
-
     @contextmanager
     def lease(self, versions: Mapping[str, int]) -> Iterator[Any]:
         yield self.engine(versions)

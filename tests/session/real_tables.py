@@ -65,10 +65,6 @@ class Tables:
         del versions
         yield
 
-    def serves(self, versions: Mapping[str, int]) -> bool:
-        del versions
-        return True
-
     @contextmanager
     def lease(self, versions: Mapping[str, int]) -> Iterator[Any]:
         yield self.engine(versions)

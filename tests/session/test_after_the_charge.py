@@ -47,7 +47,14 @@ FAILURES = [
 CONSTANT = {KeyboardInterrupt: [""], SystemExit: ["1"], GeneratorExit: [""], EngineError: [str(EngineError())]}
 ANY_INTERRUPT = {KeyboardInterrupt: ["", "injected"]}
 THIN = {"hide_failures", "opaque.<locals>.hidden", "constant_failure", "constant_failure.<locals>.<listcomp>"}
-THIN |= {"Session.ask", "Session._charge_and_answer", "Turns.taken", "FileGate.leave", "Reading.hold", "Tables.hold"}
+THIN |= {
+    "Session.ask",
+    "Session._charge_and_answer",
+    "Turns.taken",
+    "FileGate.leave",
+    "Tables.hold",
+    "CancelGroup.scope",
+}
 THIN |= {"QuestionStream.ask", "QuestionStream._decide", "QuestionStream._answer"}
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
 WHICH = pytest.mark.parametrize("which", [KeyboardInterrupt, None], ids=["interrupts", "all in turn"])

@@ -3,7 +3,6 @@
 import json
 import os
 from fractions import Fraction
-from types import SimpleNamespace
 
 import pytest
 
@@ -50,8 +49,7 @@ def ledger(quick_path):
 
 def test_a_session_lets_go_when_it_is_left_but_not_in_the_copy_that_a_fork_makes(ledger, monkeypatch) -> None:
     closed = []
-    owned = SimpleNamespace(close=lambda: closed.append(1))
-    with Session(population(), ledger, Tables(), analyst="ana", key=KEY, owns=[owned]) as clinic:
+    with Session(population(), ledger, Tables(), analyst="ana", key=KEY, on_close=lambda: closed.append(1)) as clinic:
         with monkeypatch.context() as forked:
             forked.setattr(os, "getpid", lambda: -1)
             clinic.close()

@@ -4,10 +4,11 @@ from datetime import date
 from fractions import Fraction
 
 import pytest
-
 from lapwing.engines.sources import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource
+
 from lapwing.queries.catalogue import KeyType, RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.tables import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import SettingsError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP

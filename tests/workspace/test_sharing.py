@@ -44,7 +44,7 @@ def opened(monkeypatch) -> list[DuckDB]:
             if self in engines:
                 engines.remove(self)
 
-    monkeypatch.setattr("lapwing.engines.sources.DuckDB", Watched)
+    monkeypatch.setattr("lapwing.tables.DuckDB", Watched)
     return engines
 
 
@@ -114,7 +114,7 @@ def test_no_fingerprint_is_lost_when_many_write_at_once(quick_path) -> None:
 def test_a_question_ends_on_the_version_it_was_charged_for(folder, opened) -> None:
     with lw.open_workspace(folder) as workspace:
         session = workspace.session()
-        data = session._reading
+        data = session._tables
         with data.lease(session._snapshot().versions) as first, data.lease({"patients": 1}) as same:
             assert first is same
             workspace.advance("patients")
@@ -230,7 +230,7 @@ def test_a_question_that_takes_too_long_is_stopped_charged_and_the_one_failure(q
             patched.setattr("lapwing.engines.engine.emit", lambda *_: SLOW)
             with ThreadPoolExecutor(1) as pool:
                 slow = pool.submit(session.ask, lw.count("patients"), epsilon=1)
-                with session._reading.lease({"patients": 1}) as engine:
+                with session._tables.lease({"patients": 1}) as engine:
                     assert engine._rows(replace(SLOW, text="select 7")) == [(7,)]
                 with pytest.raises(EngineError):
                     slow.result(60)

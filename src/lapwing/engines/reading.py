@@ -117,11 +117,6 @@ class Generations(Generic[E]):
         finally:
             self._give_back(generation)
 
-    def serves(self, versions: Mapping[str, int]) -> bool:
-        """Say whether an engine on these versions is open."""
-        with self._lock:
-            return any(one.serves(versions) for one in self._all)
-
     def close(self) -> None:
         """Close what nobody uses; the rest is closed with its last lease."""
         self._closed = True
@@ -212,6 +207,28 @@ class CancelScope:
         self._running = statement
         if self.cancelled:
             raise CancelledError("this question was cancelled")
+
+
+class CancelGroup:
+    """The questions of one session that are being read, to be cancelled together."""
+
+    def __init__(self) -> None:
+        self._scopes: set[CancelScope] = set()
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Let the block be cancelled with the group."""
+        with CancelScope() as scope:
+            self._scopes.add(scope)
+            try:
+                yield
+            finally:
+                self._scopes.discard(scope)
+
+    def cancel(self) -> None:
+        """Stop what is being read now; what begins later is not concerned."""
+        for scope in tuple(self._scopes):
+            scope.cancel()
 
 
 class _Statement:

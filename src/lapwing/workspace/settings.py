@@ -27,26 +27,50 @@
 Nothing here is learned from the data. What is wrong is refused with its line.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from lapwing.accounting.filters.account import Budget
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
-from lapwing.engines.sources import DuckDBSource, FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.queries.segments import Segment
+from lapwing.tables import DuckDBSource, FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
-from lapwing.workspace.addresses import require_no_password
-from lapwing.workspace.toml_sections import Document, Section
+from lapwing.workspace.toml import Document, Section
+
+_IN_A_URL: Final = re.compile(r"[a-z]+://[^?]*:[^?]*@")
+_AS_A_WORD: Final = re.compile(r"(password|secret)\s*=")
+
+
+def require_no_password(name: str, address: str) -> None:
+    """Refuse an address of PostgreSQL that holds a password, without repeating it.
+
+    >>> require_no_password("postgres", "postgresql://reader@db.example.org:5432/ehr?passfile=/etc/lapwing/pgpass")
+    >>> require_no_password("postgres", "postgresql://reader:hunter2@db.example.org/ehr")
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: postgres = 'an address' holds a password, ...
+    """
+    if _IN_A_URL.match(address) or _AS_A_WORD.search(unquote(address)):
+        raise ParameterError(
+            name,
+            "an address",
+            reason="holds a password, for all to see who read the file or the list of processes",
+            remedy="take it out, and keep it in ~/.pgpass, in the file that PGPASSFILE or passfile=... names, or in a "
+            "service file",
+        )
+
 
 FILE: Final = "lapwing.toml"
 _NUMBER: Final = (str, int, float)

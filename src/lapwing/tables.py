@@ -1,4 +1,4 @@
-"""The tables of a population: opened when they are first needed, and watched for changes that nobody announced.
+"""The tables of a population: where they are, opened when they are first needed, and watched for unannounced changes.
 
 A data version is a public number that the custodian advances. Content that changed while its number did not is refused
 before anything is charged: two answers under one version must be about the same data. The fingerprints by which that is
@@ -9,23 +9,87 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
+from lapwing.engines.duckdb import DuckDB
+from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine
 from lapwing.engines.reading import Generations, hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
-from lapwing.engines.sources import DuckDBSource, FileSource, Source, open_engine, place_of
+from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
+from lapwing.vocabulary.extras import load_extra
 from lapwing.vocabulary.locked_file import LockedFile
 
 _BLOCK = 1 << 20
 
 
 _LEDGER, _SEEN = "ledger", "seen"  # no table is called so here: theirs have a population and a dot in front
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSource:
+    """A Parquet or CSV file."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuckDBSource:
+    """A table of a DuckDB file."""
+
+    path: Path
+    table: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSource:
+    """A table of a PostgreSQL database; the address is the custodian's, so it is never shown."""
+
+    address: str = field(repr=False)
+    table: str
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSource:
+    """A table that Apache Spark knows by this name, with its schema and catalogue if they are given."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkFiles:
+    """A Parquet file or folder that Apache Spark reads."""
+
+    place: str
+
+
+Source: TypeAlias = FileSource | DuckDBSource | PostgresSource | SparkSource | SparkFiles
+
+
+def place_of(source: Source, folder: Path) -> tuple[str, ...]:
+    """Return where a source is, however it was spelt: paths are resolved, and told from the folder of the workspace."""
+    match source:
+        case FileSource(path=path):
+            return ("file", _from(folder, path))
+        case DuckDBSource(path=path, table=table):
+            return ("duckdb", _from(folder, path), table.casefold())
+        case PostgresSource(address=address, schema=schema, table=table):
+            return ("postgres", address, schema, table)
+        case SparkSource(table=table):
+            return ("spark", table.casefold())
+        case SparkFiles(place=place):
+            return ("file", place if "://" in place else _from(folder, Path(place)))
+
+
+def _from(folder: Path, path: Path) -> str:
+    return os.path.relpath(path.resolve(), folder.resolve())
 
 
 class Fingerprints:
@@ -176,63 +240,86 @@ class Fingerprints:
 
 
 class Tables:
-    """The tables of one population: held before a question is charged, and leased to be read after it.
-
-    Parameters
-    ----------
-    population : what is publicly known about them
-    sources : where they are
-    fingerprints : what their content was
-    time_limit : how many seconds a statement may take
-    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
-    """
+    """The tables of one population, as the session needs them."""
 
     def __init__(
         self,
         population: Population,
         sources: Mapping[str, Source],
-        fingerprints: Fingerprints,
         *,
+        ledger: Ledger,
+        fingerprints: Fingerprints,
         time_limit: int,
         on_failure: Callable[[Exception], None],
     ) -> None:
-        self._population, self._sources, self._fingerprints = population, sources, fingerprints
-        self._time_limit, self._on_failure = time_limit, on_failure
+        self._population, self._sources, self._time_limit = population, sources, time_limit
+        self._ledger, self._fingerprints = ledger, fingerprints
+        self._on_failure = on_failure
         self._engines: Generations[Engine] = Generations(on_failure)
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 
     @contextmanager
     def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
-        """Keep the tables open at their present versions, after a look at what changed unannounced.
+        """Keep open what a question will be about, until it has its end; refuse what changed unannounced.
 
-        Raises
-        ------
-        RegistrationError : the content is not what these versions say
+        Parameters
+        ----------
+        versions : those of all tables, as the ledger has them; where newer ones were announced just now, those count
         """
-        self._watch(versions)
-        with self._opened(versions):
+        while True:
+            try:
+                self._watch(versions)
+                break
+            except RegistrationError:
+                before, versions = versions, self._ledger.population(self._population.name).tables
+                if versions == before:
+                    raise
+        with self._engines.leased(versions, lambda: self._open_at(versions)):
             yield
 
     @contextmanager
     def lease(self, versions: Mapping[str, int]) -> Iterator[Engine]:
-        """Lend an engine on these versions: one that is open, or a new one, for which all tables must be named."""
-        with self._opened(versions) as engine:
+        """Lend an engine on the versions that a question was charged for.
+
+        One that is not open is opened, but not where the tables have moved on: what was paid for was an answer about
+        these versions.
+        """
+        with self._engines.leased(versions, lambda: self._open_at(self._present(versions))) as engine:
             yield engine
 
-    def serves(self, versions: Mapping[str, int]) -> bool:
-        """Say whether an engine on these versions is open."""
-        return self._engines.serves(versions)
+    def _present(self, versions: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the present versions of all tables, which must be the ones that were charged for."""
+        present = self._ledger.population(self._population.name).tables
+        if any(present.get(table) != version for table, version in versions.items()):
+            raise RegistrationError(self._population.name, reason="has another data version by now", remedy="ask again")
+        return present
 
-    def changed(self, versions: Mapping[str, int]) -> list[str]:
+    def _open_at(self, versions: Mapping[str, int]) -> tuple[Engine, Mapping[str, int]]:
+        def opened() -> Engine:
+            self._watch(versions)
+            return self._open()
+
+        return hide_failures(opened, self._on_failure), versions
+
+    def _watch(self, versions: Mapping[str, int]) -> None:
+        """Refuse content that changed while its version did not, and the data of another population."""
+        name = self._population.name
+        for table, source in self._sources.items():
+            content = None
+            if isinstance(source, FileSource | DuckDBSource):
+                content = self._fingerprints.check(name, table, versions[table], source.path, _inside(source))
+            self._fingerprints.claim(name, table, source, content)
+
+    def changed(self) -> list[str]:
         """Return the tables whose content changed while their version did not."""
+        name = self._population.name
+        versions = self._ledger.population(name).tables
         return [
             table
             for table, source in self._sources.items()
             if isinstance(source, FileSource | DuckDBSource)
-            and self._fingerprints.changed(
-                f"{self._population.name}.{table}", versions[table], source.path, _inside(source)
-            )
+            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, _inside(source))
         ]
 
     def try_out(self) -> None:
@@ -262,27 +349,53 @@ class Tables:
                 self._rehearsal.close()
                 self._rehearsal = None
 
-    def _opened(self, versions: Mapping[str, int]) -> AbstractContextManager[Engine]:
-        def open_() -> tuple[Engine, Mapping[str, int]]:
-            return hide_failures(lambda: self._open_at(versions), self._on_failure)
-
-        return self._engines.leased(versions, open_)
-
-    def _open_at(self, versions: Mapping[str, int]) -> tuple[Engine, Mapping[str, int]]:
-        self._watch(versions)
-        return self._open(), versions
-
     def _open(self) -> Engine:
-        return open_engine(self._population, self._sources, time_limit=self._time_limit, on_failure=self._on_failure)
+        sources = self._sources
+        used = {_DATABASE[type(source)] for source in sources.values()}
+        addresses = {source.address for source in sources.values() if isinstance(source, PostgresSource)}
+        if len(used) > 1 or len(addresses) > 1:
+            raise RegistrationError(
+                self._population.name, reason="has tables in several databases", remedy="keep them in one place"
+            )
+        if used == {"postgres"}:
+            return self._postgres(addresses.pop())
+        if used == {"spark"}:
+            return self._spark()
+        places = {name: _on_duckdb(one) for name, one in sources.items()}
+        return DuckDB(self._population, places, time_limit=self._time_limit, on_failure=self._on_failure)
 
-    def _watch(self, versions: Mapping[str, int]) -> None:
-        """Refuse content that changed while its version did not, and the data of another population."""
-        name = self._population.name
-        for table, source in self._sources.items():
-            content = None
-            if isinstance(source, FileSource | DuckDBSource):
-                content = self._fingerprints.check(name, table, versions[table], source.path, _inside(source))
-            self._fingerprints.claim(name, table, source, content)
+    def _postgres(self, address: str) -> Engine:
+        driver = load_extra("lapwing.engines.postgres", extra="postgres")
+        tables = {
+            name: driver.PostgresTable(table=source.table, schema=source.schema)
+            for name, source in self._sources.items()
+            if isinstance(source, PostgresSource)
+        }
+        limit, log = self._time_limit, self._on_failure
+        engine: Engine = driver.PostgreSQL(self._population, tables, address, time_limit=limit, on_failure=log)
+        return engine
+
+    def _spark(self) -> Engine:
+        driver = load_extra("lapwing.engines.spark", extra="spark")
+        population = self._population
+        tables = {
+            name: source.place if isinstance(source, SparkFiles) else driver.SparkTable.named(source.table)
+            for name, source in self._sources.items()
+            if isinstance(source, SparkSource | SparkFiles)
+        }
+        session = driver.session_of_this_process(population.name)
+        limit, log = self._time_limit, self._on_failure
+        engine: Engine = driver.Spark(population, tables, session, time_limit=limit, on_failure=log)
+        return engine
+
+
+_DATABASE: Mapping[type[Source], str] = {
+    FileSource: "duckdb",
+    DuckDBSource: "duckdb",
+    PostgresSource: "postgres",
+    SparkSource: "spark",
+    SparkFiles: "spark",
+}
 
 
 def _is_sound(known: object) -> bool:
@@ -308,6 +421,16 @@ def _owner(known: Mapping[str, Any], population: str, signs: list[list[str]]) ->
 def _inside(source: Source) -> str:
     """Return the table inside a file that holds several."""
     return source.table.casefold() if isinstance(source, DuckDBSource) else ""
+
+
+def _on_duckdb(source: Source) -> Path | DuckDBTable:
+    match source:
+        case FileSource(path=path):
+            return path
+        case DuckDBSource(path=path, table=table):
+            return DuckDBTable(path=path, table=table)
+        case _:  # pragma: no cover - the caller has looked
+            raise AssertionError
 
 
 def _stat(table: str, file: Path) -> list[int]:
