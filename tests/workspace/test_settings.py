@@ -4,7 +4,6 @@ from datetime import date
 from fractions import Fraction
 
 import pytest
-from lapwing.engines.sources import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource
 
 from lapwing.queries.catalogue import KeyType, RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
