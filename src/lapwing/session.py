@@ -246,7 +246,7 @@ class Session:
             key=fresh_name() if key is None else key,
             question=asked.text,
             tables=asked.tables,
-            charge=SingleRelease(event=asked.event, cells=self.population.touched),
+            charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
         )
         with self.ledger.turns.taken(request):
@@ -281,12 +281,12 @@ class Session:
         fault_point("ask.answered")
         return _answer(asked, told, free=False)
 
-    def _standing(self, cells: frozenset[str] | None) -> BudgetStatus:
-        """Return what some cells have left; streams are paid by all of them."""
+    def _standing(self, segments: frozenset[str] | None) -> BudgetStatus:
+        """Return what some segments have left; streams are paid by all of them."""
         self._lifetime.require()
         name = self.population.name
         account, own = self.ledger.account(name), self.ledger.allowance(name, self.analyst)
-        return BudgetStatus(account=account.within(cells), allowance=own and own.within(cells))
+        return BudgetStatus(account=account.within(segments), allowance=own and own.within(segments))
 
     def _stream(self, name: str) -> QuestionStream:
         return QuestionStream(

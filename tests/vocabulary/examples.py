@@ -65,9 +65,9 @@ EVENTS = (
 )
 
 RESERVATION = Reservation(
-    stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5, cells=frozenset({"south", "north"})
+    stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5, segments=frozenset({"south", "north"})
 )
-SINGLE = SingleRelease(event=PURE, cells=None)
+SINGLE = SingleRelease(event=PURE, segments=None)
 COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
 STEP = Accepted(residue=0.125, slack=Fraction(1, 2**40), failure=Fraction(0))
 PURE_FILTER = PureFilter(epsilon=Fraction(1), realised=Fraction(1, 10), reserved=Fraction(3, 4))

@@ -48,7 +48,7 @@ def read_odometer(bookings: Iterable[Booking], *, delta: object, adjacency: Adja
     """Return what all charges of an account would cost one person as one plan, rounded up.
 
     A stream counts whole, whatever it gave back at its closing. Where the population is partitioned, a person meets the
-    charges of one cell; under `REPLACE` perhaps those of two, and all of them are taken.
+    charges of one segment; under `REPLACE` perhaps those of two, and all of them are taken.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ def _epsilon(met: Counter[Event], delta: float) -> float | None:
 
 
 def _met(admitted: Iterable[Admission], adjacency: Adjacency) -> Counter[Event]:
-    """Return what one person meets at most: of each event, as many as there are in the cell that has most of them."""
-    cells: dict[str, Counter[Event]] = {}
+    """Return what one person meets at most: of each event, as many as are in the segment that has most of them."""
+    segments: dict[str, Counter[Event]] = {}
     for one in admitted:
-        for cell in one.steps if adjacency is Adjacency.ADD_REMOVE else [""]:
-            cells.setdefault(cell, Counter())[one.charge.event] += 1
+        for segment in one.steps if adjacency is Adjacency.ADD_REMOVE else [""]:
+            segments.setdefault(segment, Counter())[one.charge.event] += 1
     most: Counter[Event] = Counter()
-    for met in cells.values():
+    for met in segments.values():
         most |= met
     return most

@@ -7,7 +7,7 @@ from lapwing.workspace.workspace import Workspace, create_workspace, open_worksp
 
 
 def open(  # noqa: A001 - it is written lapwing.open
-    folder: str | Path, population: str | None = None, *, analyst: str | None = None, cell: str | None = None
+    folder: str | Path, population: str | None = None, *, analyst: str | None = None, segment: str | None = None
 ) -> Session:
     """Open the door of a population, for an analyst.
 
@@ -16,11 +16,11 @@ def open(  # noqa: A001 - it is written lapwing.open
     folder : the workspace
     population : which of its populations; the only one if it is not said
     analyst : who asks; whoever is logged in if it is not said
-    cell : the cell of its public partition to ask about, if it has one; everybody if it is not said
+    segment : the segment of its public partition to ask about, if it has one; everybody if it is not said
     """
     workspace = open_workspace(folder)
     try:
-        return workspace.session(population, analyst=analyst, cell=cell, on_close=workspace.close)
+        return workspace.session(population, analyst=analyst, segment=segment, on_close=workspace.close)
     except BaseException:
         workspace.close()
         raise

@@ -61,20 +61,20 @@ class Workspace:
         population: str | None = None,
         *,
         analyst: str | None = None,
-        cell: str | None = None,
+        segment: str | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> Session:
         """Return the door of a population: the only one, for whoever is logged in, where it is not said.
 
         All sessions of a workspace, in all threads, share its ledger and its databases, and one may be closed while
-        others go on. With a `cell`, questions are about the people of that cell, and its own budget pays for them.
+        others go on. With a `segment`, questions are about the people of that segment, and its budget pays for them.
         `on_close` is called when the session is closed.
         """
         declared = self.settings.declared(population)
         self._require_agreement(declared)
         tables = self._opened(declared)
         return Session(
-            declared.population if cell is None else declared.population.within(cell),
+            declared.population if segment is None else declared.population.within(segment),
             self.ledger,
             tables,
             analyst=getpass.getuser() if analyst is None else analyst,
@@ -97,7 +97,7 @@ class Workspace:
                     name,
                     unit=declared.population.unit,
                     budget=declared.budget,
-                    cells=declared.population.cell_titles or (EVERYONE,),
+                    segments=declared.population.segment_titles or (EVERYONE,),
                     shares=SHARES,
                 )
             self._require_unit(declared)
@@ -277,12 +277,12 @@ class Workspace:
                     f"{found[0]!r} ({found[1]})",
                     "take the change back: whose row it is never changes",
                 )
-        titles = declared.population.cell_titles or (EVERYONE,)
+        titles = declared.population.segment_titles or (EVERYONE,)
         if set(self.ledger.account(declared.population.name).filters) != set(titles):
             raise declared.section.error(
-                ("cells",),
-                "these are not the cells that this population was opened with",
-                "take the change back: whoever changed the cell would be paid for twice",
+                ("segments",),
+                "these are not the segments that this population was opened with",
+                "take the change back: whoever changed the segment would be paid for twice",
             )
 
     def _log(self, reason: Exception) -> None:

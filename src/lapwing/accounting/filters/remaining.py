@@ -118,12 +118,12 @@ class Refusal:
 
     Parameters
     ----------
-    cell : the first cell whose filter said no
+    segment : the first segment whose filter said no
     shortage : what was asked of it and what is left
     filter_ : that filter, as it stood and still stands
     """
 
-    cell: str
+    segment: str
     shortage: Insufficient
     filter_: PureFilter | ConcentratedFilter | ApproximateFilter
 
