@@ -96,10 +96,10 @@ def _cell_column(writer: Writer, row: RowOf, key: Key, name: str) -> CellColumn:
             low, _ = terms.bounds(term)
             offset = f"({term_sql(writer, row, term)} - {writer.value(low)})"
             return CellColumn(name, f"{offset} - MOD({offset}, {writer.value(width)})", name, name)
-        case BinnedKey(column=column, line=line, bins=bins):
+        case BinnedKey(column=column, domain=domain, bins=bins):
             cases = " ".join(
-                f"WHEN {condition(writer, row, InIntervals(column=column, line=line, spans=(span,)))} THEN {i}"
-                for i, span in enumerate(bins)
+                f"WHEN {condition(writer, row, InIntervals(column=column, domain=domain, intervals=(one,)))} THEN {i}"
+                for i, one in enumerate(bins)
             )
             select, number, order = f"CASE {cases} END", name, name
         case DeclaredKey(column=column) | PrivateKey(column=column):

@@ -61,5 +61,5 @@ def check_disjoint(segments: Sequence[Segment]) -> None:
 def in_segment(segments: Sequence[Segment], name: str, person_key: str) -> Predicate:
     """Return the condition that a row is of somebody in the segment called `name`, one of `segments` or `ELSEWHERE`."""
     keys = [(segment.first, segment.last) for segment in segments if name in {segment.name, ELSEWHERE}]
-    spans = INTEGERS.without(keys) if name == ELSEWHERE else INTEGERS.spans(keys)
-    return atom(InIntervals(column=person_key, line=INTEGERS, spans=spans))
+    intervals = INTEGERS.without(keys) if name == ELSEWHERE else INTEGERS.union(keys)
+    return atom(InIntervals(column=person_key, domain=INTEGERS, intervals=intervals))
