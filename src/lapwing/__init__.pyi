@@ -3,7 +3,7 @@ from lapwing.answers.preview import Preview as Preview
 from lapwing.answers.stream_preview import StreamPreview as StreamPreview
 from lapwing.answers.verdicts import StreamAnswer as StreamAnswer
 from lapwing.answers.verdicts import Verdict as Verdict
-from lapwing.app.clinic.files import make_clinic as make_clinic
+from lapwing.app.clinic.clinic_files import make_clinic as make_clinic
 from lapwing.queries.expressions import age as age
 from lapwing.queries.expressions import col as col
 from lapwing.queries.questions import bins as bins

@@ -11,6 +11,7 @@ from typing import Final, Protocol, Self, TypeAlias, Unpack
 
 from lapwing import streams
 from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
@@ -18,7 +19,8 @@ from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
-from lapwing.engines.engine import Engine, hide_failures
+from lapwing.engines.engine import Engine
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.entries import name
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
@@ -31,6 +33,7 @@ from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, fresh_name, name_of_key
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
+from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.lifetime import Lifetime
 
 QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
@@ -200,6 +203,17 @@ class Session:
         """Return what the account has left, for everybody and for this analyst."""
         return self._standing(self.population.touched)
 
+    def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
+        """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
+
+        It is shown beside the account, which counts what was chosen on the way and is what everybody is promised.
+        `delta` is where epsilon is wanted: if it is not said, that of an (epsilon, delta) budget, else a millionth.
+        """
+        self._lifetime.require()
+        account = self.ledger.account(self.population.name)
+        book = self.ledger.bookings(self.population.name, at_most=MOST_BOOKINGS + 1)
+        return planned_total(account, book, delta=delta, segments=self.population.touched)
+
     def close(self) -> None:
         """End the session: it answers nothing any more. What it shares with others stays open for them."""
         if self._lifetime.is_here:
@@ -211,6 +225,10 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        tables = ", ".join(table.name for table in self.population.tables) or "no tables"
+        return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
     def _asked(
         self, question: QuestionLike, wanted: Target, max_rows: int | None = None, max_groups: int | None = None

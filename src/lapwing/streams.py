@@ -23,7 +23,8 @@ from typing import Final, Protocol, Self, TypeVar
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.engines.engine import Engine, hide_failures
+from lapwing.engines.engine import Engine
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamStatus
@@ -157,7 +158,7 @@ class QuestionStream:
         All intervals of the stream hold at once with this probability, so that it does not matter which of them is
         looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap.
         """
-        return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
+        return answer.interval(confidence)
 
     def ask(
         self, where: ConditionLike | AtLeastQuestion, *, at_least: int | None = None, key: str | None = None
@@ -337,7 +338,7 @@ class QuestionStream:
         if decision.answer is None:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
         told = decision.answer
-        return self._kept_secret(lambda: verdicts.read(told, decision, self.yeses_left, free=free))
+        return self._kept_secret(lambda: verdicts.read(told, decision, self.record, free=free))
 
 
 def fresh_name() -> str:

@@ -6,8 +6,8 @@ from datetime import date
 import pytest
 
 import lapwing as ask
-from lapwing.engines.csv_files import CSVFile
 from lapwing.engines.duckdb import DuckDB
+from lapwing.engines.files import CSVFile
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan

@@ -6,7 +6,7 @@ import pytest
 import lapwing as ask
 from engines.clinic import clinic
 from engines.workbenches import DuckDBBench
-from lapwing.engines.possible import ImpossibleError, possible_counts, possible_facts
+from lapwing.engines.engine import ImpossibleError, possible_counts, possible_facts
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import EngineError
 

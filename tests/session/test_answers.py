@@ -194,7 +194,7 @@ def test_counts_of_unknown_keys_have_bounds_each_for_itself_and_no_margin(quick_
         assert door_to.preview(count("patients", by="city"), epsilon=1, delta="1e-6").margin == {"answer": None}
         answer = door_to.ask(count("patients", by="city"), epsilon=1, delta="1e-6")
     assert answer.margin() is None
-    assert answer.record()["margin"] == {"answer": None}
+    assert answer.to_dict()["margin"] == {"answer": None}
     told = replace(answer, numbers={"answer": [[["far"], 10**6], [["near"], 16]]})
     assert [(cell.low, cell.high) for row in told.rows for cell in row.cells.values()] == [
         (10**6 - 3, 10**6 + 3),
@@ -219,7 +219,7 @@ def test_an_answer_fits_the_ledger_however_many_keys_the_data_knows_and_however_
     assert again.free
     assert again.rows == told.rows
     assert (len(cut.rows), cut.left_out) == (2, 58)
-    assert told.record()["left_out"] == 2_000
+    assert told.to_dict()["left_out"] == 2_000
 
 
 def test_a_column_is_counted_beside_the_rows_of_all_its_groups(clinic) -> None:
@@ -362,8 +362,8 @@ def test_quantiles_come_in_their_order_whichever_way_they_were_chosen() -> None:
 
 
 def test_exact_ratios_have_rounded_numbers_beside_them(answers) -> None:
-    record = answers(mean("patients", "age")).record()
+    record = answers(mean("patients", "age")).to_dict()
     cell = record["rows"][0]["values"]["answer"]
     assert all(float(Fraction(cell[end])) == cell["rounded"][end] for end in ("value", "low", "high"))
     assert record["margin_rounded"]["answer"] == float(Fraction(record["margin"]["answer"]))
-    assert answers(top("visits", "kind", 1)).record()["rows"][0]["values"]["answer"]["rounded"]["value"] is None
+    assert answers(top("visits", "kind", 1)).to_dict()["rows"][0]["values"]["answer"]["rounded"]["value"] is None

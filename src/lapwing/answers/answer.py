@@ -4,22 +4,22 @@ An answer is made of released numbers alone. Whatever is computed from it is fre
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from importlib import import_module
 from typing import Any
 
-from lapwing.accounting.rounding import float_above
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.releases import Numbers
 from lapwing.answers.target import sure
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.plan import BoundedValue, CellKey, Family, Number, Shown
-from lapwing.vocabulary.decimals import format_exact, format_short, rounded
+from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Shown
+from lapwing.vocabulary.decimals import format_exact, format_short, named, percent, rounded, spoken
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.results import Result, html_table
 
 MOST_SHOWN = 100
 """So many rows of a table are shown to people; all of them are in the answer."""
@@ -55,7 +55,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Answer:
+class Answer(Result):
     """What was told.
 
     Its bounds, at a confidence, hold for all numbers of a column *at once*, so that it does not matter which of them is
@@ -172,7 +172,7 @@ class Answer:
         prefix = "Rehearsed on made-up rows: " if self.rehearsal else ""
         paid = "asked before, so it was free" if self.free else f"for {self.price}"
         paid = "for nothing" if self.rehearsal else paid
-        told = _spoken(self.value) if self._is_single else f"{len(self.rows)} rows"
+        told = spoken(self.value) if self._is_single else f"{len(self.rows)} rows"
         return f"{prefix}{words}: {told}{self._sure}, {paid}."
 
     @property
@@ -187,7 +187,7 @@ class Answer:
         known = None if self.changes else self._accuracy
         if known is None and self._is_single:
             low, high = self.interval()
-            known = None if low is None or high is None else f"from {_spoken(low)} to {_spoken(high)}"
+            known = None if low is None or high is None else f"from {spoken(low)} to {spoken(high)}"
         return "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
 
     @property
@@ -199,9 +199,9 @@ class Answer:
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
         """Return the answer as JSON, with bounds that hold with this confidence."""
-        return json.dumps(self.record(confidence), ensure_ascii=False)
+        return json.dumps(self.to_dict(confidence), ensure_ascii=False)
 
-    def record(self, confidence: Exact = CONFIDENCE) -> dict[str, Any]:
+    def to_dict(self, confidence: Exact = CONFIDENCE) -> dict[str, Any]:
         """Return the answer as JSON values: exact numbers as they are or as text, and `rounded` ones beside them."""
         return {
             "asked": self.asked.words,
@@ -216,17 +216,36 @@ class Answer:
             "margin": {name: format_exact(self.margin(confidence, column=name)) for name in self.asked.releases},
             "margin_rounded": {name: rounded(self.margin(confidence, column=name)) for name in self.asked.releases},
             "unit": dict(self.asked.units),
-            "price": {
-                "epsilon": format_exact(self.price.epsilon),
-                "delta": format_exact(self.price.delta),
-                "rho": None if self.price.rho is None else float_above(self.price.rho),
-            },
+            "price": self.price.to_dict(),
             "receipt": None if self.receipt is None else str(self.receipt),
             "versions": dict(self.versions),
             "free": self.free,
             "rehearsal": self.rehearsal,
             "left_out": self.left_out,
         }
+
+    def facts(self, confidence: Exact = CONFIDENCE) -> list[tuple[str, str | None]]:
+        """Return what there is to say about its numbers: how far off they are, what was asked, what it cost."""
+        paid = f"nothing: it was asked before, for {self.price}" if self.free else str(self.price)
+        return [
+            ("error", self._error(confidence)),
+            ("asked", self.asked.words),
+            ("bounded", self.asked.bounding_remark),
+            ("cost", "nothing: it was rehearsed on made-up rows, and is about nobody" if self.rehearsal else paid),
+        ]
+
+    def _error(self, confidence: Exact) -> str | None:
+        """Say how far off it is, where the bounds of its rows do not say all."""
+        plan = next(self.asked.several()).plan
+        if plan.family is Family.THRESHOLD:
+            return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
+        margin = self.margin(confidence)
+        if margin is None or not isinstance(plan.meaning, ChosenMeaning):
+            return None
+        return f"{plan.meaning.told_margin(margin)}, with {percent(sure(confidence))} confidence"
+
+    def _repr_html_(self) -> str:
+        return html_table([*self.keys, *self.columns], self._lines(), self.sentence)
 
     def to_rows(self, confidence: Exact = CONFIDENCE) -> list[dict[str, Any]]:
         """Return a record for each row: its keys, and for each column the value, its `low` and its `high` bound."""
@@ -253,12 +272,14 @@ class Answer:
     def __str__(self) -> str:
         if self._is_single and (not self.keys or next(self.asked.several()).plan.meaning.told_in_a_sentence):
             return self.sentence
-        lines = [[*self.keys, *self.columns]]
-        for row in self.rows[:MOST_SHOWN]:
-            values = (_told(row.cells[column]) if column in row.cells else "" for column in self.columns)
-            lines.append([*map(_named, row.key), *values])
+        lines = [[*self.keys, *self.columns], *self._lines()]
         widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
         return "\n".join([*("  ".join(map(str.rjust, line, widths)) for line in lines), *self.beyond])
+
+    def _lines(self) -> Iterator[list[str]]:
+        for row in self.rows[:MOST_SHOWN]:
+            values = (_told(row.cells[column]) if column in row.cells else "" for column in self.columns)
+            yield [*map(named, row.key), *values]
 
     @property
     def beyond(self) -> list[str]:
@@ -280,11 +301,11 @@ def _cell_record(cell: BoundedValue) -> dict[str, Any]:
 def _told(cell: BoundedValue) -> str:
     """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
     if cell.low is None or cell.high is None or isinstance(cell.value, str):
-        return _spoken(cell.value)
+        return spoken(cell.value)
     below, above = format_short(cell.value - cell.low), format_short(cell.high - cell.value)
     if below == above:
-        return f"{_spoken(cell.value)} ± {above}"
-    return f"{_spoken(cell.value)} ({_spoken(cell.low)} to {_spoken(cell.high)})"
+        return f"{spoken(cell.value)} ± {above}"
+    return f"{spoken(cell.value)} ({spoken(cell.low)} to {spoken(cell.high)})"
 
 
 def _reach(cell: BoundedValue) -> Number | None:
@@ -306,14 +327,3 @@ def _frame(library: str, rows: list[dict[str, Any]]) -> Any:
         raise BadQuestionError(f"{library} is not installed; read to_rows(), or install {library}") from None
     plain = [{name: float(v) if isinstance(v, Fraction) else v for name, v in row.items()} for row in rows]
     return module.DataFrame(plain)
-
-
-def _named(key: Any) -> str:
-    """Return the key of a group: a number that is a name has no commas, and the empty text is said."""
-    return str(key) if type(key) is int else _spoken(key) or "(empty)"
-
-
-def _spoken(value: Any) -> str:
-    if value is None:
-        return "(missing)"
-    return value if isinstance(value, str) else str(value) if isinstance(value, bool) else format_short(value)

@@ -3,13 +3,15 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
+from typing import Any
 
 from lapwing.accounting.filters.charge import cost_of_event
+from lapwing.accounting.rounding import float_above
 from lapwing.answers.releases import Release
 from lapwing.answers.target import sure
 from lapwing.queries.plan import CanonicalQuestion, Meaning, Number
 from lapwing.vocabulary.codec import stored, to_text
-from lapwing.vocabulary.decimals import format_short
+from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact
@@ -30,6 +32,11 @@ class Price:
         """Return the price of an event."""
         cost = cost_of_event(event)
         return Price(epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; the rho, which may be irrational, rounded up."""
+        rho = None if self.rho is None else float_above(self.rho)
+        return {"epsilon": format_exact(self.epsilon), "delta": format_exact(self.delta), "rho": rho}
 
     def __str__(self) -> str:
         if self.epsilon is None:
@@ -91,9 +98,14 @@ class PricedQuestion:
         )
 
     @property
+    def bounding_remark(self) -> str | None:
+        """What the bounds leave out, and that the error does not tell of it; None if nothing is left out."""
+        return f"{self.bounding}; the error is about noise only" if self.bounding else None
+
+    @property
     def bounded_words(self) -> str:
         """What is asked, and within which bounds, in plain English."""
-        return f"{self.words} ({self.bounding}; the error is about noise only)" if self.bounding else self.words
+        return f"{self.words} ({self.bounding_remark})" if self.bounding else self.words
 
     @property
     def units(self) -> Mapping[str, str]:

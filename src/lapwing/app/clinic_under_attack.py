@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from lapwing.app.clinic import SEED, make_clinic
-from lapwing.app.clinic.people import make_block
+from lapwing.app.clinic.made_up_people import make_block
 from lapwing.attacks.campaigns import AttackTarget
 from lapwing.attacks.door import AttackedDoor
 from lapwing.vocabulary.errors import ParameterError

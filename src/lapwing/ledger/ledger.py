@@ -6,10 +6,11 @@ data, release. There is no refund: a failure after the charge keeps the charge.
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
-from lapwing.accounting.filters.account import Account
+from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger import schema
 from lapwing.ledger.administration import Administration
 from lapwing.ledger.chronicle import Chronicle, now
@@ -74,6 +75,12 @@ class Ledger:
         with self.chronicle.reading() as book:
             book.population(population)
             return [entry.record for entry in book.about(population)]
+
+    def bookings(self, population: str, *, at_most: int) -> list[Booking]:
+        """Return the lines of the account of a population, from the first on, and no more of them than `at_most`."""
+        with self.chronicle.reading() as book:
+            book.population(population)
+            return list(islice(book.lines(population), at_most))
 
     def head(self) -> Receipt:
         """Return the receipt of the last entry: keep it elsewhere, and no older copy can pass for this ledger."""

@@ -24,9 +24,9 @@ from lapwing.queries.expressions import (
     OneOf,
     Or,
     Prefixed,
+    ScopedCondition,
     Truth,
     Value,
-    Within,
 )
 from lapwing.queries.intervals import (
     DAYS,
@@ -81,7 +81,7 @@ def _bind(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
             return _compare(operator, left, right, scope, wanted=wanted)
         case Has():
             return _has(condition, scope, wanted=wanted)
-        case Within(where, alias, columns):
+        case ScopedCondition(where, alias, columns):
             alone = Scope(scope.population, scope.table, alias, columns=columns)  # the same row, and nothing around it
             return _bind(where, alone, wanted=wanted)
         case _:

@@ -22,7 +22,7 @@ from typing import Final, Self
 
 from lapwing.accounting.filters.account import EVERYONE, Budget
 from lapwing.accounting.filters.approximate import DeltaShares
-from lapwing.engines.engine import hide_failures
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session

@@ -25,7 +25,7 @@ from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShare
 from lapwing.accounting.filters.charge import Cost, Reservation, SingleRelease, StreamClosing, YesCharge, cost_of
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.accounting.filters.sums import Accepted
-from lapwing.accounting.odometer import read_odometer
+from lapwing.accounting.planned_total import planned_total
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_record, to_record
@@ -169,7 +169,7 @@ def test_the_order_in_which_streams_are_paid_and_closed_does_not_matter(lines, p
 def read(book, segment):
     """The epsilon that all lines of `book` would have cost in `segment` had they been fixed in advance."""
     touching = [line for line in book if isinstance(line, Admission) and segment in line.steps]
-    return read_odometer(touching, delta=Fraction(1, 10**6), adjacency=Adjacency.REPLACE).epsilon
+    return planned_total(open_account(BUDGETS["approximate"]), touching, segments={segment}).epsilon
 
 
 class TestExactTotals:

@@ -5,6 +5,8 @@ import json
 import duckdb
 import pytest
 
+import lapwing as lw
+from accounting import reference
 from app.cli.at_the_prompt import RECEIPT, run
 
 
@@ -79,6 +81,26 @@ def test_the_budget_counts_what_was_answered(used) -> None:
         ["whose", "budget", "spent", "held", "left"],
         ["clinic", "epsilon", "30", "3", "0", "27"],
     ]
+
+
+def test_the_budget_tells_what_everything_would_cost_had_it_been_fixed_in_advance(used) -> None:
+    """Forty counts at 1/20 beside a count and a stream at 1 and 2: more than the forty alone, less than the sum."""
+    before = run(used, "budget", "--json").json["planned_total"]
+    assert before["epsilon"] <= 3
+    with lw.open(used, analyst="ana") as session:
+        for age in range(40):
+            session.ask(lw.count("patients", f"age > {age}"), epsilon="0.05")
+        assert session.planned_total().to_dict() == run(used, "budget", "--json").json["planned_total"]
+        tighter, looser = session.planned_total(delta="1e-9"), session.planned_total(delta="1e-3")
+    told = run(used, "budget", "--json").json
+    forty = float(reference.solve(lambda e: reference.optimal_delta(40, 0.05, e), 1e-6, 5))
+    assert told["spent"] == "5"
+    assert max(forty, before["epsilon"]) < told["planned_total"]["epsilon"] < before["epsilon"] + forty + 0.01
+    assert looser.epsilon < told["planned_total"]["epsilon"] < tighter.epsilon < 5
+    assert told["planned_total"]["delta"] == "0.000001"
+    sentence = " ".join(run(used, "budget").out.split())
+    assert f"planned {told['planned_total']['says']}" in sentence
+    assert "had everything been fixed in advance and every yes been given; it decides nothing" in sentence
 
 
 def test_an_explanation_of_a_question_and_of_an_epsilon(used) -> None:

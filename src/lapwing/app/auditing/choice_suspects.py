@@ -4,8 +4,7 @@ from fractions import Fraction
 
 from lapwing.app.auditing.opened import noise_of, odds_of_truth, score_scale
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.auditor.answers_and_keys import RandomizedAnswer, ThresholdedKeys
-from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice
+from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice, RandomizedAnswer, ThresholdedKeys
 from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK

@@ -7,7 +7,7 @@ from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import fraction_above
 from lapwing.app.auditing.opened import Adding, noise_of
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.auditor.noise_addition import AddedNoise, Norm, OnASample, Several
+from lapwing.auditor.added_noise import AddedNoise, Norm, OnASample, Several
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.gaussian import GaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism

@@ -21,7 +21,7 @@ from lapwing.app.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cas
 from lapwing.app.cli.pictures import draw_account, draw_answer, draw_meaning, draw_prices, draw_stream
 from lapwing.app.clinic import make_clinic
 from lapwing.app.clinic.concepts import CONDITIONS, SITES
-from lapwing.auditor.known_liars import DOCUMENT_002
+from lapwing.auditor.liars import DOCUMENT_002
 from lapwing.auditor.noise_laws import AuditedGeometric as GeometricNoise
 from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
 from lapwing.auditor.worst_pairs import AuditedMovement as Moves

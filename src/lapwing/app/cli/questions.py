@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lapwing.answers.target import TargetWords
+from lapwing.app.cli.commands import refusal_record
 from lapwing.app.cli.options import Door
 from lapwing.app.cli.pictures import draw_answer, draw_prices
-from lapwing.app.cli.render import answer_blocks, answer_record, preview_facts, preview_record
+from lapwing.app.cli.render import answer_blocks
 from lapwing.app.cli.terminal import facts, waiting
 from lapwing.app.plots.canvas import checked_path
 from lapwing.queries.planning import Question
@@ -98,7 +99,7 @@ def put(
     if plot is not None:
         draw_answer(plot, answer, confidence)
     drawn = facts(("picture", str(plot))) if plot is not None else ""
-    door.tell(answer_record(answer, left, confidence), *answer_blocks(answer, left, confidence), drawn)
+    door.tell({**answer.to_dict(confidence), "left": left.to_dict()}, *answer_blocks(answer, left, confidence), drawn)
 
 
 def show_preview(door: Door, question: Questions, offer: TargetWords, plot: Path | None) -> None:
@@ -109,7 +110,8 @@ def show_preview(door: Door, question: Questions, offer: TargetWords, plot: Path
             with waiting("drawing"):
                 draw_prices(plot, lambda **other: session.preview(question, **other), preview, offer)
     drawn = None if plot is None else str(plot)
-    door.tell(preview_record(preview), facts(*preview_facts(preview), ("picture", drawn)))
+    record = {**preview.to_dict(), "refusal": refusal_record(preview.refusal)}
+    door.tell(record, facts(*preview.facts(), ("picture", drawn)))
 
 
 def whole_or_none(name: str, given: str | None) -> int | None:

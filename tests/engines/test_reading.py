@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lapwing.engines.cancellation import CancelledError, CancelScope, stoppable
+from lapwing.engines.reading import CancelledError, CancelScope, stoppable
 
 
 def test_a_statement_is_stopped_until_it_ends_and_never_after() -> None:
