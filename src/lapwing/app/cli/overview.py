@@ -12,9 +12,9 @@ from lapwing.accounting.filters.account import Account
 from lapwing.answers.preview import BudgetStatus, amounts, budget_record, budget_words
 from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.options import Door, at_the_door, plot_option
-from lapwing.app.cli.pictures import draw_account
 from lapwing.app.cli.terminal import facts, table
 from lapwing.app.cli.terminal import table as drawn
+from lapwing.app.plots.answers import draw_account
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.population import Analyst
 from lapwing.queries.catalogue import COLUMN_LINE, Population, Table

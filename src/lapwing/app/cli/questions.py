@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.commands import refusal_record
 from lapwing.app.cli.options import Door
-from lapwing.app.cli.pictures import draw_answer, draw_prices
 from lapwing.app.cli.render import answer_blocks
 from lapwing.app.cli.terminal import facts, waiting
+from lapwing.app.plots.answers import draw_answer, draw_prices
 from lapwing.app.plots.canvas import checked_path
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, bins, by_year
