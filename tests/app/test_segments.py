@@ -57,7 +57,7 @@ def doors(folder) -> Iterator[dict[str | None, lw.Session]]:
 
 
 def spent(session: lw.Session) -> dict[str, Fraction]:
-    return {segment: filter_.realised for segment, filter_ in session.ledger.account("clinic").filters.items()}
+    return {segment: filter_.spent for segment, filter_ in session.ledger.account("clinic").filters.items()}
 
 
 def test_each_segment_pays_for_its_own_questions(doors) -> None:

@@ -119,7 +119,7 @@ def opening(
 
 
 def spent(ledger: Ledger, population: str = "clinic", segment: str = "everyone") -> Fraction:
-    return ledger.account(population).filters[segment].realised
+    return ledger.account(population).filters[segment].spent
 
 
 def reserved(ledger: Ledger, population: str = "clinic", segment: str = "everyone") -> Fraction:
