@@ -7,9 +7,8 @@ nothing and keeps the charge. Noise is drawn once for a charge, never again.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, Protocol, Self, TypeAlias, Unpack
+from typing import Final, Self, TypeAlias, Unpack
 
-from lapwing import streams
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import CONFIDENCE, Answer, Price, PricedQuestion
@@ -18,7 +17,6 @@ from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
-from lapwing.engines.engine import Engine
 from lapwing.engines.reading import hide_failures
 from lapwing.ledger.entries import name
 from lapwing.ledger.faults import fault_point
@@ -29,7 +27,7 @@ from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.streams import QuestionStream, fresh_name, name_of_key
+from lapwing.streams import DataSource, QuestionStream, fresh_name, name_of_key
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
 from lapwing.vocabulary.exact import Exact
@@ -40,13 +38,6 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.faults`)."""
-
-
-class DataSource(streams.Data, Protocol):
-    """Where the tables of a population are; `check` is called before any charge."""
-
-    def rehearsal(self) -> Engine:
-        """Return an engine on made-up rows."""
 
 
 class Session:

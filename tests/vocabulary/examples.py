@@ -70,7 +70,7 @@ RESERVATION = Reservation(
 SINGLE = SingleRelease(event=PURE, cells=None)
 COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
 STEP = Accepted(residue=0.125, slack=Fraction(1, 2**40), failure=Fraction(0))
-PURE_FILTER = PureFilter(epsilon=Fraction(1), realised=Fraction(1, 10), reserved=Fraction(3, 4))
+PURE_FILTER = PureFilter(epsilon=Fraction(1), spent=Fraction(1, 10), reserved=Fraction(3, 4))
 ACCOUNT = Account(
     budget=PureDP(epsilon=Fraction(1)),
     adjacency=Adjacency.ADD_REMOVE,

@@ -34,7 +34,7 @@ class Door:
     @contextmanager
     def session(self) -> "Iterator[Session]":
         """Open the door for an analyst."""
-        from lapwing.workspace.front import open as open_door
+        from lapwing.workspace.workspace import open as open_door
 
         with open_door(self.folder, self.population, analyst=self.analyst, cell=self.cell) as session:
             yield session
