@@ -55,7 +55,7 @@ def doors(folder) -> Iterator[dict[str | None, lw.Session]]:
 
 
 def spent(session: lw.Session) -> dict[str, Fraction]:
-    return {cell: filter_.realised for cell, filter_ in session.ledger.account("clinic").filters.items()}
+    return {cell: filter_.spent for cell, filter_ in session.ledger.account("clinic").filters.items()}
 
 
 def test_each_cell_pays_for_its_own_questions(doors) -> None:

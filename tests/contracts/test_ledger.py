@@ -497,7 +497,7 @@ class TestStreams:
         ledger.streams.open(opening())
         _question(ledger, 1, StreamOutcome.YES)
         own = ledger.allowance("clinic", "ana").filters["everyone"]
-        assert (own.realised, own.reserved) == (Fraction(1, 5), Fraction(1, 5))
+        assert (own.spent, own.reserved) == (Fraction(1, 5), Fraction(1, 5))
         with pytest.raises(BudgetExceededError, match="analyst 'ana'"):
             ledger.questions.charge(request("k1", epsilon="1/5"))
         ledger.streams.close("s")

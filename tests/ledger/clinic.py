@@ -117,7 +117,7 @@ def opening(
 
 
 def spent(ledger: Ledger, population: str = "clinic", cell: str = "everyone") -> Fraction:
-    return ledger.account(population).filters[cell].realised
+    return ledger.account(population).filters[cell].spent
 
 
 def reserved(ledger: Ledger, population: str = "clinic", cell: str = "everyone") -> Fraction:

@@ -13,7 +13,7 @@ from lapwing.accounting.filters.account import Account, Admission, CapChange, Op
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
 from lapwing.accounting.filters.charge import Cost, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
-from lapwing.answers.priced_question import PricedPlan
+from lapwing.answers.answer import PricedPlan
 from lapwing.answers.releases import StoredAnswer
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StoredVerdict, Verdict
@@ -70,7 +70,7 @@ RESERVATION = Reservation(
 SINGLE = SingleRelease(event=PURE, cells=None)
 COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
 STEP = Accepted(residue=0.125, slack=Fraction(1, 2**40), failure=Fraction(0))
-PURE_FILTER = PureFilter(epsilon=Fraction(1), realised=Fraction(1, 10), reserved=Fraction(3, 4))
+PURE_FILTER = PureFilter(epsilon=Fraction(1), spent=Fraction(1, 10), reserved=Fraction(3, 4))
 ACCOUNT = Account(
     budget=PureDP(epsilon=Fraction(1)),
     adjacency=Adjacency.ADD_REMOVE,

@@ -141,7 +141,7 @@ def test_a_refusal_leaves_the_account_as_it_was_and_says_what_would_fit(budget, 
     assert json.dumps(to_record(account)) == before
     if isinstance(outcome, Refusal):
         assert isinstance(outcome.error(), BudgetExceededError)
-        assert outcome.shortage.asked is None or outcome.shortage.asked > 0
+        assert outcome.insufficient.asked is None or outcome.insufficient.asked > 0
         fits = outcome.would_fit
         for size, event in (
             (fits.pure, lambda size: PureRelease(epsilon=size)),

@@ -12,21 +12,19 @@ from functools import reduce
 from types import MappingProxyType
 from typing import TypeAlias
 
-from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
+from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares, Filter
 from lapwing.accounting.filters.charge import Charge, Cost, Reservation, StreamClosing, YesCharge, cost_of
 from lapwing.accounting.filters.remaining import Refusal, Remaining, how_many, what_fits
 from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, Insufficient, PureFilter, require_carried
-from lapwing.accounting.pricing import required_adjacency
 from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
+from lapwing.vocabulary.event import required_adjacency
 from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
 EVERYONE = "everyone"
 """The only cell of a population that is not partitioned."""
-
-CellFilter: TypeAlias = PureFilter | ConcentratedFilter | ApproximateFilter
 
 
 @stored("admission")
@@ -79,14 +77,14 @@ class Account:
     >>> account = account.admit(SingleRelease(event=half, cells=frozenset({"north"})))
     >>> account = account.admit(SingleRelease(event=half))
     >>> refusal = account.admit(SingleRelease(event=half))
-    >>> refusal.cell, refusal.shortage.left
+    >>> refusal.cell, refusal.insufficient.left
     ('north', Fraction(0, 1))
     """
 
     budget: Guarantee
     adjacency: Adjacency
     shares: DeltaShares
-    filters: Mapping[str, CellFilter]
+    filters: Mapping[str, Filter]
     streams: Mapping[str, OpenStream]
 
     def admit(self, charge: Charge) -> "Account | Refusal":
@@ -102,16 +100,14 @@ class Account:
         cost = cost_of(charge)
         steps = {}
         for cell in self._named(charge.cells):
-            verdict = self.filters[cell].weigh(charge.event, cost)
-            if isinstance(verdict, Insufficient):
-                return Refusal(cell=cell, shortage=verdict, filter_=self.filters[cell])
-            steps[cell] = verdict
+            decision = self.filters[cell].weigh(charge.event, cost)
+            if isinstance(decision, Insufficient):
+                return Refusal(cell=cell, insufficient=decision, filter_=self.filters[cell])
+            steps[cell] = decision
         return Admission(charge=charge, cost=cost, steps=MappingProxyType(steps))
 
     def require_carried(self, charge: Charge) -> None:
         """Refuse a charge at a price with a denominator of its own, with which sums grow longer for ever.
-
-        Accounts of older ledgers may hold such prices; nothing new is added to them.
 
         Proof: proofs/sum_filters.md
         """
@@ -140,14 +136,15 @@ class Account:
                 if stream.given == stream.reservation.yeses:
                     raise StreamHaltedError(yeses=stream.given)
                 filters = {
-                    cell: self.filters[cell].settle(stream.reservation.price)
+                    cell: self.filters[cell].settle(spent=stream.reservation.price)
                     for cell in self._named(stream.reservation.cells)
                 }
                 return self._with(filters, {**self.streams, name: replace(stream, given=stream.given + 1)})
             case StreamClosing(stream=name):
                 stream = self._open(name)
                 filters = {
-                    cell: self.filters[cell].release(stream.unused) for cell in self._named(stream.reservation.cells)
+                    cell: self.filters[cell].settle(returned=stream.unused)
+                    for cell in self._named(stream.reservation.cells)
                 }
                 return self._with(filters, {key: other for key, other in self.streams.items() if key != name})
             case CapChange(account=account):
@@ -159,19 +156,14 @@ class Account:
 
     def remaining(self, cells: frozenset[str] | None = None) -> Remaining:
         """Return the largest single releases of each kind that all of `cells` (by default all there are) admit now."""
-        fits = [what_fits(filter_) for filter_ in {self.filters[cell] for cell in self._named(cells)}]
-        return Remaining(
-            pure=min(fit.pure for fit in fits),
-            laplace=min(fit.laplace for fit in fits),
-            gaussian=min(fit.gaussian for fit in fits),
-        )
+        return Remaining.least(what_fits(filter_) for filter_ in {self.filters[cell] for cell in self._named(cells)})
 
     def how_many(self, charge: Charge, *, at_most: int = 10_000) -> int:
         """Return how many charges like `charge` would be admitted one after the other, up to `at_most`."""
         filters = {self.filters[cell] for cell in self._named(charge.cells)}
         return min(how_many(filter_, charge, at_most=at_most) for filter_ in filters)
 
-    def _with(self, filters: Mapping[str, CellFilter], streams: Mapping[str, OpenStream]) -> "Account":
+    def _with(self, filters: Mapping[str, Filter], streams: Mapping[str, OpenStream]) -> "Account":
         return replace(
             self, filters=MappingProxyType({**self.filters, **filters}), streams=MappingProxyType(dict(streams))
         )
@@ -196,7 +188,7 @@ class Account:
         return sorted(named)
 
 
-def _overdrawn(filter_: CellFilter) -> bool:
+def _overdrawn(filter_: Filter) -> bool:
     return isinstance(filter_, PureFilter | ConcentratedFilter) and filter_.left < 0
 
 
@@ -311,7 +303,7 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
                     raise ParameterError(
                         "budget",
                         budget,
-                        reason=f"does not cover what was released already ({outcome.shortage})",
+                        reason=f"does not cover what was released already ({outcome.insufficient})",
                         remedy="write a larger one",
                     )
                 current = outcome
@@ -350,7 +342,7 @@ def _for_each_of_two(budget: Budget) -> Budget:
             return ApproximateDP(epsilon=epsilon / 2, delta=delta / 4)
 
 
-def _fresh(budget: Budget, shares: DeltaShares) -> CellFilter:
+def _fresh(budget: Budget, shares: DeltaShares) -> Filter:
     match budget:
         case PureDP(epsilon=epsilon):
             return PureFilter(epsilon=epsilon)
