@@ -13,7 +13,7 @@ from lapwing.accounting.filters.account import Account, Admission, CapChange, Op
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
 from lapwing.accounting.filters.charge import Cost, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
-from lapwing.answers.priced_question import PricedPlan
+from lapwing.answers.answer import PricedPlan
 from lapwing.answers.releases import StoredAnswer
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StoredVerdict, Verdict

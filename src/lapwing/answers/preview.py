@@ -10,7 +10,7 @@ from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
-from lapwing.answers.priced_question import Price, PricedQuestion
+from lapwing.answers.answer import Price, PricedQuestion
 from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import sure
 from lapwing.queries.plan import Number
