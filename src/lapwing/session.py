@@ -11,9 +11,8 @@ from typing import Final, Self, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
-from lapwing.answers.answer import Answer
+from lapwing.answers.answer import CONFIDENCE, Answer, Price, PricedQuestion
 from lapwing.answers.preview import BudgetStatus, Preview
-from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.releases import Numbers, StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
@@ -221,7 +220,7 @@ class Session:
         self._lifetime.require()
         account = self.ledger.account(self.population.name)
         book = self.ledger.bookings(self.population.name, at_most=MOST_BOOKINGS + 1)
-        return planned_total(account, book, delta=delta, cells=self.population.touched)
+        return planned_total(account, book, delta=delta, segments=self.population.touched)
 
     def close(self) -> None:
         """End the session: it answers nothing any more. What it shares with others stays open for them."""
@@ -270,7 +269,7 @@ class Session:
             key=fresh_name() if key is None else key,
             question=asked.text,
             tables=asked.tables,
-            charge=SingleRelease(event=asked.event, cells=self.population.touched),
+            charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
         )
 
@@ -328,10 +327,10 @@ class Session:
         )
 
 
-def _status(snapshot: Snapshot, cells: frozenset[str] | None) -> BudgetStatus:
-    """Return what some cells have left; streams are paid by all of them."""
+def _status(snapshot: Snapshot, segments: frozenset[str] | None) -> BudgetStatus:
+    """Return what some segments have left; streams are paid by all of them."""
     own = snapshot.allowance
-    return BudgetStatus(account=snapshot.account.within(cells), allowance=own and own.within(cells))
+    return BudgetStatus(account=snapshot.account.within(segments), allowance=own and own.within(segments))
 
 
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:

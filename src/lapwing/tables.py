@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine
-from lapwing.engines.reading import Generations, hide_failures
+from lapwing.engines.reading import Generation, Generations, hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
@@ -275,32 +275,42 @@ class Tables:
                 before, versions = versions, self._ledger.population(self._population.name).tables
                 if versions == before:
                     raise
-        with self._engines.leased(versions, lambda: self._open_at(versions)):
+        with self._leased(versions, charged=False):
             yield
 
-    @contextmanager
-    def lease(self, versions: Mapping[str, int]) -> Iterator[Engine]:
+    def lease(self, versions: Mapping[str, int]) -> AbstractContextManager[Engine]:
         """Lend an engine on the versions that a question was charged for.
 
         One that is not open is opened, but not where the tables have moved on: what was paid for was an answer about
         these versions.
         """
-        with self._engines.leased(versions, lambda: self._open_at(self._present(versions))) as engine:
-            yield engine
+        return self._leased(versions, charged=True)
+
+    @contextmanager
+    def _leased(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
+        held = self._engines.take(versions) or self._open_for(versions, charged=charged)
+        try:
+            yield held.engine
+        finally:
+            self._engines.give_back(held)
+
+    def _open_for(self, versions: Mapping[str, int], *, charged: bool) -> Generation[Engine]:
+        with self._engines.opening:
+            return self._engines.take(versions) or self._engines.add(
+                *hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
+            )
 
     def _present(self, versions: Mapping[str, int]) -> Mapping[str, int]:
-        """Return the present versions of all tables, which must be the ones that were charged for."""
+        """Return the present versions of all tables, among which must be the ones that were charged for."""
         present = self._ledger.population(self._population.name).tables
         if any(present.get(table) != version for table, version in versions.items()):
             raise RegistrationError(self._population.name, reason="has another data version by now", remedy="ask again")
         return present
 
-    def _open_at(self, versions: Mapping[str, int]) -> tuple[Engine, Mapping[str, int]]:
-        def opened() -> Engine:
-            self._watch(versions)
-            return self._open()
-
-        return hide_failures(opened, self._on_failure), versions
+    def _open_at(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
+        present = self._present(versions) if charged else versions
+        self._watch(present)
+        return self._open(), present
 
     def _watch(self, versions: Mapping[str, int]) -> None:
         """Refuse content that changed while its version did not, and the data of another population."""
