@@ -1,8 +1,7 @@
 """`lapwing audit`."""
 
 import math
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 
 from lapwing.app.auditing.register import Audited, audited, left_out, liars, named, suspects
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.app.cli.terminal import json_option, paragraph, table, tell
+from lapwing.app.cli.terminal import each, json_option, paragraph, table, tell
 from lapwing.app.plots.canvas import FORMATS, checked_folder, checked_path
 from lapwing.app.plots.meaning import draw_privacy_region
 from lapwing.auditor.black_box import audit as watch
@@ -94,10 +93,10 @@ def audit(
         tell({"names": [one.name for one in audits]}, "\n".join(one.name for one in audits), as_json=as_json)
         return
     files = _files(plot, audits)
-    found = [(one, one.compute()) for one in _with_progress(audits, "computing")]
+    found = [(one, one.compute()) for one in each(audits, "computing")]
     findings = [achieved.finding(one.name) for one, achieved in found]
     drawn = _drawable(chosen) if sampled else []
-    watched = [watching.watch(one, among=len(drawn)) for one in _with_progress(drawn, "drawing")]
+    watched = [watching.watch(one, among=len(drawn)) for one in each(drawn, "drawing")]
     for (one, achieved), file in zip(found, files, strict=False):
         if achieved.laws is not None:
             draw_privacy_region(
@@ -298,14 +297,3 @@ def _files(plot: Path | None, audits: Sequence[Audited]) -> list[Path]:
         remedy = "name a folder, or one mechanism"
         raise ParameterError("plot", str(plot), reason=f"is one file for {len(audits)} pictures", remedy=remedy)
     return [checked_path(plot)]
-
-
-def _with_progress(things: Sequence[Any], doing: str) -> Iterator[Any]:
-    """Yield each thing, with a bar on a terminal for as long as there are several."""
-    if len(things) <= 1 or not sys.stderr.isatty():
-        yield from things
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(things, description=doing, console=Console(stderr=True), transient=True)
