@@ -70,6 +70,10 @@ class Ledger:
             decided = book.population(population).analysts.get(analyst)
             return book.allowance(population, analyst) if decided and decided.allowance else None
 
+    def analysts(self, population: str) -> frozenset[str]:
+        """Return who has ever asked about a population, or was spoken of by its custodian."""
+        return frozenset(entry["analyst"] for entry in self.history(population) if "analyst" in entry)
+
     def history(self, population: str) -> list[Record]:
         """Return what the entries about a population say, from the first on; nothing in them is secret."""
         with self.chronicle.reading() as book:

@@ -164,3 +164,20 @@ def test_a_receipt_of_another_workspace_is_told_from_a_ledger_that_was_put_back(
     assert told.code == 5
     assert "the receipt was issued by ledger 0123456789abcdef" in told.err
     assert "look in the workspace that gave the receipt" in told.err
+
+
+def test_a_suspension_says_of_whom(clinic) -> None:
+    for words in (["ana"], ["ana", "--end"], [], ["--end"]):
+        assert run(clinic, "suspend", *words).code == 0
+    shown = run(clinic, "ledger", "show", "--last", "4").out.splitlines()[1:]
+    ends = ["of ana", "of ana ended", "of everybody", "of everybody ended"]
+    assert [line.partition("suspension ")[2] for line in shown] == ends
+
+
+def test_a_name_that_nobody_has_is_suspended_with_a_word(clinic) -> None:
+    told = run(clinic, "suspend", "nobody")
+    assert told.code == 0
+    assert "note      nobody called nobody has asked about clinic yet" in told.out
+    assert run(clinic, "suspend", "nobody", "--json").json["known"] is True  # spoken of by now
+    run(clinic, "count", "patients", "--epsilon", "0.1")
+    assert "note" not in run(clinic, "suspend", "ana").out
