@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine
-from lapwing.engines.reading import Generation, Generations, hide_failures
+from lapwing.engines.reading import Generations, hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
@@ -27,8 +27,6 @@ from lapwing.vocabulary.extras import load_extra
 from lapwing.vocabulary.locked_file import LockedFile
 
 _BLOCK = 1 << 20
-
-
 _LEDGER, _SEEN = "ledger", "seen"  # no table is called so here: theirs have a population and a dot in front
 
 
@@ -263,9 +261,7 @@ class Tables:
     def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
         """Keep open what a question will be about, until it has its end; refuse what changed unannounced.
 
-        Parameters
-        ----------
-        versions : those of all tables, as the ledger has them; where newer ones were announced just now, those count
+        `versions` are those of all tables; where newer ones were announced just now, those count.
         """
         while True:
             try:
@@ -288,27 +284,23 @@ class Tables:
 
     @contextmanager
     def _leased(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
-        held = self._engines.take(versions) or self._open_for(versions, charged=charged)
+        held = self._engines.take(versions)
+        if held is None:
+            with self._engines.opening:
+                held = self._engines.take(versions) or self._engines.add(
+                    *hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
+                )
         try:
             yield held.engine
         finally:
             self._engines.give_back(held)
 
-    def _open_for(self, versions: Mapping[str, int], *, charged: bool) -> Generation[Engine]:
-        with self._engines.opening:
-            return self._engines.take(versions) or self._engines.add(
-                *hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
-            )
-
-    def _present(self, versions: Mapping[str, int]) -> Mapping[str, int]:
-        """Return the present versions of all tables, among which must be the ones that were charged for."""
-        present = self._ledger.population(self._population.name).tables
-        if any(present.get(table) != version for table, version in versions.items()):
-            raise RegistrationError(self._population.name, reason="has another data version by now", remedy="ask again")
-        return present
-
     def _open_at(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
-        present = self._present(versions) if charged else versions
+        name, present = self._population.name, versions
+        if charged:  # for some tables only, and some time ago
+            present = self._ledger.population(name).tables
+            if any(present.get(table) != version for table, version in versions.items()):
+                raise RegistrationError(name, reason="has another data version by now", remedy="ask again")
         self._watch(present)
         return self._open(), present
 
