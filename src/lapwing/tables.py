@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine
-from lapwing.engines.reading import Generations, hide_failures
+from lapwing.engines.reading import Generation, Generations, hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
@@ -272,12 +272,17 @@ class Tables:
         """
         wanted = self._present() if versions is None else versions
         required = {} if versions is None else versions  # any newer ones do, where none were charged for
+        held = self._engines.take(wanted) or self._open_for(wanted, required)
+        try:
+            yield held.engine
+        finally:
+            self._engines.give_back(held)
 
-        def open_() -> tuple[Engine, Mapping[str, int]]:
-            return hide_failures(lambda: self._opened(required), self._on_failure)
-
-        with self._engines.leased(wanted, open_) as engine:
-            yield engine
+    def _open_for(self, wanted: Mapping[str, int], required: Mapping[str, int]) -> Generation[Engine]:
+        with self._engines.opening:
+            return self._engines.take(wanted) or self._engines.add(
+                *hide_failures(lambda: self._opened(required), self._on_failure)
+            )
 
     def _opened(self, versions: Mapping[str, int]) -> tuple[Engine, Mapping[str, int]]:
         present = self._present()

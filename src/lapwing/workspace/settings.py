@@ -8,7 +8,7 @@
     [populations.clinic.analysts]
     ana = { epsilon = "1" }                         # an allowance of her own, under the budget
 
-    [populations.clinic.cells]
+    [populations.clinic.segments]
     north = { first = 1, last = 49999 }             # by person key: each has the whole budget (see docs/ledger.md)
 
     [populations.clinic.tables.patients]
@@ -162,7 +162,7 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
             tables=tuple(table for table, _ in read),
             now=section.take("now", date, None),
             salt=section.take("salt", int, 0),
-            cells=tuple(_cell(cell, one) for cell, one in section.section("cells", {}).sections()),
+            segments=tuple(_segment(segment, one) for segment, one in section.section("segments", {}).sections()),
         )
     settings = PopulationSettings(
         population=population,
@@ -181,7 +181,7 @@ def _time_limit(section: Section) -> int:
         return as_int("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)
 
 
-def _cell(name: str, section: Section) -> Segment:
+def _segment(name: str, section: Section) -> Segment:
     first, last = section.take("first", int), section.take("last", int)
     section.done()
     with section.blamed():

@@ -72,20 +72,20 @@ class Workspace:
         population: str | None = None,
         *,
         analyst: str | None = None,
-        cell: str | None = None,
+        segment: str | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> Session:
         """Return the door of a population: the only one, for whoever is logged in, where it is not said.
 
         All sessions of a workspace, in all threads, share its ledger and its databases, and one may be closed while
-        others go on. With a `cell`, questions are about the people of that cell, and its own budget pays for them.
+        others go on. With a `segment`, questions are about the people of that segment, and its budget pays for them.
         `on_close` is called when the session is closed.
         """
         declared = self.settings.declared(population)
         self._require_agreement(declared)
         tables = self._opened(declared)
         return Session(
-            declared.population if cell is None else declared.population.within(cell),
+            declared.population if segment is None else declared.population.within(segment),
             self.ledger,
             tables,
             analyst=getpass.getuser() if analyst is None else analyst,
@@ -108,7 +108,7 @@ class Workspace:
                     name,
                     unit=declared.population.unit,
                     budget=declared.budget,
-                    cells=declared.population.cell_titles or (EVERYONE,),
+                    segments=declared.population.segment_titles or (EVERYONE,),
                     shares=SHARES,
                 )
             self._require_unit(declared)
@@ -287,12 +287,12 @@ class Workspace:
                     f"{found[0]!r} ({found[1]})",
                     "take the change back: whose row it is never changes",
                 )
-        titles = declared.population.cell_titles or (EVERYONE,)
+        titles = declared.population.segment_titles or (EVERYONE,)
         if set(self.ledger.account(declared.population.name).filters) != set(titles):
             raise declared.section.error(
-                ("cells",),
-                "these are not the cells that this population was opened with",
-                "take the change back: whoever changed the cell would be paid for twice",
+                ("segments",),
+                "these are not the segments that this population was opened with",
+                "take the change back: whoever changed the segment would be paid for twice",
             )
 
     def _log(self, reason: Exception) -> None:
@@ -360,7 +360,7 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
 
 
 def open(  # noqa: A001 - it is written lapwing.open
-    folder: str | Path, population: str | None = None, *, analyst: str | None = None, cell: str | None = None
+    folder: str | Path, population: str | None = None, *, analyst: str | None = None, segment: str | None = None
 ) -> Session:
     """Open the door of a population, for an analyst.
 
@@ -369,11 +369,11 @@ def open(  # noqa: A001 - it is written lapwing.open
     folder : the workspace
     population : which of its populations; the only one if it is not said
     analyst : who asks; whoever is logged in if it is not said
-    cell : the cell of its public partition to ask about, if it has one; everybody if it is not said
+    segment : the segment of its public partition to ask about, if it has one; everybody if it is not said
     """
     workspace = open_workspace(folder)
     try:
-        return workspace.session(population, analyst=analyst, cell=cell, on_close=workspace.resources.close)
+        return workspace.session(population, analyst=analyst, segment=segment, on_close=workspace.resources.close)
     except BaseException:
         workspace.close()
         raise

@@ -25,17 +25,17 @@ def tell(epsilon):
 
 
 class TestAcrossAPartition:
-    """One question about cell p, answered no; then five yeses about others, on the same threshold noise."""
+    """One question about segment p, answered no; then five yeses about others, on the same threshold noise."""
 
-    def test_a_person_of_p_loses_far_more_than_p_would_pay_if_a_yes_were_charged_to_its_own_cell(self) -> None:
+    def test_a_person_of_p_loses_far_more_than_p_would_pay_if_a_yes_were_charged_to_its_own_segment(self) -> None:
         loss = self.loss_of_a_person_of_p()
         assert loss == pytest.approx(1.0, abs=1e-3)
         assert loss > 3.9 * float(OPENING)
 
-    def test_every_yes_is_charged_to_every_cell_of_the_scope(self) -> None:
-        account = open_account(PureDP(epsilon=Fraction(2)), cells=["p", "q", "far away"])
+    def test_every_yes_is_charged_to_every_segment_of_the_scope(self) -> None:
+        account = open_account(PureDP(epsilon=Fraction(2)), segments=["p", "q", "far away"])
         account = account.admit(
-            Reservation(stream="s", opening=OPENING, price=PRICE, yeses=YESES, cells=frozenset({"p", "q"}))
+            Reservation(stream="s", opening=OPENING, price=PRICE, yeses=YESES, segments=frozenset({"p", "q"}))
         )
         for _ in range(YESES):
             account = account.book(YesCharge(stream="s"))

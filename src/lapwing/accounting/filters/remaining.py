@@ -116,12 +116,12 @@ class Refusal:
 
     Parameters
     ----------
-    cell : the first cell whose filter said no
+    segment : the first segment whose filter said no
     insufficient : what was asked of it and what is left
     filter_ : that filter, as it stood and still stands
     """
 
-    cell: str
+    segment: str
     insufficient: Insufficient
     filter_: Filter
 
