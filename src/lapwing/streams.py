@@ -15,6 +15,7 @@ Proof: proofs/stream_recovery.md
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
@@ -22,7 +23,7 @@ from typing import Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.engines.reading import CancelGroup, constant_failure, report_failures
+from lapwing.engines.reading import CancelGroup, constant_failure
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
@@ -75,11 +76,21 @@ def opaque(method: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P]
     It is a decorator, so that what handles a value is called from its own floor and by no other.
     """
 
+    def reported(self: F, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Tell the custodian. What is interrupted in here, with the reason at hand, is forgotten one frame up."""
+        try:
+            return method(self, *args, **kwargs)
+        except EngineError:  # whose reason was told already, where it happened
+            raise
+        except Exception as failure:  # noqa: BLE001 - as below
+            with suppress(Exception):
+                self._on_failure(failure)
+        raise EngineError
+
     @wraps(method)
     def hidden(self: F, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            with report_failures(self._on_failure):
-                return method(self, *args, **kwargs)
+            return reported(self, *args, **kwargs)
         except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
             kind = failure.__class__  # no call in this block, where a second interrupt would hang on this failure
         raise constant_failure(kind)

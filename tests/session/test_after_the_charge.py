@@ -147,7 +147,7 @@ def test_a_question_that_fails_at_any_line_after_its_charge_tells_nothing(rich, 
 def test_a_question_that_fails_on_data_and_then_at_any_line_tells_nothing(rich, monkeypatch) -> None:
     failing = Failing(None).after(monkeypatch, "lapwing.session", "ask.charged")
     fail_at_every_line(rich, Broken(), failing, "123456789")
-    assert {"opaque.<locals>.hidden", "report_failures", "Questions.lose"} <= failing.functions
+    assert {"opaque.<locals>.hidden", "opaque.<locals>.reported", "Questions.lose"} <= failing.functions
 
 
 class EverythingIn(set[Line]):
