@@ -24,8 +24,8 @@ from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
 from lapwing.engines.reading import CancelGroup, constant_failure
-from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.store import fault_point
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer
 from lapwing.mechanisms.sparse_vector.estimates import Interval
@@ -55,7 +55,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 STEPS: Final = ("stream.sealed", "stream.opened", "stream.intended", "stream.read", "stream.decided", "stream.told")
-"""The fault points of a stream, in their order (see `lapwing.ledger.faults`)."""
+"""The fault points of a stream, in their order (see `lapwing.ledger.store`)."""
 
 _PATIENCE: Final = 3
 """How often a question is put again when another process came first."""

@@ -14,9 +14,9 @@ from typing import Any
 from crashes.workload import Release
 from lapwing import count, mean, streams
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.ledger.faults import VARIABLE
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
+from lapwing.ledger.store import VARIABLE
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Deciding
 from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import StreamError

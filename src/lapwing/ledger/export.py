@@ -72,7 +72,7 @@ def _charged(entry: Record) -> str:
 
 def export_json(ledger: Ledger, path: Path) -> Receipt:
     """Write all entries as JSON lines into a new file, and return the receipt of the last one."""
-    with _private(path) as file, ledger.chronicle.reading() as book:
+    with _private(path) as file, ledger.store.reading() as book:
         head = {"format": _FORMAT, "ledger": book.ledger, "seq": None, "last": book.last, "head": book.head.hex()}
         file.write(canonical(head) + "\n")
         for entry in book.entries():

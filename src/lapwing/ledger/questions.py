@@ -19,11 +19,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.entries import Entry, Receipt, Record, name, text
-from lapwing.ledger.gates import Gate
-from lapwing.ledger.spending import RefusedError, Spending
-from lapwing.ledger.transaction import Prefetch, Transaction
+from lapwing.ledger.population import RefusedError
+from lapwing.ledger.store import Store
+from lapwing.ledger.transaction import Transaction, lookups_of_request
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.codec import digest as digest_of
 from lapwing.vocabulary.errors import (
@@ -108,8 +107,8 @@ class Unsettled:
 class Questions:
     """Charging and answering one-shot questions."""
 
-    def __init__(self, chronicle: Chronicle) -> None:
-        self._chronicle = chronicle
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def charge(self, request: Request) -> Charged | Released:
         """Charge a question, or return the answer it already has.
@@ -122,14 +121,10 @@ class Questions:
         RequestConflictError : the key belongs to another request
         UnansweredError : the key was charged and has no answer
         """
-        glance = Prefetch(
-            population=request.population,
-            analyst=request.analyst,
-            key=request.key,
-            recall=recall_digest(f"population {request.population}", request.question),
-        )
+        recall = recall_digest(f"population {request.population}", request.question)
+        lookups = lookups_of_request(request.population, request.analyst, request.key, recall)
         try:
-            return self._chronicle.hurry("charge", lambda book: charge_in(book, request), glance)
+            return self._store.append_optimistically("charge", lambda book: charge_in(book, request), lookups)
         except RefusedError as refused:
             raise refused.explained() from None
 
@@ -140,7 +135,7 @@ class Questions:
         ------
         RequestConflictError, UnansweredError : as `charge` would
         """
-        with self._chronicle.reading() as book:
+        with self._store.reading() as book:
             population = book.population(request.population)
             asked = {"request": request.key, "digest": request.digest}
             if earlier := known_request(book, population.name, request.analyst, **asked):
@@ -157,7 +152,7 @@ class Questions:
         UnansweredError : the charge was given up meanwhile; the answer must be forgotten
         """
         text("answer", answer)
-        with self._chronicle.writing("answer") as book:
+        with self._store.writing("answer") as book:
             charge = _charge_entry(book, seq)
             if not book.settlement(seq):
                 recall = recall_digest(f"population {charge['population']}", charge["question"])
@@ -167,14 +162,14 @@ class Questions:
 
     def lose(self, seq: int) -> None:
         """Give charge `seq` up: it stays charged and will never be answered. An answer that came first stands."""
-        with self._chronicle.writing("lose") as book:
+        with self._store.writing("lose") as book:
             charge = _charge_entry(book, seq)
             if not book.settlement(seq):
                 book.append("lost", population=charge["population"], settles=seq)
 
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
-        with self._chronicle.reading() as book:
+        with self._store.reading() as book:
             records = [entry.record for entry in book.unsettled_charges()]
         return [Unsettled(key=record["request"], **{name: record[name] for name in _SHOWN}) for record in records]
 
@@ -191,9 +186,9 @@ def charge_in(book: Transaction, request: Request) -> Charged | Released:
             population.require_spending(request.analyst)
             book.append("recall", population=population.name, analyst=request.analyst, **asked, recalls=stored.seq)
         return released(book, stored)
-    spending = Spending(book, population, request.analyst)
-    spending.admit(request.charge)
-    entry = spending.append("charge", **asked, question=request.question, versions=versions)
+    changes = book.accounts(population, request.analyst)
+    changes.admit(request.charge)
+    entry = book.append_changes("charge", changes, **asked, question=request.question, versions=versions)
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=book.receipt_of(entry))
 
 
@@ -249,12 +244,11 @@ class Turns:
 
     Parameters
     ----------
-    gate : where turns are held, among all processes
-    questions, chronicle : where answers are found
+    questions, store : where answers are found, and where turns are held among all processes
     """
 
-    def __init__(self, gate: Gate, questions: Questions, chronicle: Chronicle) -> None:
-        self._gate, self._questions, self._chronicle = gate, questions, chronicle
+    def __init__(self, questions: Questions, store: Store) -> None:
+        self._gate, self._questions, self._store = store.database.gate(), questions, store
 
     @contextmanager
     def taken(self, request: Request, patience: float = PATIENCE) -> Iterator[None]:
@@ -305,13 +299,13 @@ class Turns:
 
     def _first_in_progress(self, request: Request) -> int:
         """Return the first entry that can be the charge of whoever has the turn."""
-        with self._chronicle.reading() as book:
+        with self._store.reading() as book:
             left = [entry.seq for entry in book.unsettled_charges() if entry.record["question"] == request.question]
             return min(left, default=book.last + 1)
 
     def _was_lost(self, request: Request, first: int) -> bool:
         """Say whether a charge of the question, from that entry on, has no answer."""
-        with self._chronicle.reading() as book:
+        with self._store.reading() as book:
             versions = book.population(request.population).versions(request.tables)
             same: Record = {
                 "kind": "charge",

@@ -390,7 +390,7 @@ def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress 
         ledger.require(receipt)
     ledger.store.inspect()
     replay = Replay()
-    with ledger.chronicle.reading() as book:
+    with ledger.store.reading() as book:
         for entry in checked(book.ledger, book.entries(), last=book.last, head=book.head):
             replay.read(entry)
             if progress:

@@ -13,18 +13,25 @@ Secrets are sealed by the caller with a key that the ledger never sees. They are
 the chain is derived from them.
 """
 
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from lapwing.accounting.filters.account import Admission
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
-from lapwing.ledger import vault
-from lapwing.ledger.chronicle import Chronicle
-from lapwing.ledger.entries import Entry, name, text
+from lapwing.ledger.entries import Entry, Record, name, text
+from lapwing.ledger.population import RefusedError
 from lapwing.ledger.questions import known_request, recall_digest
-from lapwing.ledger.spending import RefusedError, Spending
-from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord, StreamStatus
+from lapwing.ledger.store import Store
+from lapwing.ledger.stream_records import (
+    Decision,
+    Intent,
+    Opening,
+    StreamOutcome,
+    StreamRecord,
+    StreamStatus,
+    require_sealed,
+)
 from lapwing.ledger.transaction import Transaction
-from lapwing.vocabulary.codec import digest, from_record
+from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
     ParameterError,
     StreamBusyError,
@@ -34,6 +41,9 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.exact import as_int
 
+STATE: Final = 0
+"""The number of the sealed state of a stream; the seeds of its questions have the numbers of the questions, from 1."""
+
 MOST_QUESTIONS: Final = 100_000
 """A no is free and leaves two entries, so that without a limit one stream could fill a disk."""
 
@@ -41,8 +51,8 @@ MOST_QUESTIONS: Final = 100_000
 class Streams:
     """Opening, asking and closing streams."""
 
-    def __init__(self, chronicle: Chronicle) -> None:
-        self._chronicle = chronicle
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def open(self, opening: Opening) -> StreamRecord:
         """Charge a stream and store its secret, together. The same key again returns the stream as it stands.
@@ -53,7 +63,7 @@ class Streams:
         RequestConflictError : the key belongs to another request
         """
         try:
-            with self._chronicle.writing("open") as book:
+            with self._store.writing("open") as book:
                 _open(book, opening)
                 return _stream(book, opening.stream)
         except RefusedError as refused:
@@ -61,12 +71,12 @@ class Streams:
 
     def stream(self, stream: str) -> StreamRecord:
         """Return a stream as it stands."""
-        with self._chronicle.reading() as book:
+        with self._store.reading() as book:
             return _stream(book, stream)
 
     def streams(self, population: str) -> list[StreamRecord]:
         """Return every stream of a population, the ended ones too."""
-        with self._chronicle.reading() as book:
+        with self._store.reading() as book:
             return [_stream(book, name) for name in book.streams(population)]
 
     def intend(
@@ -92,8 +102,8 @@ class Streams:
         as_int("number", number)
         name("key", key)
         text("question", question)
-        vault.require_sealed(sealed)
-        with self._chronicle.writing("intend") as book:
+        require_sealed(sealed)
+        with self._store.writing("intend") as book:
             asked = _Asked(number=number, key=key, question=question, sealed=sealed, fresh=fresh)
             return _intend(book, _stream(book, stream), asked)
 
@@ -125,11 +135,11 @@ class Streams:
             text("answer", answer)
         as_int("units", units)
         if sealed is not None:
-            vault.require_sealed(sealed)
-        with self._chronicle.writing("decide") as book:
+            require_sealed(sealed)
+        with self._store.writing("decide") as book:
             decision = _decide(book, _stream(book, stream), number, outcome, answer=answer, units=units, sealed=sealed)
         if decision.status is not StreamStatus.OPEN:
-            self._chronicle.store.shred()
+            self._store.shred()
         return decision
 
     def close(self, stream: str) -> StreamRecord:
@@ -145,16 +155,16 @@ class Streams:
 
     def unsettled(self) -> list[Intent]:
         """Return every question that has no outcome yet: in flight, or left over from a crash."""
-        with self._chronicle.reading() as book:
+        with self._store.reading() as book:
             return [_intent(book, entry.record) for entry in book.unsettled_intents()]
 
     def _end(self, stream: str, act: str) -> StreamRecord:
-        with self._chronicle.writing(act) as book:
+        with self._store.writing(act) as book:
             known = _stream(book, stream)
             if known.status is StreamStatus.OPEN:
                 _end(book, known, forfeit=act == "forfeit")
             ended = _stream(book, stream)
-        self._chronicle.store.shred()
+        self._store.shred()
         return ended
 
 
@@ -167,10 +177,11 @@ def _open(book: Transaction, opening: Opening) -> None:
             "stream", opening.stream, reason="is a stream of this ledger already", remedy="choose a new name"
         )
     population.versions(opening.tables)
-    spending = Spending(book, population, opening.analyst)
-    spending.admit(opening.charge)
-    spending.append(
+    changes = book.accounts(population, opening.analyst)
+    changes.admit(opening.charge)
+    book.append_changes(
         "opening",
+        changes,
         request=opening.key,
         digest=opening.digest,
         stream=opening.stream,
@@ -184,7 +195,7 @@ def _open(book: Transaction, opening: Opening) -> None:
         used=0,
         seals=1,
     )
-    vault.keep(book.rows, opening.stream, vault.STATE, opening.sealed)
+    book.keep_secret(opening.stream, STATE, opening.sealed)
 
 
 class _Asked(NamedTuple):
@@ -225,7 +236,7 @@ def _intend(book: Transaction, stream: StreamRecord, put: _Asked) -> Intent | De
     entry = book.append(
         "intent", **common, question=question, versions=versions, number=number, **_standing(stream, asked=number)
     )
-    vault.keep(book.rows, stream.name, number, put.sealed)
+    book.keep_secret(stream.name, number, put.sealed)
     return _intent(book, entry.record)
 
 
@@ -251,13 +262,14 @@ def _decide(
         )
     used = stream.used + taken
     halted = stream.units - used < stream.dearest or number == stream.questions
-    spending = Spending(book, book.population(stream.population), stream.analyst)
-    spending.settle(*[YesCharge(stream=stream.name)] * taken, *[StreamClosing(stream=stream.name)] * halted)
+    changes = book.accounts(book.population(stream.population), stream.analyst)
+    changes.settle(*[YesCharge(stream=stream.name)] * taken, *[StreamClosing(stream=stream.name)] * halted)
     asked = intent.record
     recall = recall_digest(f"stream {stream.name}", asked["question"])
     told = {} if answer is None else {"answer": answer, "recall": recall, "versions": asked["versions"]}
-    entry = spending.append(
+    entry = book.append_changes(
         "outcome",
+        changes,
         settles=intent.seq,
         number=number,
         outcome=outcome.value,
@@ -271,11 +283,11 @@ def _decide(
         ),
     )
     if halted:
-        vault.drop_all(book.rows, stream.name)
+        book.drop_secrets(stream.name)
     else:
-        vault.drop(book.rows, stream.name, number)
+        book.drop_secrets(stream.name, number)
         if sealed is not None:
-            vault.replace(book.rows, stream.name, sealed)
+            book.replace_secret(stream.name, STATE, sealed)
     return _decision(book, entry, _stream(book, stream.name))
 
 
@@ -283,41 +295,29 @@ def _end(book: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
     if stream.in_flight and not forfeit:
         raise StreamBusyError(stream.name, number=stream.in_flight.number)
     unused = stream.units - stream.used
-    spending = Spending(book, book.population(stream.population), stream.analyst)
-    spending.settle(*[YesCharge(stream=stream.name)] * (unused * forfeit), StreamClosing(stream=stream.name))
+    changes = book.accounts(book.population(stream.population), stream.analyst)
+    changes.settle(*[YesCharge(stream=stream.name)] * (unused * forfeit), StreamClosing(stream=stream.name))
     lost = {"settles": stream.in_flight.seq, "outcome": StreamOutcome.LOST.value} if stream.in_flight else {}
-    spending.append(
+    book.append_changes(
         "closing",
+        changes,
         forfeit=forfeit,
         number=stream.asked,
         **lost,
         **_standing(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
-    vault.drop_all(book.rows, stream.name)
+    book.drop_secrets(stream.name)
 
 
 def _stream(book: Transaction, stream: str) -> StreamRecord:
-    found = book.stream(stream)
-    if found is None:
+    record = book.stream(stream)
+    if record is None:
         raise ParameterError("stream", stream, reason="is not in this ledger", remedy="open it first")
-    first, last = found[0].record, found[1].record
-    return StreamRecord(
-        name=stream,
-        population=first["population"],
-        analyst=first["analyst"],
-        terms=first["terms"],
-        tables=frozenset(first["tables"]),
-        charge=from_record(Admission, first["account"]["lines"][0]).charge,
-        units=first["units"],
-        dearest=first["dearest"],
-        questions=first["questions"],
-        status=StreamStatus(last["status"]),
-        asked=last["asked"],
-        used=last["used"],
-        seals=last["seals"],
-        versions=book.population(first["population"]).tables,
-        sealed=vault.kept(book.rows, stream, vault.STATE),
-        in_flight=_intent(book, last) if last["kind"] == "intent" else None,
+    return replace(
+        record,
+        versions=book.population(record.population).tables,
+        sealed=book.secret(stream, STATE),
+        in_flight=_intent(book, record.last) if record.last["kind"] == "intent" else None,
     )
 
 
@@ -350,8 +350,8 @@ def _earlier(book: Transaction, stream: StreamRecord, asked: dict[str, Any]) -> 
     return _decision(book, end, stream)
 
 
-def _intent(book: Transaction, record: dict[str, Any]) -> Intent:
-    sealed, state = (vault.kept(book.rows, record["stream"], number) for number in (record["number"], vault.STATE))
+def _intent(book: Transaction, record: Record) -> Intent:
+    sealed, state = (book.secret(record["stream"], number) for number in (record["number"], STATE))
     return Intent(
         seq=record["seq"],
         stream=record["stream"],
