@@ -31,8 +31,8 @@ from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 MICRO = Fraction(1, 10**6)
 
 
-def opened(adjacency=Adjacency.ADD_REMOVE, cells=("everyone",), budget=None):
-    return open_account(budget or PureDP(epsilon=10**4), cells=cells, adjacency=adjacency)
+def opened(adjacency=Adjacency.ADD_REMOVE, segments=("everyone",), budget=None):
+    return open_account(budget or PureDP(epsilon=10**4), segments=segments, adjacency=adjacency)
 
 
 def book(*charges, **options):
@@ -45,8 +45,8 @@ def total(lines, adjacency=Adjacency.ADD_REMOVE, delta=MICRO, **options):
     return planned_total(opened(adjacency), lines, delta=delta, **options).epsilon
 
 
-def pure(epsilon, cells=None):
-    return SingleRelease(event=PureRelease(epsilon=Fraction(epsilon)), cells=cells)
+def pure(epsilon, segments=None):
+    return SingleRelease(event=PureRelease(epsilon=Fraction(epsilon)), segments=segments)
 
 
 def test_nothing_costs_nothing() -> None:
@@ -106,24 +106,24 @@ def test_a_stream_counts_whole_whatever_it_gave_back() -> None:
 
 
 class TestPartitions:
-    """Two cells with charges of their own, and one that touches both."""
+    """Two segments with charges of their own, and one that touches both."""
 
-    CELLS = ("north", "south", "west")
+    SEGMENTS = ("north", "south", "west")
 
     def lines(self, adjacency=Adjacency.ADD_REMOVE):
         mine = [*[pure("1/10", {"north"})] * 5, *[pure("1/10", {"south"})] * 3, pure("1/10"), pure("1/5", {"south"})]
-        return book(*mine, adjacency=adjacency, cells=self.CELLS)
+        return book(*mine, adjacency=adjacency, segments=self.SEGMENTS)
 
-    def test_a_person_meets_the_charges_of_one_cell(self) -> None:
-        """Of each event what the cell has that has most of it: six tenths in the north, one fifth in the south."""
+    def test_a_person_meets_the_charges_of_one_segment(self) -> None:
+        """Of each event what the segment has that has most of it: six tenths in the north, one fifth in the south."""
         assert total(self.lines()) == total(book(*[pure("1/10")] * 6, pure("1/5")))
-        assert total(self.lines(), cells={"north"}) == total(book(*[pure("1/10")] * 6))
-        assert total(self.lines(), cells={"west"}) == total(book(pure("1/10")))
+        assert total(self.lines(), segments={"north"}) == total(book(*[pure("1/10")] * 6))
+        assert total(self.lines(), segments={"west"}) == total(book(pure("1/10")))
 
     def test_a_person_who_moves_may_meet_all_of_them(self) -> None:
         lines = self.lines(Adjacency.REPLACE)
         assert total(lines, Adjacency.REPLACE) == total(book(*[pure("1/10")] * 9, pure("1/5")))
-        assert total(lines, Adjacency.REPLACE, cells={"west"}) == total(book(pure("1/10")))
+        assert total(lines, Adjacency.REPLACE, segments={"west"}) == total(book(pure("1/10")))
 
 
 def test_what_fails_more_often_than_delta_has_no_epsilon() -> None:

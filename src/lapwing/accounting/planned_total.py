@@ -72,19 +72,19 @@ class PlannedTotal(Result):
 
 
 def planned_total(
-    account: Account, bookings: Sequence[Booking], *, delta: object = None, cells: Collection[str] | None = None
+    account: Account, bookings: Sequence[Booking], *, delta: object = None, segments: Collection[str] | None = None
 ) -> PlannedTotal:
     """Return what all charges of an account would cost one person as one plan, rounded up.
 
     A stream counts whole, whatever it gave back at its closing. Where the population is partitioned, a person meets the
-    charges of one cell; under `REPLACE` perhaps those of two, and all of them are taken.
+    charges of one segment; under `REPLACE` perhaps those of two, and all of them are taken.
 
     Parameters
     ----------
     account : whose budget and adjacency are meant
     bookings : every line of its book
     delta : where epsilon is wanted: if it is not said, that of an (epsilon, delta) budget, else a millionth
-    cells : the cells whose people are meant; all of them if it is left out
+    segments : the segments whose people are meant; all of them if it is left out
 
     Examples
     --------
@@ -104,18 +104,18 @@ def planned_total(
     if len(bookings) > MOST_BOOKINGS:
         return PlannedTotal(epsilon=None, delta=wanted)
     admitted = [line for line in bookings if isinstance(line, Admission)]
-    epsilon = _epsilon(_met(admitted, account.adjacency, cells), float_below(wanted))
+    epsilon = _epsilon(_met(admitted, account.adjacency, segments), float_below(wanted))
     streams = sum(isinstance(line.charge, Reservation) for line in admitted)
     return PlannedTotal(epsilon=epsilon, delta=wanted, streams=streams)
 
 
-def _met(admitted: Iterable[Admission], adjacency: Adjacency, cells: Collection[str] | None) -> Counter[Event]:
-    """Return what one person meets at most: of each event, as many as there are in the cell that has most of them."""
+def _met(admitted: Iterable[Admission], adjacency: Adjacency, segments: Collection[str] | None) -> Counter[Event]:
+    """Return what one person meets at most: of each event, as many as are in the segment that has most of them."""
     charged: dict[str, Counter[Event]] = {}
     for one in admitted:
-        touched = [cell for cell in one.steps if cells is None or cell in cells]
-        for cell in touched if adjacency is Adjacency.ADD_REMOVE else touched[:1] and [""]:
-            charged.setdefault(cell, Counter())[one.charge.event] += 1
+        touched = [segment for segment in one.steps if segments is None or segment in segments]
+        for segment in touched if adjacency is Adjacency.ADD_REMOVE else touched[:1] and [""]:
+            charged.setdefault(segment, Counter())[one.charge.event] += 1
     most: Counter[Event] = Counter()
     for met in charged.values():
         most |= met

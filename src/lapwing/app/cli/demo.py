@@ -40,7 +40,7 @@ from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
-from lapwing.workspace.front import create
+from lapwing.workspace.workspace import create
 
 
 @click.command()

@@ -89,7 +89,7 @@ def budget(door: Door, plot: Path | None) -> None:
     lapwing budget --plot burn_down.svg
 
     It costs nothing. --plot draws what was left after every act. Where the population has a public partition, each
-    cell has the whole budget and a line of its own; a question about everybody needs it in every cell.
+    segment has the whole budget and a line of its own; a question about everybody needs it in every segment.
     """
     if plot is None:
         with door.sessions() as sessions:
@@ -113,13 +113,13 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
     asking = decided.analysts.get(session.analyst, Analyst())
     stopped = sorted(analyst for analyst, one in decided.analysts.items() if one.suspended)
     kinds = [entry["kind"] for entry in history]
-    cells = {cell: left.account.within(frozenset({cell})) for cell in left.account.filters}
-    cells = cells if len(cells) > 1 else {}
+    segments = {segment: left.account.within(frozenset({segment})) for segment in left.account.filters}
+    segments = segments if len(segments) > 1 else {}
     record = {
         "population": name,
-        "cell": session.population.cell,
+        "segment": session.population.segment,
         **_account_record(left.account),
-        "cells": {cell: _account_record(account) for cell, account in cells.items()},
+        "segments": {segment: _account_record(account) for segment, account in segments.items()},
         "analysts": {analyst: _account_record(account) for analyst, account in allowances.items()},
         "answers": kinds.count("answer"),
         "streams": kinds.count("opening"),
@@ -127,10 +127,10 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
         "suspended_analysts": stopped,
         "planned_total": planned.to_dict(),
     }
-    of_everybody = name if session.population.cell is None else f"{name}, {session.population.cell}"
+    of_everybody = name if session.population.segment is None else f"{name}, {session.population.segment}"
     whose = {
         of_everybody: left.account,
-        **{f"  cell {cell}": account for cell, account in cells.items()},
+        **{f"  segment {segment}": account for segment, account in segments.items()},
         **{f"  {analyst}": account for analyst, account in allowances.items()},
     }
     header = ["whose", "budget", "spent", "held", "left"]
