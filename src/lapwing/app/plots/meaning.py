@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
-from lapwing.attacks.study import StudyBeliefs
+from lapwing.attacks.beliefs import StudyBeliefs
 from lapwing.auditor.finding import in_words
 from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
