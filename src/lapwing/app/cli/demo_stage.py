@@ -3,10 +3,8 @@
 Acts, sentences, what is typed, and tables that align, in 80 columns; plain in a pipe.
 """
 
-import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +12,6 @@ from typing import Final
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -96,13 +93,6 @@ class Stage:
         self._blank = False
         self._gap()
 
-    @contextmanager
-    def progress(self, sentence: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Show on a terminal how far something is, for as long as it takes."""
-        with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-            task = bar.add_task(sentence, total=total)
-            yield lambda done: bar.update(task, completed=done)
-
     def _line(self, text: str, style: str) -> None:
         self._console.print(Text(text, style=style, no_wrap=True), overflow="ignore", crop=False)
         self._blank = False
@@ -152,7 +142,7 @@ class Cast:
     def _lines(self) -> Iterator[list[str]]:
         ledger = self.workspace.ledger
         accounts = {"everybody": (BUDGET, ledger.account(POPULATION))} | {
-            name.capitalize(): (most, ledger.allowance(POPULATION, name)) for name, most in ALLOWANCES.items()
+            name.capitalize(): (most, ledger.snapshot(POPULATION, name).allowance) for name, most in ALLOWANCES.items()
         }
         for name, (most, account) in accounts.items():
             left = most if account is None else BudgetStatus(account=account).left
