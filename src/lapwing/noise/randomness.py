@@ -82,3 +82,8 @@ class SystemRandomness:
 
 
 SYSTEM: Final = SystemRandomness()
+
+
+def fresh_name() -> str:
+    """Return a name that nothing else has."""
+    return SYSTEM.take(16).hex()

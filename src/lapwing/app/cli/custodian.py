@@ -100,7 +100,7 @@ def init(
     tell(
         {"workspace": str(folder), "population": name, "settings": str(place), "created": complete, "advice": advice},
         facts(
-            ("wrote", str(place)),
+            ("wrote", place),
             ("made", "the ledger, and the key of its streams" if complete else "no account yet: there is no budget"),
             *(("advice", one) for one in advice),
             ("next", f"{after} -w {folder}"),

@@ -15,7 +15,6 @@ from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.terminal import facts, table
 from lapwing.app.cli.terminal import table as drawn
 from lapwing.app.plots.answers import draw_account
-from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.population import Analyst
 from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
 from lapwing.session import Session
@@ -95,20 +94,18 @@ def budget(door: Door, plot: Path | None) -> None:
         with door.sessions() as sessions:
             shown = [_shown(session) for session in sessions]
     else:
-        checked_path(plot)
         with door.session() as session:
             shown = [_shown(session)]
             draw_account(plot, session.ledger.history(session.population.name))
-    picture = None if plot is None else facts(("picture", str(plot)))
     blocks = [block for _, *of_one in shown for block in of_one]
-    door.tell_each([record for record, *_ in shown], *blocks, picture or "")
+    door.tell_each([record for record, *_ in shown], *blocks, facts(("picture", plot)))
 
 
 def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
     """Return the account of a population as JSON values, as a table, and what to say about it."""
-    name, left, planned = session.population.name, session.standing(), session.planned_total()
+    name, left, planned = session.population.name, session.budget(), session.planned_total()
     decided, history = session.ledger.population(name), session.ledger.history(name)
-    own = {analyst: session.ledger.allowance(name, analyst) for analyst in sorted(decided.analysts)}
+    own = {analyst: session.ledger.snapshot(name, analyst).allowance for analyst in sorted(decided.analysts)}
     allowances = {analyst: account for analyst, account in own.items() if account is not None}
     asking = decided.analysts.get(session.analyst, Analyst())
     stopped = sorted(analyst for analyst, one in decided.analysts.items() if one.suspended)

@@ -67,8 +67,6 @@ def explain(door: Door, *, asked: Words, prior: str, people: int | None, plot: P
 
     It costs nothing.
     """
-    if plot is not None:
-        checked_path(plot)
     match asked.words:
         case ("epsilon", epsilon):
             _explain_epsilon(door, epsilon, prior, people=people, plot=plot)
@@ -114,8 +112,8 @@ def _explain_epsilon(door: Door, given: str, prior: str, *, people: int | None, 
         facts(
             *_bounds(_share(belief), belief=(low, high), drift=(least, most), caught=caught),
             ("groups", f"a family of three is protected as by epsilon {float(3 * epsilon):.4g}"),
-            *(("advice", str(one)) for one in advice),
-            ("picture", None if plot is None else str(plot)),
+            *(("advice", one) for one in advice),
+            ("picture", plot),
         ),
         paragraph(
             "This holds for ever. It does not promise that nothing is learned, not even about her: that smoking kills "

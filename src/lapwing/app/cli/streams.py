@@ -19,10 +19,9 @@ from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.questions import whole_or_none
 from lapwing.app.cli.terminal import facts, table, waiting
 from lapwing.app.plots.answers import draw_stream
-from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import StreamRecord, StreamStatus
+from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
-from lapwing.streams import fresh_name
 from lapwing.vocabulary.decimals import format_exact, format_short, several
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
@@ -85,8 +84,6 @@ def open_stream(
     Opening reserves the whole epsilon and spends a part of it; the rest is spent yes by yes. A budget of rho is charged
     for all of it at the opening.
     """
-    if plot is not None:
-        checked_path(plot)
     given = {"epsilon": epsilon, "within": within, "confidence": confidence}
     offer = cast("TargetWords", {word: value for word, value in given.items() if value is not None})
     wanted = stream_offer(offer, **terms)
@@ -96,7 +93,7 @@ def open_stream(
     made_up = fresh_name()[:8] if name is None and key is None else name  # with a key, the key decides the name
     with door.session() as session:
         opened = session.stream(name=made_up, key=key, **wanted)
-        chosen, status, agreed, left = opened.name, opened.record.status, opened.terms, session.standing()
+        chosen, status, agreed, left = opened.name, opened.record.status, opened.terms, session.budget()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     door.tell(
@@ -105,7 +102,7 @@ def open_stream(
             ("stream", chosen),
             *terms_facts(agreed, confidence, left.account),
             ("left", f"{left}; the whole stream is set aside"),
-            ("picture", None if plot is None else str(plot)),
+            ("picture", plot),
             ("next", f'lapwing stream ask {shlex.quote(chosen)} "CONDITION"'),
         ),
     )
@@ -132,7 +129,7 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
     with door.session() as session, waiting("asking"):
         resumed = session.resume(name)
         answer = resumed.ask(where, at_least=whole_or_none("at_least", at_least), key=key)
-        left = session.standing()
+        left = session.budget()
     more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
     cost = f"epsilon {format_short(answer.price)}{more}" if answer else "nothing"
     if answer.free:
@@ -168,7 +165,7 @@ def close_stream(door: Door, name: str) -> None:
             )
         resumed = session.resume(name)
         resumed.close()
-        spent, left = resumed.spent, session.standing()
+        spent, left = resumed.spent, session.budget()
         by_yes = paid_by_yes(left.account)
         back = f"epsilon {format_short(resumed.terms.epsilon - spent)} that no yes has used"
         if not isinstance(left.account.budget, PureDP):
@@ -182,7 +179,7 @@ def close_stream(door: Door, name: str) -> None:
                 f"epsilon {format_short(spent)} {'in all' if by_yes else 'that were charged whole at the opening'}",
             ),
             ("back", back if by_yes else None),
-            ("left", str(left)),
+            ("left", left),
         ),
     )
 
@@ -199,11 +196,9 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
 
     It costs nothing.
     """
-    if plot is not None:
-        checked_path(plot)
     with door.session() as session:
         shown = next((one for one in _mine(session) if one.name == name), None)
-        account = session.standing().account
+        account = session.budget().account
     if shown is None:
         raise ParameterError("stream", name, reason="is not in this ledger", remedy="see lapwing stream list --all")
     terms = StreamTerms.read(shown.terms)
@@ -216,7 +211,7 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
             ("stream", f"{name}, {shown.status.value}"),
             *terms_facts(terms, "0.95", account),
             ("so far", f"{asked}, {given}, epsilon {format_short(terms.spent(shown.used, account))}"),
-            ("picture", None if plot is None else str(plot)),
+            ("picture", plot),
         ),
     )
 
@@ -234,7 +229,7 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
     """
     with door.session() as session:
         shown = [one for one in _mine(session) if ended_too or one.status is StreamStatus.OPEN]
-        account = session.standing().account
+        account = session.budget().account
     records = [_record(one, account) for one in shown]
     rows = [
         [
@@ -303,7 +298,7 @@ def show_stream_preview(door: Door, terms: StreamOffer, plot: Path | None) -> No
         {**preview.to_dict(), "refusal": refusal_record(preview.refusal)},
         facts(
             *preview.facts(),
-            ("picture", None if plot is None else str(plot)),
+            ("picture", plot),
             ("paid", "nothing: this is a preview, and no data was read"),
         ),
     )
@@ -322,8 +317,6 @@ def ask_once(
     plot: Path | None,
 ) -> None:
     """Ask in a stream of one yes, and close it."""
-    if plot is not None:
-        checked_path(plot)
     if rehearse:
         raise ParameterError("rehearse", rehearse, reason="does not go with --at-least", remedy="use --dry-run")
     terms = stream_offer(offer, table=table, at_least=at_least, yeses="1")
@@ -334,7 +327,7 @@ def ask_once(
     with door.session() as session, waiting("asking"):
         with session.stream(name=name, key=f"{name} opening", **terms) as stream:
             answer = stream.ask(where, key=f"{name} question")
-        agreed, spent, left = stream.terms, stream.spent, session.standing()
+        agreed, spent, left = stream.terms, stream.spent, session.budget()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     record = {**answer.to_dict(), "spent": format_exact(spent), "left": left.to_dict()}
@@ -352,4 +345,4 @@ def stream_answer_blocks(answer: StreamAnswer, left: BudgetStatus, *, cost: str,
     if not once and not paid_by_yes(left.account):
         cost = "nothing more: all of the stream was charged when it was opened"
     (_, told), (label, lies) = answer.facts()
-    return str(told), facts((label, lies), ("cost", cost), ("left", str(left)), ("receipt", str(answer.receipt)))
+    return str(told), facts((label, lies), ("cost", cost), ("left", left), ("receipt", answer.receipt))
