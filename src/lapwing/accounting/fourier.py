@@ -170,7 +170,7 @@ def convolve(factors: Sequence[Factor], grid: LossGrid) -> Window:
         exponents = np.minimum(grid.slope * lattice.losses - cumulant, 700.0)
         tilted = np.where(lattice.masses > _TINIEST, lattice.masses, 0.0) * np.exp(exponents)
         spectrum *= _power(rfft(_fold(tilted, points)), times)
-    # a transform of N points errs by (8 log2 N + 8) units (Higham 2002, section 24.1; Ramos 1971), each power multiplies
+    # a transform of N points errs by (8 log2 N + 8) units (Higham 2002, section 24.1; Ramos 1971)
     round_off = (uses + len(placed) + 2) * (8 * math.log2(points) + 8) * UNIT
     # on a circle the masses a period away are added to the point: nothing in the window is too low
     tilted = np.maximum(np.roll(irfft(spectrum, points), -(first % points)), 0.0) + round_off

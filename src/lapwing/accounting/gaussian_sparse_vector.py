@@ -182,7 +182,7 @@ class _Front:
 def _front(width: float, alpha: float, *, with_gap: bool) -> _Front:
     """Return points that dominate (yes(x), no(x)) at every real x, of which V(k, j) takes the supremum.
 
-    yes(x) = P(Z > x - width)^alpha P(Z > x)^(1 - alpha) and no(x) likewise, A and B of proofs/gaussian_sparse_vector.md.
+    yes(x) = P(Z > x - width)^alpha P(Z > x)^(1 - alpha), no(x) likewise: A and B of proofs/gaussian_sparse_vector.md.
     """
     highest = alpha * width + np.sqrt(144 + alpha * (alpha - 1) * width**2)
     x = np.linspace(_LOWEST, highest, int((highest - _LOWEST) * _FINENESS * np.sqrt(alpha)) + 2)
