@@ -28,8 +28,8 @@ from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamStatus
 from lapwing.ledger.stream_records import StreamRecord as Record
-from lapwing.mechanisms.sparse_vector.estimates import Interval
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Deciding
+from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.noise.randomness import SYSTEM
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.aggregate import Aggregate

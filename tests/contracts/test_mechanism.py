@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lapwing.mechanisms.mechanism import Mechanism, WithMargin
 
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
@@ -16,9 +17,7 @@ from lapwing.mechanisms.gaussian import GaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.laplace import LaplaceMechanism
-from lapwing.mechanisms.mechanism import Mechanism, WithMargin
-from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
-from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError

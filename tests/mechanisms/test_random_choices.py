@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
 
-from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
 from lapwing.vocabulary.adjacency import Adjacency
 

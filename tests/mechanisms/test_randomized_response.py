@@ -6,8 +6,7 @@ import pytest
 from scipy.stats import binom
 
 from lapwing.mechanisms import randomized_response
-from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.mechanisms.truths_and_lies import EXACT_UP_TO, Chances
+from lapwing.mechanisms.randomized_response import EXACT_UP_TO, Chances, RandomizedResponse
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms.laws_by_hand import ROUNDING, number
 from statistical.goodness import fits, p_value

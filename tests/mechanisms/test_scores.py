@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
-from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.mechanisms.scores import ScoreLattice
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
+from lapwing.mechanisms.score_selection import ScoreLattice
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.sensitive import Sensitive

@@ -14,8 +14,8 @@ from lapwing.engines.engine import Engine
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
+from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.mechanisms.sum_margins import margin_of_sum
 from lapwing.queries.aggregate import Label
 from lapwing.queries.estimates import estimates
 from lapwing.queries.moment_bounds import moment_bounds

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from lapwing.ledger.entries import Receipt
 from lapwing.ledger.stream_records import Decision
-from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer as Decided
+from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
 from lapwing.vocabulary.codec import from_text, stored, to_text
 
 

@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.rule import StreamState
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
-from lapwing.mechanisms.sparse_vector.stream_state import StreamState
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError, StreamError, StreamHaltedError

@@ -9,9 +9,8 @@ from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice
 from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
-from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP

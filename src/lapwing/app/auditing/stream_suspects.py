@@ -10,11 +10,10 @@ from lapwing.auditor.moved_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.streams import AuditedStream, CorrelationStream
 from lapwing.auditor.worst_pairs import AuditedMovement as Moving
-from lapwing.mechanisms.above_threshold import AboveThreshold
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, SparseVectorNoise, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import ThresholdComparison
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency

@@ -23,7 +23,7 @@ from lapwing.app.cli.render import left_record, percent
 from lapwing.app.cli.terminal import facts, several, table, waiting
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import StreamRecord, StreamStatus
-from lapwing.mechanisms.sparse_vector.estimates import Interval
+from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.session import Session
 from lapwing.streams import fresh_name
 from lapwing.vocabulary.decimals import format_exact, format_short

@@ -16,10 +16,18 @@ from typing import Any, NoReturn, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer, SparseVectorAnswers
-from lapwing.mechanisms.sparse_vector.lattice import Steps, Value, ValueLattice, Values
-from lapwing.mechanisms.sparse_vector.rule import AnswerRule, ThresholdComparison
-from lapwing.mechanisms.sparse_vector.stream_state import StreamState, describe
+from lapwing.mechanisms.sparse_vector.rule import (
+    AnswerRule,
+    SparseVectorAnswer,
+    SparseVectorAnswers,
+    Steps,
+    StreamState,
+    ThresholdComparison,
+    Value,
+    ValueLattice,
+    Values,
+    describe,
+)
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError, SecrecyError, StreamError, StreamHaltedError
 from lapwing.vocabulary.exact import Exact

@@ -9,12 +9,10 @@ from typing import TypeVar
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
-from lapwing.mechanisms.sparse_vector import accuracy, estimates
-from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer
-from lapwing.mechanisms.sparse_vector.estimates import Interval
-from lapwing.mechanisms.sparse_vector.lattice import ValueLattice
-from lapwing.mechanisms.sparse_vector.rule import AnswerRule
+from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule, SparseVectorAnswer, ValueLattice
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
+from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
@@ -132,14 +130,14 @@ class StreamMechanism(ABC):
         Proof: proofs/sparse_vector_interval.md
         """
         beta = doubt("confidence", confidence)
-        return estimates.interval(self.rule, self.lattice, answer, beta=beta, questions=self.questions)
+        return accuracy.interval(self.rule, self.lattice, answer, beta=beta, questions=self.questions)
 
     def estimate(self, answer: SparseVectorAnswer) -> float | None:
         """Return the best single guess at the value of a yes: its number and its gap, weighted by their precision.
 
         Where there is a gap only, the guess errs upwards, because a yes was given for a large gap: show `interval`.
         """
-        return estimates.estimate(self.rule, answer, float(self.grid))
+        return accuracy.estimate(self.rule, answer, float(self.grid))
 
     def _worst_case(self, questions: int | None, above: int | None) -> tuple[int, int]:
         meant = self.questions if questions is None else questions
