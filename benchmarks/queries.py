@@ -19,14 +19,13 @@ import psutil
 import psycopg
 import pyarrow.parquet as pq
 
+import lapwing as ask
 from _queries_data import FLAGS, generator, prepared
 from _queries_timing import median, spent_by, spent_by_peer
 from _report import Goals, clock, table
 from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.postgres import PostgreSQL
-from lapwing.engines.postgres_registry import PostgresTable
+from lapwing.engines.postgres import PostgreSQL, PostgresTable
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Column, Integer, Real
 from lapwing.queries.planning import plan

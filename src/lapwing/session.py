@@ -12,24 +12,23 @@ from typing import Final, Protocol, Self, TypeAlias, Unpack
 from lapwing import streams
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.answer import Answer
-from lapwing.answers.choosing import accuracy_at, release_of
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import StoredAnswer
+from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
-from lapwing.engines.engine import Engine, hide_failures
+from lapwing.engines.engine import Engine
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.entries import name
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged, Released, Request
-from lapwing.queries import builders as asking
-from lapwing.queries.builders import ConditionLike
 from lapwing.queries.catalogue import Population
-from lapwing.queries.planning import plan_together
-from lapwing.queries.questions import Question
+from lapwing.queries.planning import Question, plan_together
+from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import read_sql
+from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, fresh_name, name_of_key
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
@@ -144,7 +143,7 @@ class Session:
         self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
     ) -> Answer:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
-        return self.ask({"people": asking.funnel(table, steps)}, key=key, **offer)
+        return self.ask({"people": funnel(table, steps)}, key=key, **offer)
 
     def rehearse(
         self,
@@ -213,6 +212,10 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        tables = ", ".join(table.name for table in self.population.tables) or "no tables"
+        return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
     def _asked(
         self, question: QuestionLike, wanted: Target, max_rows: int | None = None, max_groups: int | None = None

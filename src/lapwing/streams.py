@@ -23,7 +23,8 @@ from typing import Final, Protocol, Self, TypeVar
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.engines.engine import Engine, hide_failures
+from lapwing.engines.engine import Engine
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamStatus
@@ -33,11 +34,11 @@ from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.noise.randomness import SYSTEM
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.aggregate import Aggregate
-from lapwing.queries.builders import ConditionLike, at_least
 from lapwing.queries.catalogue import Population
-from lapwing.queries.plan import AtLeast, CanonicalQuestion, Plan
+from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
-from lapwing.queries.questions import EnoughPeople
+from lapwing.queries.questions import ConditionLike
+from lapwing.queries.statistics.at_least import AtLeast, AtLeastQuestion, at_least
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -157,10 +158,10 @@ class QuestionStream:
         All intervals of the stream hold at once with this probability, so that it does not matter which of them is
         looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap.
         """
-        return self.terms.mechanism.interval(verdicts.decided(answer), confidence)
+        return answer.interval(confidence)
 
     def ask(
-        self, where: ConditionLike | EnoughPeople, *, at_least: int | None = None, key: str | None = None
+        self, where: ConditionLike | AtLeastQuestion, *, at_least: int | None = None, key: str | None = None
     ) -> StreamAnswer:
         """Say, after noise, whether at least so many people have a row for which `where` is true.
 
@@ -204,14 +205,14 @@ class QuestionStream:
     def __repr__(self) -> str:
         return f"<stream {self.name!r}: {self.record.used} of {self.record.units} yeses given>"
 
-    def _planned(self, where: ConditionLike | EnoughPeople, people: int | None) -> Plan:
+    def _planned(self, where: ConditionLike | AtLeastQuestion, people: int | None) -> Plan:
         terms = self.terms
-        if isinstance(where, EnoughPeople):
+        if isinstance(where, AtLeastQuestion):
             return self._planned_whole(where, people)
         wanted = terms.at_least if people is None else as_int("at_least", people, most=2**62)
         return plan(at_least(wanted, terms.table, where), self._population)
 
-    def _planned_whole(self, question: EnoughPeople, people: int | None) -> Plan:
+    def _planned_whole(self, question: AtLeastQuestion, people: int | None) -> Plan:
         """Return the plan of a question that says its own number and table, which must be the stream's."""
         planned, mine = plan(question, self._population), self._population.table(self.terms.table)
         if people is not None or planned.aggregate.table != mine.name:
@@ -337,7 +338,7 @@ class QuestionStream:
         if decision.answer is None:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
         told = decision.answer
-        return self._kept_secret(lambda: verdicts.read(told, decision, self.yeses_left, free=free))
+        return self._kept_secret(lambda: verdicts.read(told, decision, self.record, free=free))
 
 
 def fresh_name() -> str:

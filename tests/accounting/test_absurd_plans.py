@@ -4,11 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.accounting.filters.account import Admission
+from lapwing.accounting.filters.account import Admission, open_account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.accounting.filters.opening import open_account
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (

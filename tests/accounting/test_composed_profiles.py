@@ -13,10 +13,9 @@ from mpmath import mpf
 from accounting import reference
 from lapwing.accounting.fourier import delta_on_grid, epsilon_on_grid, pair_on_grid
 from lapwing.accounting.losses import atoms
-from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
-from lapwing.accounting.losses.gaussian import GaussianLaw
-from lapwing.accounting.losses.laplace import LaplaceLaw
+from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.sampled import SampledLaw, Sampling
+from lapwing.accounting.losses.selections import BoundedRangeLaw
 from lapwing.accounting.privacy_loss_distribution import _line, composed_delta, composed_epsilon
 from lapwing.accounting.spectrum import compose
 from lapwing.accounting.tilting import Tilts

@@ -9,8 +9,8 @@ import pytest
 from mpmath import exp, log, mpf
 
 from accounting import reference
-from lapwing.accounting.losses.discrete_gaussian import _shifted_gaussian, discrete_gaussian
-from lapwing.accounting.losses.gaussian import gaussian_delta
+from lapwing.accounting.losses.atoms import _shifted_gaussian, discrete_gaussian
+from lapwing.accounting.losses.continuous import gaussian_delta
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.event import DiscreteGaussianNoise, Repeated
 

@@ -7,12 +7,11 @@ import pytest
 from mpmath import exp, log, mpf
 
 from accounting import reference
-from lapwing.accounting.classical import advanced_epsilon, corollary_epsilon_each
-from lapwing.accounting.composition import CompositionRule, compose
-from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
-from lapwing.accounting.homogeneous import optimal_delta
+from lapwing.accounting.composition import CompositionRule, advanced_epsilon, compose
+from lapwing.accounting.filters.loss_family import largest_mu_squared
 from lapwing.accounting.losses.sampled import amplified_epsilon
 from lapwing.accounting.pricing import price
+from lapwing.accounting.window import optimal_delta
 from lapwing.vocabulary.event import (
     ExponentialSelection,
     GaussianNoise,
@@ -28,6 +27,11 @@ MICRO = Fraction(1, 10**6)
 def textbook_variance(epsilon, delta, squared=ONE):
     """Document 001, Theorem 3: 2 ln(5/(4 delta)) Delta^2 / epsilon^2, taken for exactly what a double makes of it."""
     return Fraction(2 * math.log(1.25 / delta)) * squared / Fraction(epsilon) ** 2
+
+
+def corollary(*, epsilon, times, delta):
+    """What Corollary 5 of document 000 lets each of k pure releases spend."""
+    return epsilon / math.sqrt(-8 * times * math.log(delta))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +88,7 @@ def test_e10_the_advanced_theorem_may_be_worse_than_adding_up(epsilon, advanced,
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 0.99])
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
 def test_e11_the_corollary_is_safe_below_one(times, epsilon, delta) -> None:
-    each = corollary_epsilon_each(epsilon=epsilon, times=times, delta=delta)
+    each = corollary(epsilon=epsilon, times=times, delta=delta)
     assert optimal_delta(epsilon=Fraction(each), times=times, at=epsilon) <= delta
     assert advanced_epsilon(epsilon=each, times=times, delta=delta) < 0.73 * epsilon
 
@@ -92,7 +96,7 @@ def test_e11_the_corollary_is_safe_below_one(times, epsilon, delta) -> None:
 @pytest.mark.parametrize("times", [1, 10, 50, 100, 110])
 def test_e11_the_corollary_is_worse_than_dividing_for_fewer_than_eight_log_uses(times) -> None:
     assert times < 8 * math.log(1e6)
-    assert corollary_epsilon_each(epsilon=0.999, times=times, delta=1e-6) < 0.999 / times
+    assert corollary(epsilon=0.999, times=times, delta=1e-6) < 0.999 / times
 
 
 def test_e11_what_each_of_k_uses_may_spend_of_a_total_of_one() -> None:
@@ -103,8 +107,8 @@ def test_e11_what_each_of_k_uses_may_spend_of_a_total_of_one() -> None:
         100: (0.0095, 0.01, 0.0240),
         1000: (0.003, 0.001, 0.0075),
     }
-    for times, (corollary, divided, optimum) in rows.items():
-        assert corollary_epsilon_each(epsilon=0.9999, times=times, delta=1e-6) == pytest.approx(corollary, rel=0.02)
+    for times, (printed, divided, optimum) in rows.items():
+        assert corollary(epsilon=0.9999, times=times, delta=1e-6) == pytest.approx(printed, rel=0.02)
         assert 1 / times == pytest.approx(divided)
         assert optimal_delta(epsilon=Fraction(optimum) * Fraction(99, 100), times=times, at=1.0) < 1e-6
         assert optimal_delta(epsilon=Fraction(optimum) * Fraction(102, 100), times=times, at=1.0) > 1e-6

@@ -7,8 +7,8 @@ import pytest
 from mpmath import mpf
 
 from accounting import reference
-from lapwing.accounting.homogeneous import optimal_delta, optimal_epsilon
 from lapwing.accounting.pricing import price
+from lapwing.accounting.window import optimal_delta, optimal_epsilon
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,

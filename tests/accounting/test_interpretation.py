@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounting import reference
-from lapwing.accounting.advice import Concern, advise
 from lapwing.accounting.interpretation import (
+    Concern,
+    advise,
     belief_drift,
     belief_range,
     best_true_positive_rate,

@@ -10,10 +10,9 @@ from mpmath import exp, log, mpf
 
 from accounting import reference
 from lapwing.accounting.losses import atoms
-from lapwing.accounting.losses.bounded_range import BoundedRangeLaw, _beyond_the_tangent
-from lapwing.accounting.losses.gaussian import GaussianLaw, gaussian_delta
-from lapwing.accounting.losses.laplace import LaplaceLaw
-from lapwing.accounting.profile import epsilon_at
+from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw, gaussian_delta
+from lapwing.accounting.losses.selections import BoundedRangeLaw, _beyond_the_tangent
+from lapwing.accounting.privacy_loss_distribution import epsilon_at
 
 EPSILONS = [Fraction(1, 1000), Fraction(1, 10), Fraction(1), Fraction(5), Fraction(30)]
 LEVELS = [-2.0, -0.5, -0.01, 0.0, 0.005, 0.3, 0.9, 2.0, 4.9, 20.0]

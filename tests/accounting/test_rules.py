@@ -6,11 +6,9 @@ from fractions import Fraction
 import pytest
 from mpmath import exp, log, mpf
 
-from lapwing.accounting.classical import advanced_epsilon, corollary_epsilon_each
-from lapwing.accounting.composition import CompositionRule, compose
-from lapwing.accounting.concentrated import delta_from_rho, epsilon_from_rho
+from lapwing.accounting.composition import CompositionRule, advanced_epsilon, compose
 from lapwing.accounting.pricing import price
-from lapwing.accounting.renyi import ORDERS, delta_from_renyi, epsilon_from_renyi
+from lapwing.accounting.renyi import ORDERS, delta_from_renyi, delta_from_rho, epsilon_from_renyi, epsilon_from_rho
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
@@ -137,8 +135,3 @@ def test_the_advanced_theorem_pays_for_the_failures_of_its_parts() -> None:
     alone = advanced_epsilon(epsilon=0.1, times=10, delta=1e-6)
     assert advanced_epsilon(epsilon=0.1, times=10, delta=1.1e-5, delta_each=1e-6) == pytest.approx(alone)
     assert math.isinf(advanced_epsilon(epsilon=0.1, times=10, delta=1e-6, delta_each=1e-6))
-
-
-def test_the_corollary_is_refused_beyond_its_range() -> None:
-    with pytest.raises(ParameterError, match="is not below 1"):
-        corollary_epsilon_each(epsilon=1.0, times=10, delta=1e-6)

@@ -11,12 +11,11 @@ from mpmath import exp, mpf
 
 from accounting import reference
 from lapwing.accounting.dominating_pair import DominatingPair
+from lapwing.accounting.groups import amplified
 from lapwing.accounting.losses.atoms import AtomicLaw
-from lapwing.accounting.losses.gaussian import GaussianLaw
-from lapwing.accounting.losses.laplace import LaplaceLaw
+from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.sampled import SampledLaw, Sampling, amplified_epsilon, sampled
-from lapwing.accounting.pricing import price
-from lapwing.accounting.sampling import amplified, required_adjacency
+from lapwing.accounting.pricing import price, required_adjacency
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (

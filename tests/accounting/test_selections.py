@@ -7,9 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from lapwing.accounting.filters.account import Account
+from lapwing.accounting.filters.account import Account, open_account
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.accounting.filters.opening import open_account
 from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.event import (

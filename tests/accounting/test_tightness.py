@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.accounting.losses.discrete_gaussian import _largest_moves
+from lapwing.accounting.losses.atoms import _largest_moves
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.event import (
     Composed,

@@ -10,11 +10,11 @@ from itertools import combinations_with_replacement, permutations, product
 
 import pytest
 
-from lapwing.answers.choosing import release_of
+from lapwing import count, quantiles, top
+from lapwing.answers.releases import release_of
 from lapwing.answers.target import AtEpsilon
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.queries.builders import count, quantiles, top
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Category, Column, Integer, Text
 from lapwing.queries.planning import plan

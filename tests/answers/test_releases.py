@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.answers.choosing import release_of
+from lapwing import count, funnel
+from lapwing.answers.releases import release_of
 from lapwing.answers.target import AtEpsilon, AtRho
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.queries.builders import count, funnel
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
 from session.clinic import population
@@ -47,7 +47,7 @@ WISHES = {
 def test_the_bounds_of_all_steps_of_a_funnel_hold_at_once(budget, steps, confidence) -> None:
     asked = plan(funnel("patients", [f"age > {i}" for i in range(steps)]), population())
     release = release_of(asked, WISHES[budget][1], WISHES[budget][0])
-    cells = release.cells([100] * release.plan.numbers, confidence)
+    cells = release.values([100] * release.plan.numbers, confidence)
     margins = [cell.value - cell.low for cell in cells]
     assert margins == [cell.high - cell.value for cell in cells]
     assert [cell.value for cell in cells] == [100 * (steps - i) for i in range(steps)], "a step is a sum of bins"
@@ -61,7 +61,7 @@ def test_the_bounds_of_all_steps_of_a_funnel_hold_at_once(budget, steps, confide
 def test_the_bounds_of_all_cells_of_a_histogram_hold_at_once(budget, confidence) -> None:
     asked = plan(count("patients", by="sex"), population())
     release = release_of(asked, WISHES[budget][1], WISHES[budget][0])
-    margins = [cell.value - cell.low for cell in release.cells([100] * release.plan.numbers, confidence)]
+    margins = [cell.value - cell.low for cell in release.values([100] * release.plan.numbers, confidence)]
     law = noise_law(release.mechanism)
     each = [chance_that_all_hold(law, [margin]) for margin in margins]
     assert np.prod(each) >= float(confidence) > np.prod([chance_that_all_hold(law, [m - 1]) for m in margins])

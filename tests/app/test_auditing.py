@@ -148,11 +148,11 @@ def test_half_the_noise_is_refuted_at_a_tiny_price_too() -> None:
 def test_what_is_found_does_not_hang_on_the_order_of_hashes() -> None:
     program = (
         "from lapwing.app.auditing.stream_suspects import stream_suspects\n"
-        "from lapwing.auditor.transcripts import NO, Yes\n"
+        "from lapwing.auditor.transcripts import NO, AuditedYes\n"
         "from fractions import Fraction\n"
         "suspects = {one.name: one for one in stream_suspects(Fraction(1))}\n"
         "variant = suspects['adaptive-sparse'].white_box.variant\n"
-        "told = (NO, NO, Yes(gap=3), Yes(gap=4))\n"
+        "told = (NO, NO, AuditedYes(gap=3), AuditedYes(gap=4))\n"
         "print([variant.log_probability((n, n + 1, n + 5, n - 7), told) for n in range(-40, 40)])"
     )
     runs = [

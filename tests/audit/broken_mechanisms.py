@@ -1,7 +1,7 @@
 """The known liars, as programs: each draws many outputs at once from a seeded generator, and each must be caught.
 
 First the sparse vectors. They are written from the documents that print them, with NumPy's own noise, and share no code
-with the descriptions in `lapwing.auditor.known_liars`, whose names they carry. Then plain releases.
+with the descriptions in `lapwing.auditor.liars`, whose names they carry. Then plain releases.
 """
 
 import math

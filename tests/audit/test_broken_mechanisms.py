@@ -9,11 +9,10 @@ import pytest
 
 from audit import broken_mechanisms as programs
 from audit.broken_mechanisms import LIARS
-from lapwing.auditor.known_liars import DOCUMENT_002, KNOWN_LIARS
+from auditor.exact_laws import privacy_loss, transcript_probabilities
+from lapwing.auditor.liars import DOCUMENT_002, STREAM_LIARS
 from lapwing.auditor.noise_laws import NoNoise
-from lapwing.auditor.privacy_loss import privacy_loss
 from lapwing.auditor.sparse_vector_oracle import Reveals
-from lapwing.auditor.transcript_laws import transcript_probabilities
 from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes
 from lapwing.auditor.worst_pairs import worst_loss
 from statistical.goodness import fits, p_value
@@ -21,7 +20,7 @@ from statistical.goodness import fits, p_value
 SAMPLES = 300_000
 VALUES = (-3, -1.5, 1, 2)
 EDGES = (-math.inf, -2, 0, 2, 5, math.inf)
-LIARS_BY_NAME = pytest.mark.parametrize("liar", KNOWN_LIARS, ids=lambda liar: liar.name)
+LIARS_BY_NAME = pytest.mark.parametrize("liar", STREAM_LIARS, ids=lambda liar: liar.name)
 
 
 def above(variant):
@@ -82,7 +81,7 @@ def test_the_neighbours_of_a_witness_are_neighbours(liar) -> None:
         assert (moves >= 0).all() or (moves <= 0).all()
 
 
-BOUNDED = [liar for liar in KNOWN_LIARS if math.isfinite(liar.loses)]
+BOUNDED = [liar for liar in STREAM_LIARS if math.isfinite(liar.loses)]
 
 
 @pytest.mark.parametrize("liar", BOUNDED, ids=lambda liar: liar.name)
@@ -92,7 +91,7 @@ def test_a_bounded_liar_loses_what_is_said_and_no_more(liar) -> None:
 
 
 def test_every_program_has_a_description_and_every_description_a_program() -> None:
-    assert list(LIARS) == [liar.name for liar in KNOWN_LIARS]
+    assert list(LIARS) == [liar.name for liar in STREAM_LIARS]
 
 
 def test_document_002_is_told_apart_from_its_repair() -> None:
@@ -104,6 +103,6 @@ def test_document_002_is_told_apart_from_its_repair() -> None:
         query=programs.laplace(np.random.default_rng(2), 2),
         tells="gap",
     )
-    gap = replace(DOCUMENT_002.variant, reveals=Reveals.GAP, halting=KNOWN_LIARS[1].variant.halting)
+    gap = replace(DOCUMENT_002.variant, reveals=Reveals.GAP, halting=STREAM_LIARS[1].variant.halting)
     assert sample_fits(gap, repaired)
     assert worst_loss(gap, movement=DOCUMENT_002.movement, noes=30).loss == pytest.approx(1, abs=1e-6)

@@ -9,7 +9,7 @@ import pytest
 
 from audit.broken_mechanisms import LIARS, PLAIN_LIARS, on_a_grid
 from lapwing.auditor.black_box import audit
-from lapwing.auditor.known_liars import KNOWN_LIARS
+from lapwing.auditor.liars import STREAM_LIARS
 
 SUBTLE = {"returns_the_value_it_compared_with_twice_the_noise"}
 DRAWS = {
@@ -40,7 +40,7 @@ def test_a_false_release_is_caught(liar) -> None:
     assert found.refuted, found
 
 
-@pytest.mark.parametrize("liar", [one for one in KNOWN_LIARS if one.name not in SUBTLE], ids=lambda liar: liar.name)
+@pytest.mark.parametrize("liar", [one for one in STREAM_LIARS if one.name not in SUBTLE], ids=lambda liar: liar.name)
 def test_a_false_sparse_vector_is_caught(liar) -> None:
     rng = np.random.default_rng(7)
     found = audit(

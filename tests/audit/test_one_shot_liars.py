@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from audit.broken_mechanisms import ONE_SHOT_LIARS as PROGRAMS
-from lapwing.auditor.one_shot_liars import ONE_SHOT_LIARS, textbook_sigma
+from lapwing.auditor.liars import ONE_SHOT_LIARS, textbook_sigma
 from lapwing.vocabulary.guarantee import PureDP
 from statistical.goodness import fits, p_value
 

@@ -122,7 +122,7 @@ SUSPECTS = {
         one_by_one(geometric_histogram(bins=2, adjacency=Adjacency.REPLACE, epsilon=2)), ([3, 4], [4, 3]), samples=4000
     ),
     "quantile": Suspect(
-        one_by_one(PrivateQuantiles(at=["1/2"], cells=3, rows=1, epsilon=4, adjacency=Adjacency.ADD_REMOVE)),
+        one_by_one(PrivateQuantiles(at=["1/2"], cells=3, sensitivities=[1], epsilon=4)),
         ((0, 1, 0), (1, 1, 0)),
         FOUR,
         2500,

@@ -19,9 +19,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from lapwing import count, mean, median, total
 from lapwing.engines.duckdb import DuckDB
 from lapwing.ledger.ledger import Ledger
-from lapwing.queries.builders import count, mean, median, total
 from lapwing.session import Session
 from lapwing.vocabulary.errors import StreamError
 from lapwing.vocabulary.sensitive import Sensitive

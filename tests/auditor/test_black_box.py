@@ -407,7 +407,7 @@ def test_a_claim_that_is_not_refuted_is_not_called_private() -> None:
 def test_the_same_draws_give_the_same_finding() -> None:
     def finding(seed):
         draw = geometric(np.random.default_rng(5))
-        return audit(many=draw, claim=ONE, neighbours=(0, 1), samples=5000, seed=seed).dumps()
+        return audit(many=draw, claim=ONE, neighbours=(0, 1), samples=5000, seed=seed).to_json()
 
     assert finding(1) == finding(1)
     assert json.loads(finding(1))["claim"] == {"kind": "pure", "epsilon": "1"}

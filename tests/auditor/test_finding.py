@@ -45,13 +45,13 @@ def test_a_finding_reads_as_a_sentence_and_as_json(refuted) -> None:
     assert ("REFUTED" in str(found)) is refuted
     assert "private" not in str(found)
     assert "1 - 1e-06" in str(found)
-    assert json.loads(found.dumps()) == found.to_json()
-    assert found.to_json()["claim"] == {"kind": "pure", "epsilon": "1/2"}
+    assert json.loads(found.to_json()) == found.to_dict()
+    assert found.to_dict()["claim"] == {"kind": "pure", "epsilon": "1/2"}
 
 
 def test_an_infinite_loss_is_json_too() -> None:
     found = Finding(**FACTS | {"achieved": math.inf, "confidence": 1})
-    assert json.loads(found.dumps())["achieved"] == "infinity"
+    assert json.loads(found.to_json())["achieved"] == "infinity"
     assert "confidence" not in str(found)
 
 

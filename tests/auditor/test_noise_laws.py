@@ -6,7 +6,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from lapwing.auditor.moved_laws import Mirrored, Shifted
 from lapwing.auditor.noise_laws import (
     AuditedDiscreteGaussian,
     AuditedDiscreteLaplace,
@@ -15,7 +14,9 @@ from lapwing.auditor.noise_laws import (
     Exponential,
     Gaussian,
     Laplace,
+    Mirrored,
     NoNoise,
+    Shifted,
     just_above,
     log_between,
 )

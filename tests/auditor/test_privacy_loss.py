@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from auditor.exact_laws import privacy_loss
 from lapwing.auditor.noise_laws import AuditedGeometric, Laplace, NoNoise
-from lapwing.auditor.privacy_loss import NeighbouringPair, privacy_loss, witness_of, worst_of
 from lapwing.auditor.sparse_vector_oracle import AfterCrash, Reveals, SparseVectorVariant
 from lapwing.auditor.transcripts import LOST, NO, YES, AuditedYes
-from lapwing.auditor.worst_pairs import worst_loss
+from lapwing.auditor.worst_pairs import NeighbouringPair, witness_of, worst_loss
 
 EXACTLY = 1e-9
 
@@ -72,10 +72,3 @@ def test_yeses_about_others_are_paid_by_whoever_got_the_no() -> None:
     here = math.exp(witness.log_probability)
     assert (here, here * math.exp(-witness.loss)) == (pytest.approx(0.0721, abs=5e-5), pytest.approx(0.0265, abs=5e-5))
     assert witness.loss == pytest.approx(1, abs=EXACTLY)
-
-
-def test_the_worst_of_some_transcripts_is_the_one_that_loses_most() -> None:
-    pair = NeighbouringPair(here=[-1, *[0] * 5], there=[0, *[0] * 5])
-    transcripts = [(NO, *(YES,) * yeses) for yeses in range(6)]
-    assert worst_of(monotone(5), pair, transcripts).transcript == transcripts[-1]
-    assert worst_of(monotone(5), pair.swapped(), transcripts).loss < 0

@@ -8,8 +8,16 @@ from fractions import Fraction
 import mpmath as mp
 import pytest
 
-from lapwing.auditor.moved_laws import Shifted
-from lapwing.auditor.noise_laws import AuditedDiscreteLaplace, AuditedGeometric, Exponential, Gaussian, Laplace, NoNoise
+from auditor.exact_laws import transcript_probabilities
+from lapwing.auditor.noise_laws import (
+    AuditedDiscreteLaplace,
+    AuditedGeometric,
+    Exponential,
+    Gaussian,
+    Laplace,
+    NoNoise,
+    Shifted,
+)
 from lapwing.auditor.sparse_vector_oracle import (
     AfterCrash,
     AuditedComparison,
@@ -19,7 +27,6 @@ from lapwing.auditor.sparse_vector_oracle import (
     SparseVectorVariant,
     ThresholdNoise,
 )
-from lapwing.auditor.transcript_laws import transcript_probabilities
 from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, YES, AuditedWithin, AuditedYes, Level, gap_bins
 from lapwing.vocabulary.errors import ParameterError
 

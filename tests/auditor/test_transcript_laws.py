@@ -8,18 +8,11 @@ import pytest
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
+from auditor.exact_laws import hockey_stick, renyi_divergence, transcript_probabilities
 from lapwing.auditor.noise_laws import AuditedGeometric, Exponential, Gaussian, Laplace, NoNoise
-from lapwing.auditor.privacy_loss import NeighbouringPair, witness_of
 from lapwing.auditor.sparse_vector_oracle import AuditedComparison, Halting, Reveals, SparseVectorVariant
-from lapwing.auditor.transcript_laws import (
-    every_beginning,
-    every_transcript,
-    hockey_stick,
-    renyi_divergence,
-    transcript_probabilities,
-)
 from lapwing.auditor.transcripts import ABORT, NO, YES, AuditedYes, gap_bins
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.auditor.worst_pairs import NeighbouringPair, every_beginning, every_transcript, witness_of
 
 
 class RandomAnalyst:
@@ -211,11 +204,3 @@ def test_the_law_of_independent_answers_is_a_product() -> None:
     law = transcript_probabilities(coins, [0, 0, 0])
     assert len(law) == 8
     assert all(p == pytest.approx(1 / 8, abs=1e-15) for p in law.values())
-
-
-def test_orders_and_lengths_are_checked() -> None:
-    variant = SparseVectorVariant(threshold=Gaussian(1), query=Gaussian(2), yeses=1)
-    with pytest.raises(ParameterError, match="not above 1"):
-        renyi_divergence(variant, NeighbouringPair(here=[0], there=[1]), 1)
-    with pytest.raises(ParameterError, match="needed for an analyst"):
-        transcript_probabilities(variant, lambda _: 0)

@@ -9,9 +9,16 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from lapwing.auditor.answers_and_keys import RandomizedAnswer, ThresholdedKeys
-from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice, log_chances, quantile_scores
-from lapwing.auditor.float_laplace import FloatLaplace
+from lapwing.auditor.choices import (
+    AuditedRule,
+    Choice,
+    HistogramChoice,
+    RandomizedAnswer,
+    ThresholdedKeys,
+    log_chances,
+    quantile_scores,
+)
+from lapwing.auditor.liars import FloatLaplace
 from lapwing.auditor.noise_addition import AddedNoise, Norm, OnASample, Several
 from lapwing.auditor.noise_laws import (
     AuditedDiscreteGaussian,
@@ -21,11 +28,10 @@ from lapwing.auditor.noise_laws import (
     AuditedRoundedLaplace,
     Laplace,
 )
-from lapwing.auditor.privacy_loss import NeighbouringPair
 from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
 from lapwing.auditor.streams import AuditedStream, CorrelationStream, transcript_in_words, transcript_laws
 from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, AuditedWithin, AuditedYes
-from lapwing.auditor.worst_pairs import AuditedMovement
+from lapwing.auditor.worst_pairs import AuditedMovement, NeighbouringPair
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP

@@ -10,7 +10,6 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.auditor.moved_laws import Mirrored, Shifted
 from lapwing.auditor.noise_laws import (
     AuditedDiscreteGaussian,
     AuditedDiscreteLaplace,
@@ -18,6 +17,8 @@ from lapwing.auditor.noise_laws import (
     Exponential,
     Gaussian,
     Laplace,
+    Mirrored,
+    Shifted,
 )
 from lapwing.auditor.sparse_vector_oracle import (
     AuditedComparison,

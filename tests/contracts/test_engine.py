@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import lapwing as ask
 from engines.clinic import HOSTILE, clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
-from lapwing.queries import builders as ask
 from lapwing.queries.aggregate import Aggregate, ClippedSumPerPerson
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Column, Text

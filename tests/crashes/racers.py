@@ -6,10 +6,10 @@ from fractions import Fraction
 from itertools import count
 from typing import Any
 
+import lapwing as asking
 from crashes.workload import FORK, child
 from lapwing.ledger.questions import Charged
 from lapwing.ledger.stream_records import StreamOutcome
-from lapwing.queries import builders as asking
 from lapwing.vocabulary.errors import BudgetExceededError, LapwingError, StreamError, UnansweredError
 from ledger.clinic import SEED, Place, ask, request
 from session.clinic import FixedNumber, door

@@ -12,14 +12,13 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from crashes.workload import Release
-from lapwing import streams
+from lapwing import count, mean, streams
 from lapwing.answers.verdicts import StreamAnswer
 from lapwing.ledger.faults import VARIABLE
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Deciding
 from lapwing.noise.randomness import SYSTEM
-from lapwing.queries.builders import count, mean
 from lapwing.vocabulary.errors import StreamError
 from ledger.clinic import Place
 from session.clinic import FixedNumber, door, population, spent

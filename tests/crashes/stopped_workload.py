@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from lapwing.queries.builders import count
+from lapwing import count
 from session.clinic import FixedNumber, door, same_ledger
 
 

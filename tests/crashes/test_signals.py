@@ -8,8 +8,8 @@ import pytest
 
 from crashes.stopped_workload import ask_and_wait
 from crashes.workload import child, told
+from lapwing import count
 from lapwing.ledger.replay import verify
-from lapwing.queries.builders import count
 from lapwing.vocabulary.errors import UnansweredError
 from session.clinic import FixedNumber, door, new_ledger, same_ledger, spent
 

@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass, field
 
-from lapwing.engines.cancellation import CancelScope
+from lapwing.engines.reading import CancelScope
 from lapwing.vocabulary.errors import EngineError
 
 

@@ -9,8 +9,8 @@ from datetime import date
 from fractions import Fraction
 from random import Random
 
+import lapwing as ask
 from engines.clinic import FAR_DAYS
-from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.expressions import (
@@ -139,8 +139,8 @@ class Asker:
                 lambda: ask.total(**common, **by, **of, **rows, **groups),
                 lambda: ask.mean(**common, **by, **of, **rows, **groups),
                 lambda: ask.variance(**common, **by, **of, **rows, **groups),
-                lambda: ask.covariance(**common, **by, **of, and_=self.value(table), **rows, **groups),
-                lambda: ask.correlation(**common, **by, **of, and_=self.value(table), **rows, **groups),
+                lambda: ask.covariance(**common, **by, **of, y=self.value(table), **rows, **groups),
+                lambda: ask.correlation(**common, **by, **of, y=self.value(table), **rows, **groups),
                 lambda: ask.quantiles(**common, **of, at="0.5", cells=self.one([2, 7, 1000]), **rows),
                 lambda: ask.top(**common, **column, k=1),
                 lambda: ask.count_distinct(**common, **column, **groups),

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import lapwing as ask
 from engines.clinic import clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES, DuckDBBench
-from lapwing.engines.cohort_sql import MOST_COUNTS, MOST_FACTS
-from lapwing.engines.writer import Writer
-from lapwing.queries import builders as ask
+from lapwing.engines.dialect import Writer
+from lapwing.engines.emitter import MOST_COUNTS, MOST_FACTS
 from lapwing.queries.catalogue import KeyType
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import EngineError, ParameterError
@@ -171,7 +171,7 @@ def test_bitmaps_that_were_not_used_for_longest_make_room() -> None:
     with Watched().load({**EMPTY, "patients": AGES}) as roomy, Watched(bitmap_memory=TIGHT) as engine:
         engine.load({**EMPTY, "patients": AGES})
         assert numbers(engine, cohorts(wheres)) == numbers(roomy, cohorts(wheres))
-        assert len(engine._cohorts._shelves["patients"]._bitmaps) == TIGHT // 64
+        assert len(engine._cohorts._caches["patients"]._bitmaps) == TIGHT // 64
         before = len(engine.statements)
         numbers(engine, cohorts(wheres[-100:]))
         assert len(engine.statements) == before

@@ -5,9 +5,9 @@ from datetime import date
 
 import pytest
 
-from lapwing.engines.csv_files import CSVFile
+import lapwing as ask
 from lapwing.engines.duckdb import DuckDB
-from lapwing.queries import builders as ask
+from lapwing.engines.files import CSVFile
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import lapwing as ask
 from engines.cancelling import cancel_one_of_two
-from lapwing.engines.cancellation import CancelledError, CancelScope
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.queries import builders as ask
+from lapwing.engines.reading import CancelledError, CancelScope
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lapwing as ask
 from engines.clinic import clinic
-from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK
+from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK, Writer
 from lapwing.engines.emitter import emit
-from lapwing.engines.writer import Writer
-from lapwing.queries import builders as ask
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import InTexts
 from queries.asked import QUESTIONS

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+import lapwing as ask
 from engines.clinic import clinic
 from engines.workbenches import DuckDBBench
-from lapwing.engines.possible import ImpossibleError, possible_counts, possible_facts
-from lapwing.queries import builders as ask
+from lapwing.engines.engine import ImpossibleError, possible_counts, possible_facts
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import EngineError
 

@@ -6,11 +6,10 @@ import time
 import psycopg
 import pytest
 
+import lapwing as ask
 from engines.cancelling import cancel_one_of_two
 from engines.workbenches import as_reader
-from lapwing.engines.postgres import PostgreSQL
-from lapwing.engines.postgres_registry import PostgresTable, Stored, register
-from lapwing.queries import builders as ask
+from lapwing.engines.postgres import PostgreSQL, PostgresTable, register
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
@@ -109,7 +108,7 @@ def test_a_column_that_could_fail_or_round_is_refused_at_registration(engine_on,
 
 @pytest.mark.parametrize(("stored", "kind"), [("real", KeyType.INTEGER), ("char(3)", KeyType.TEXT)])
 def test_a_person_key_that_merges_people_is_refused(engine_on, stored, kind) -> None:
-    with pytest.raises(RegistrationError, match="declared as a person key of"):
+    with pytest.raises(RegistrationError, match="holds the person key 'pid' as"):
         engine_on(patients(key_type=kind), f"create table patients (pid {stored})")
 
 
@@ -197,12 +196,8 @@ def test_settings_of_the_role_and_shadows_of_our_functions_change_nothing(engine
 
 def test_texts_that_a_collation_takes_for_equal_stay_apart() -> None:
     # The servers of the tests know no such collation, so this reads what would be asked of one that does.
-    shape = tuple(
-        Stored(
-            source=1, name=name, type="text", digits=None, bytewise=False, unique=False, computed=False, writable=False
-        )
-        for name in ("pid", "city")
-    )
+    bytewise, unique, computed, writable = (False,) * 4
+    shape = tuple((1, name, "text", None, bytewise, unique, computed, writable) for name in ("pid", "city"))
     population = patients(Column(name="city", type=Text()), key_type=KeyType.TEXT)
     relation = register(population, SOURCES, shape).relations["patients"]
     assert relation == '(SELECT "pid" COLLATE "C" AS "pid", "city" COLLATE "C" AS "city" FROM "public"."patients")'

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
+from lapwing import count
 from lapwing.engines.rehearsal import rehearsal_engine
-from lapwing.queries.builders import count
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan

@@ -10,14 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.spill import SpillFolder
+from lapwing.engines.duckdb import DuckDB, SpillFolder
 from lapwing.queries.catalogue import Population, Table
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 KILLED = """
 import os, signal
-from lapwing.engines.spill import SpillFolder
+from lapwing.engines.duckdb import SpillFolder
 folder = SpillFolder()
 (folder.path / "rows.tmp").write_text("SECRET")
 print(folder.path, flush=True)

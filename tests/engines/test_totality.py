@@ -9,10 +9,10 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
+import lapwing as ask
 from engines.edges import Asker, edges, rows
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
-from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import KeyType
 from lapwing.queries.expressions import Missing, Name, Not
 from lapwing.queries.planning import plan

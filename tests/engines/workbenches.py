@@ -16,8 +16,7 @@ from engines.clinic import arrow_tables, arrow_type
 from engines.parquet_writers import number_of, write_parquet
 from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.postgres import PostgreSQL
-from lapwing.engines.postgres_registry import PostgresTable
+from lapwing.engines.postgres import PostgreSQL, PostgresTable
 from lapwing.engines.spark import Spark
 from lapwing.queries.catalogue import KeyType, RowsPerPerson
 

@@ -9,11 +9,12 @@ from fractions import Fraction
 from itertools import accumulate
 
 from engines.neighbours import excess
-from lapwing.answers.choosing import release_of
+from lapwing.answers.releases import release_of
 from lapwing.answers.target import AtEpsilon
 from lapwing.mechanisms.histogram_selection import _ranks
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.queries.plan import Family, Quantiles
+from lapwing.queries.plan import Family
+from lapwing.queries.statistics.quantiles import Quantiles
 from lapwing.vocabulary.guarantee import PureDP
 
 _EPSILON = Fraction(1)

@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
+import lapwing as ask
 from fuzz.conditions import condition
 from fuzz.tables import nasty, usual
 from fuzz.terms import value
-from lapwing.queries import builders as ask
 from lapwing.queries.catalogue import RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.queries.expressions import Name, Year

@@ -6,7 +6,7 @@ Greedy: of the cases that are smaller by one step, the first that still shows it
 from dataclasses import fields, is_dataclass, replace
 
 from lapwing.queries.expressions import EVERYONE, And, Has, Not, Or
-from lapwing.queries.questions import Funnel
+from lapwing.queries.statistics.funnel import Funnel
 
 MOST_TRIALS = 400
 

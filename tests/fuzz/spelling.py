@@ -24,16 +24,14 @@ from lapwing.queries.expressions import (
     Truth,
     Year,
 )
-from lapwing.queries.plan import Moment
-from lapwing.queries.questions import (
-    Average,
-    CountDistinct,
-    CountPeople,
-    CountRows,
-    Ranks,
-    Sum,
-    TopCategories,
-)
+from lapwing.queries.statistics.bernstein import Moment
+from lapwing.queries.statistics.distinct import CountDistinct
+from lapwing.queries.statistics.moments import MomentQuestion
+from lapwing.queries.statistics.people import CountPeople
+from lapwing.queries.statistics.quantiles import QuantileQuestion
+from lapwing.queries.statistics.rows import CountRows
+from lapwing.queries.statistics.top import TopCategories
+from lapwing.queries.statistics.total import Sum
 
 _MOMENTS = {
     Moment.MEAN: "avg",
@@ -91,9 +89,9 @@ class Spelling:
                 return "count(*)"
             case Sum(value=value):
                 return f"sum({self.value(value)})"
-            case Average(moment=moment, values=values):
+            case MomentQuestion(moment=moment, values=values):
                 return f"{_MOMENTS[moment]}({', '.join(map(self.value, values))})"
-            case Ranks(value=value, at=at, cells=cells) if cells == _CELLS:
+            case QuantileQuestion(value=value, at=at, cells=cells) if cells == _CELLS:
                 fractions = ", ".join(number(fraction) for fraction in at)
                 return f"quantile_cont({self.value(value)}, [{fractions}])"
             case TopCategories(column=column):

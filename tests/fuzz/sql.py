@@ -20,11 +20,12 @@ from engines.clinic import arrow_tables, clinic
 from fuzz.select_statements import Statements
 from lapwing.engines.duckdb import DuckDB
 from lapwing.queries.aggregate import BinnedKey
-from lapwing.queries.estimates import estimates
-from lapwing.queries.plan import CanonicalQuestion, Moments, Total
+from lapwing.queries.plan import CanonicalQuestion
 from lapwing.queries.planning import plan_together
 from lapwing.queries.sql import read_sql
 from lapwing.queries.sql_conditions import read_condition, read_value
+from lapwing.queries.statistics.moments import Moments
+from lapwing.queries.statistics.total import Total
 from lapwing.vocabulary.errors import LapwingError
 
 CORPUS = Path(__file__).parent / "corpus" / "sql"
@@ -161,7 +162,7 @@ class Truth:
         told = {row[:width]: row[width:] for row in rows}
         for column, one in enumerate(planned.values()):
             exact = self._engine.vector(one.aggregate).open_for_release()
-            ours = {named(keys, cell): value for cell, value in estimates(one, exact).items()}
+            ours = {named(keys, cell): value for cell, value in one.meaning.estimates(one, exact).items()}
             assert width == 0 or told.keys() <= ours.keys(), f"groups are missing: {text}"
             for cell, value in ours.items():
                 theirs = told[cell][column] if cell in told else None

@@ -5,6 +5,7 @@ From one seed, within a bounded number of cases; and the case that shows a mista
 
 import itertools
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from engines.broken import BROKEN
 from fuzz.examining import Case, examined
 from fuzz.neighbours import seeds_from
 from fuzz.places import PLACES, Place
-from lapwing.engines import duckdb, duckdb_registry, emitter, files, predicates
+from lapwing.engines import duckdb, duckdb_registry, emitter, expressions, files
 from lapwing.queries import measure, planning
 from lapwing.queries.intervals import Domain
 from lapwing.queries.predicate import Unit
@@ -41,19 +42,19 @@ def words_of_sql_are_looked_for_in_names(patch):
     """Whether a type has missing values besides NULL is read off the statement, in which a column's name stands too."""
 
     def missing(writer, row, name):
-        present = predicates._present(writer, row, name)
+        present = expressions._present(writer, row, name)
         column = writer.column(row, name)
         return f"({column} IS NULL OR NOT {present})" if " IS NOT NULL" not in present else f"{column} IS NULL"
 
-    patch.setattr(predicates, "_missing", missing)
+    patch.setattr(expressions, "_missing", missing)
 
 
 def files_say_what_their_rows_hold(patch):
     """The database believes the least and greatest value that a file notes, in which NaN has no part."""
     patch.delitem(duckdb._PRIVATE, "disabled_optimizers")
     patch.delitem(files._AS_IT_IS, "can_have_nan")
-    total = duckdb_registry._total
-    patch.setattr(duckdb_registry, "_total", lambda column, _stored, wanted: total(column, "", wanted))
+    read = duckdb_registry._read
+    patch.setattr(duckdb_registry, "_read", lambda name, stored, wanted: read(name, replace(stored, type=""), wanted))
 
 
 def views_are_trusted(patch):

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from lapwing import count
 from lapwing.ledger.export import export_json
 from lapwing.ledger.replay import verify
-from lapwing.queries.builders import count
 from lapwing.vocabulary.errors import EngineError
 from session.clinic import Broken, FixedNumber, door, new_ledger
 

@@ -1,40 +1,17 @@
 from fractions import Fraction
-from itertools import product
 
 import pytest
 
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK, _ranks
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, ExponentialSelection, PureRelease
 from lapwing.vocabulary.sensitive import Sensitive
 
 
 def quantile(**changed) -> PrivateQuantiles:
-    return PrivateQuantiles(
-        **{"at": ["0.5"], "cells": 10, "rows": 1, "adjacency": Adjacency.ADD_REMOVE, "epsilon": 1, **changed}
-    )
-
-
-@pytest.mark.parametrize("adjacency", list(Adjacency), ids=str)
-@pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)], ids=str)
-def test_scores_move_by_what_is_claimed_and_no_less(adjacency, q) -> None:
-    """All pairs of some tables in three cells that differ in one person with at most two rows."""
-    rows = [(0, 0, 0), *(tuple(int(i == j) for i in range(3)) for j in range(3)), (2, 0, 0), (0, 1, 1), (0, 0, 2)]
-    most = 0
-    for base, left, right in product([(0, 0, 0), (5, 0, 0), (0, 5, 0), (0, 0, 5), (3, 0, 3)], rows, rows):
-        if adjacency is Adjacency.ADD_REMOVE and any(right):
-            continue
-        scores = [
-            _ranks([sum(counts[:i]) for i in range(4)], q)
-            for counts in ([a + b for a, b in zip(base, one, strict=True)] for one in (left, right))
-        ]
-        most = max(most, *(abs(a - b) for a, b in zip(*scores, strict=True)))
-    (chooser,) = quantile(at=[q], cells=3, rows=2, adjacency=adjacency, epsilon=1).selectors
-    allowed = chooser.lattice.scale / 2  # the noise of a choice at epsilon 1 is twice what one person may move a score
-    assert most == pytest.approx(float(allowed), rel=1e-9)
-    assert most <= allowed
+    at = changed.pop("at", ["0.5"])
+    return PrivateQuantiles(at=at, **{"cells": 10, "sensitivities": [1] * len(at), "epsilon": 1, **changed})
 
 
 def test_the_price_is_shared_and_the_event_says_so() -> None:
@@ -69,7 +46,16 @@ def test_a_vector_of_another_size_is_refused_without_telling_it(value) -> None:
             mechanism.release(value)
 
 
-@pytest.mark.parametrize("bad", [{"at": []}, {"at": [1]}, {"cells": 0}, {"rows": 0}, {"epsilon": 0}], ids=str)
+@pytest.mark.parametrize(
+    "bad", [{"at": []}, {"at": [1]}, {"cells": 0}, {"sensitivities": [0]}, {"epsilon": 0}], ids=str
+)
 def test_bad_parameters_are_refused(bad) -> None:
     with pytest.raises(ParameterError):
         quantile(**bad)
+
+
+def test_each_fraction_has_its_own_sensitivity() -> None:
+    one, two = quantile(at=["0.25", "0.5"], sensitivities=[30, 20], epsilon=2).selectors
+    assert (one.lattice.scale, two.lattice.scale) == (pytest.approx(60), pytest.approx(40)), "twice, at epsilon 1 each"
+    with pytest.raises(ParameterError, match="one for each"):
+        quantile(at=["0.25", "0.5"], sensitivities=[30])

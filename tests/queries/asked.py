@@ -4,8 +4,8 @@ from datetime import date
 
 from hypothesis import strategies as st
 
+import lapwing as ask
 from engines.clinic import HOSTILE, NASTY_INTEGERS, clinic
-from lapwing.queries import builders as ask
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.queries.expressions import (
     Age,
@@ -165,8 +165,8 @@ def _of_rows(name):
         "total": st.builds(ask.total, **grouped, of=value),
         "mean": st.builds(ask.mean, **grouped, of=value),
         "variance": st.builds(ask.variance, **grouped, of=value),
-        "covariance": st.builds(ask.covariance, **grouped, of=value, and_=value),
-        "correlation": st.builds(ask.correlation, **grouped, of=value, and_=value),
+        "covariance": st.builds(ask.covariance, **grouped, x=value, y=value),
+        "correlation": st.builds(ask.correlation, **grouped, x=value, y=value),
         "quantiles": st.builds(ask.quantiles, **common, of=value, **quantiles),
     }
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import lapwing as asking
 from engines.clinic import clinic
-from lapwing.queries import builders as asking
 from lapwing.queries.binding import bind
 from lapwing.queries.scope import Scope
 from lapwing.queries.sql_conditions import read_condition

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.queries.builders import bins, count
+from lapwing import bins, count
 from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Column, Date, Integer, Real
 from lapwing.queries.intervals import day_number, double_rank

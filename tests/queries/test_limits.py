@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+import lapwing as ask
 from engines.clinic import clinic
-from lapwing.queries import builders as ask
 from lapwing.queries import limits
 from lapwing.queries.expressions import Literal, Not, col
 from lapwing.queries.planning import plan, plan_together

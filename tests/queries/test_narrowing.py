@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lapwing as ask
 from engines.clinic import clinic, rows_of_anyone
-from lapwing.queries import builders as ask
 from lapwing.queries.aggregate import DeclaredKey, PrivateKey
 from lapwing.queries.intervals import INTEGERS
 from lapwing.queries.narrowing import narrowed

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import lapwing as ask
 from engines.clinic import rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
-from lapwing.queries import builders as ask
 from lapwing.queries.binding import bind
 from lapwing.queries.expressions import And, Not, Or
 from lapwing.queries.intervals import INTEGERS
@@ -17,6 +17,7 @@ from lapwing.queries.predicate import ALWAYS, NEVER, AllOf, AnyOf, InIntervals, 
 from lapwing.queries.scope import Scope
 from lapwing.queries.sql_conditions import read_condition
 from lapwing.vocabulary.codec import to_text
+from lapwing.vocabulary.errors import BadQuestionError
 from queries.asked import PATIENTS, POPULATION, VISITS, conditions
 from queries.kleene import Kleene
 
@@ -182,7 +183,7 @@ def test_atoms_about_one_column_are_merged() -> None:
 
 
 def test_conditions_have_no_truth_value_in_python() -> None:
-    with pytest.raises(ask.BadQuestionError, match="between"):
+    with pytest.raises(BadQuestionError, match="between"):
         _ = 18 <= ask.col("age") <= 30
-    with pytest.raises(ask.BadQuestionError, match=r"join conditions with & \| ~"):
+    with pytest.raises(BadQuestionError, match=r"join conditions with & \| ~"):
         _ = (ask.col("age") > 3) and ask.col("smoker")

@@ -14,9 +14,9 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
     PrivateKey,
 )
-from lapwing.queries.bernstein import basis, products
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.sensitivity import sensitivity
+from lapwing.queries.statistics.bernstein import basis, products
 from lapwing.queries.term import ConstantTerm, OnGrid
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.privacy_unit import PrivacyUnit

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
+import lapwing as ask
 from engines.clinic import clinic
-from lapwing.queries import builders as ask
 from lapwing.queries import sql
 from lapwing.queries.planning import plan
 from lapwing.queries.sql import read_sql

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lapwing as ask
 from engines.clinic import clinic, row_of
 from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK
 from lapwing.engines.emitter import emit
-from lapwing.queries import builders as ask
 from lapwing.queries.aggregate import (
     Aggregate,
     BinnedKey,

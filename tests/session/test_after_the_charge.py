@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lapwing import count, total
 from lapwing.ledger import questions
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import StreamStatus
-from lapwing.queries.builders import count, total
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,

@@ -14,11 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lapwing.answers.choosing import release_of
-from lapwing.answers.releases import BoundedValue
-from lapwing.answers.target import parse_target
-from lapwing.ledger.export import export_json
-from lapwing.queries.builders import (
+from lapwing import (
     bins,
     correlation,
     count,
@@ -33,11 +29,14 @@ from lapwing.queries.builders import (
     total,
     variance,
 )
+from lapwing.answers.releases import release_of
+from lapwing.answers.target import parse_target
+from lapwing.ledger.export import export_json
 from lapwing.queries.catalogue import Table
 from lapwing.queries.column import Category, Column
-from lapwing.queries.estimates import estimates
-from lapwing.queries.plan import Moments
+from lapwing.queries.plan import BoundedValue
 from lapwing.queries.planning import plan
+from lapwing.queries.statistics.moments import Moments
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.sensitive import Sensitive
@@ -96,8 +95,8 @@ def test_bounds_hold_for_all_numbers_at_once_as_often_as_they_say(question, budg
     of_moments = isinstance(asked.meaning, Moments)
     release = release_of(asked, parse_target(epsilon=2 if of_moments else "0.2"), budget)
     exact = exact_numbers(asked)
-    truth = estimates(asked, exact)
-    told = [release.cells(release.release(Sensitive(tuple(exact))), CONFIDENCE) for _ in range(ROUNDS)]
+    truth = asked.meaning.estimates(asked, exact)
+    told = [release.values(release.release(Sensitive(tuple(exact))), CONFIDENCE) for _ in range(ROUNDS)]
 
     def held(part: Fraction) -> bool:
         """Whether all numbers lie within this part of their bounds, as often as was said."""
@@ -172,7 +171,7 @@ LEAKY = ApproximateDP(epsilon=Fraction(9), delta=Fraction(1, 10**5))
 
 @pytest.mark.parametrize("groups", [GROUPS, dict(reversed(GROUPS.items()))], ids=["as sent", "the other way round"])
 def test_the_order_that_the_database_sent_is_nowhere(quick_path, groups) -> None:
-    order = [["Bern", [0, 49]], ["Bern", [50, 99]], ["Chur", [0, 49]], ["Chur", [50, 99]]]
+    order = [("Bern", (0, 49)), ("Bern", (50, 99)), ("Chur", (0, 49)), ("Chur", (50, 99))]
     question = count("patients", by=["city", bins("age", [0, 50, 99])])
     with new_ledger(quick_path, LEAKY) as ledger:
         answer = door(ledger, Cities(groups)).ask(question, epsilon=1, delta="1e-6")
@@ -195,7 +194,7 @@ def test_counts_of_unknown_keys_have_bounds_each_for_itself_and_no_margin(quick_
         assert door_to.preview(count("patients", by="city"), epsilon=1, delta="1e-6").margin == {"answer": None}
         answer = door_to.ask(count("patients", by="city"), epsilon=1, delta="1e-6")
     assert answer.margin() is None
-    assert answer.record()["margin"] == {"answer": None}
+    assert answer.to_dict()["margin"] == {"answer": None}
     told = replace(answer, numbers={"answer": [[["far"], 10**6], [["near"], 16]]})
     assert [(cell.low, cell.high) for row in told.rows for cell in row.cells.values()] == [
         (10**6 - 3, 10**6 + 3),
@@ -220,7 +219,7 @@ def test_an_answer_fits_the_ledger_however_many_keys_the_data_knows_and_however_
     assert again.free
     assert again.rows == told.rows
     assert (len(cut.rows), cut.left_out) == (2, 58)
-    assert told.record()["left_out"] == 2_000
+    assert told.to_dict()["left_out"] == 2_000
 
 
 def test_a_column_is_counted_beside_the_rows_of_all_its_groups(clinic) -> None:
@@ -346,12 +345,12 @@ def test_a_number_of_values_is_within_what_there_can_be() -> None:
         plan(count_distinct("visits", "kind", max_groups=2), population()), parse_target(epsilon="0.2"), PURE
     )
     for noisy, told in {3: (2, 0, 2), -7: (0, 0, 2), 1: (1, 0, 2)}.items():
-        (cell,) = release.cells([noisy], "0.95")
+        (cell,) = release.values([noisy], "0.95")
         assert (cell.value, cell.low, cell.high) == told
-    (cell,) = release.cells([1000], "0.95")
+    (cell,) = release.values([1000], "0.95")
     assert cell.low == 2
     unknown = release_of(plan(count_distinct("patients", "city"), population()), parse_target(epsilon="0.2"), PURE)
-    (cell,) = unknown.cells([-1000], "0.95")
+    (cell,) = unknown.values([-1000], "0.95")
     assert (cell.value, cell.low, cell.high) == (0, 0, 0)
 
 
@@ -359,12 +358,12 @@ def test_quantiles_come_in_their_order_whichever_way_they_were_chosen() -> None:
     release = release_of(
         plan(quantiles("patients", "age", ["0.1", "0.5", "0.9"]), population()), parse_target(epsilon=1), PURE
     )
-    assert [cell.value for cell in release.cells([58, 10, 40], "0.95")] == [10, 40, 58]
+    assert [cell.value for cell in release.values([58, 10, 40], "0.95")] == [10, 40, 58]
 
 
 def test_exact_ratios_have_rounded_numbers_beside_them(answers) -> None:
-    record = answers(mean("patients", "age")).record()
+    record = answers(mean("patients", "age")).to_dict()
     cell = record["rows"][0]["values"]["answer"]
     assert all(float(Fraction(cell[end])) == cell["rounded"][end] for end in ("value", "low", "high"))
     assert record["margin_rounded"]["answer"] == float(Fraction(record["margin"]["answer"]))
-    assert answers(top("visits", "kind", 1)).record()["rows"][0]["values"]["answer"]["rounded"]["value"] is None
+    assert answers(top("visits", "kind", 1)).to_dict()["rows"][0]["values"]["answer"]["rounded"]["value"] is None

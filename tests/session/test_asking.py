@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing import bins, count, count_distinct, mean, median, quantiles, top, total, variance
 from lapwing.ledger.replay import verify
-from lapwing.queries.builders import bins, count, count_distinct, mean, median, quantiles, top, total, variance
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lapwing.queries.builders import (
+from lapwing import (
     bins,
     correlation,
     count,

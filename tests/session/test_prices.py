@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import pytest
 
+import lapwing as asking
+from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.accounting.filters.opening import open_account
 from lapwing.answers.target import parse_target
 from lapwing.ledger import streams
 from lapwing.ledger.questions import recall_digest
 from lapwing.ledger.replay import verify
-from lapwing.queries import builders as asking
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError, ParameterError, StreamError, SuspendedError
 from lapwing.vocabulary.event import PureRelease

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.queries.builders import at_least, bins, count, count_rows, mean, quantiles, top, total
+from lapwing import at_least, bins, count, count_rows, mean, quantiles, top, total
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError
 from lapwing.vocabulary.guarantee import PureDP
 from session.clinic import FixedNumber, door, new_ledger, spent

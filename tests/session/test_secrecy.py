@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from lapwing import count, total
 from lapwing.ledger.export import export_json
-from lapwing.queries.builders import count, total
 from lapwing.vocabulary.errors import EngineError
 from lapwing.vocabulary.guarantee import PureDP
 from session.clinic import Broken, FixedNumber, door, new_ledger

@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 from scipy.stats import binom
 
+from lapwing import count
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.queries.builders import count
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP

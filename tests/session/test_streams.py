@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing import at_least
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import Verdict
 from lapwing.ledger.replay import verify
@@ -14,7 +15,6 @@ from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise import sealing
 from lapwing.queries.aggregate import CountPerPerson
-from lapwing.queries.builders import at_least
 from lapwing.queries.planning import plan
 from lapwing.session import Session
 from lapwing.vocabulary.adjacency import Adjacency

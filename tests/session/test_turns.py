@@ -13,9 +13,9 @@ import pytest
 
 from crashes.racers import RACERS, ask_and_hang, ask_at_once, race
 from crashes.workload import child
+from lapwing import count
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
-from lapwing.queries.builders import count
 from lapwing.session import Session
 from lapwing.vocabulary.errors import BudgetExceededError, EngineError, LedgerUnwritableError
 from lapwing.vocabulary.guarantee import PureDP

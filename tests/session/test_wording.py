@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.queries.builders import count, count_rows, covariance, mean, median, total
+from lapwing import count, count_rows, covariance, mean, median, total
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 from session.clinic import FixedNumber, door, new_ledger
 from session.real_tables import Tables
@@ -28,7 +28,7 @@ def test_a_float_price_is_the_decimal_it_is_written_as(ledger, offer) -> None:
     again = clinic.ask(MEN, **offer)
     assert again.free
     assert again.price == first.price
-    assert again.record(0.9)["confidence"] == "0.9"
+    assert again.to_dict(0.9)["confidence"] == "0.9"
 
 
 def test_a_float_delta_and_a_float_rho_are_what_is_written(quick_path) -> None:
@@ -49,7 +49,7 @@ def test_a_preview_warns_of_what_an_approximate_budget_loses(quick_path) -> None
         assert any("delta 5e-7 is there" in warning and "0 afterwards" in warning for warning in grouped.warnings)
         assert clinic.preview(MEN, rho="5").refusal is not None
         assert str(clinic.preview(MEN, rho="5").refusal).startswith("rho 5 is asked and rho 0.1")
-        assert re.fullmatch(r"<standing: one question of epsilon 3 or rho 0\.1\d+ is left>", repr(clinic.standing()))
+        assert re.fullmatch(r"<budget: one question of epsilon 3 or rho 0\.1\d+ is left>", repr(clinic.standing()))
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_a_preview_warns_of_what_an_approximate_budget_loses(quick_path) -> None
 def test_what_is_bounded_away_is_said(ledger, question, bounding) -> None:
     clinic = door(ledger, Tables())
     preview, answer = clinic.preview(question, epsilon=1), clinic.rehearse(question, epsilon=1)
-    assert answer.record()["bounding"].startswith(bounding)
-    assert bool(bounding) is bool(answer.record()["bounding"])
+    assert answer.to_dict()["bounding"].startswith(bounding)
+    assert bool(bounding) is bool(answer.to_dict()["bounding"])
     for said in (str(preview), answer.sentence):
         assert bounding in said
         assert ("about noise only" in said) is bool(bounding)

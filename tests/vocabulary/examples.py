@@ -11,10 +11,8 @@ from types import MappingProxyType
 
 from lapwing.accounting.filters.account import Account, Admission, CapChange, OpenStream
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Reservation, SingleRelease, StreamClosing, YesCharge
-from lapwing.accounting.filters.cost import Cost
-from lapwing.accounting.filters.decision import Accepted
-from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
+from lapwing.accounting.filters.charge import Cost, Reservation, SingleRelease, StreamClosing, YesCharge
+from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
 from lapwing.answers.priced_question import PricedPlan
 from lapwing.answers.releases import StoredAnswer
 from lapwing.answers.stream_terms import StreamTerms
@@ -22,6 +20,16 @@ from lapwing.answers.verdicts import StoredVerdict, Verdict
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.queries import aggregate, plan, predicate, term
 from lapwing.queries.intervals import Domain
+from lapwing.queries.statistics.at_least import AtLeast
+from lapwing.queries.statistics.bernstein import Moment
+from lapwing.queries.statistics.distinct import Distinct
+from lapwing.queries.statistics.funnel import Steps
+from lapwing.queries.statistics.moments import Moments
+from lapwing.queries.statistics.people import People
+from lapwing.queries.statistics.quantiles import Quantiles
+from lapwing.queries.statistics.rows import RowCount
+from lapwing.queries.statistics.top import Top
+from lapwing.queries.statistics.total import Total
 from lapwing.vocabulary import event
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import to_text
@@ -160,19 +168,19 @@ AGGREGATE = aggregate.Aggregate(
 )
 SCALE = plan.Scale(low=Fraction(10), step=Fraction(1, 64), extent=3200)
 MEANINGS = (
-    plan.People(),
-    plan.RowCount(),
-    plan.Total(step=Fraction(1, 64)),
+    People(),
+    RowCount(),
+    Total(step=Fraction(1, 64)),
     SCALE,
-    *(plan.Moments(moment=plan.Moment(moment), scales=(SCALE,)) for moment in ("mean", "variance")),
-    *(plan.Moments(moment=plan.Moment(moment), scales=(SCALE, SCALE)) for moment in ("covariance", "correlation")),
-    plan.Quantiles(at=(Fraction(1, 4), Fraction(1, 2)), scale=SCALE),
-    plan.Top(k=3),
-    plan.Steps(names=("adult", "male")),
-    plan.Distinct(),
-    plan.AtLeast(people=200),
+    *(Moments(moment=Moment(moment), scales=(SCALE,)) for moment in ("mean", "variance")),
+    *(Moments(moment=Moment(moment), scales=(SCALE, SCALE)) for moment in ("covariance", "correlation")),
+    Quantiles(at=(Fraction(1, 4), Fraction(1, 2)), scale=SCALE),
+    Top(k=3),
+    Steps(names=("adult", "male")),
+    Distinct(),
+    AtLeast(people=200),
 )
-QUESTION = plan.CanonicalQuestion(population="clinic", unit=UNIT, meaning=plan.People(), aggregate=AGGREGATE)
+QUESTION = plan.CanonicalQuestion(population="clinic", unit=UNIT, meaning=People(), aggregate=AGGREGATE)
 ANSWERS = (
     QUESTION,
     PricedPlan(question=QUESTION, event=PURE),

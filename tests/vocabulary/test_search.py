@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.vocabulary.search import bisect_decimal, bisect_float, decimals, first_integer, floats, integers
+from lapwing.vocabulary.search import (
+    bisect_decimal,
+    bisect_float,
+    bisect_integer,
+    decimals,
+    first_integer,
+    floats,
+    integers,
+)
 
 
 @given(st.integers(-50, 50), st.integers(1, 10**9))
@@ -36,6 +44,18 @@ def test_what_is_true_at_once_is_asked_once() -> None:
     asked = []
     assert first_integer(lambda n: asked.append(n) is None, after=6) == 7
     assert asked == [7]
+
+
+@given(st.integers(-50, 50), st.integers(1, 1000), st.integers(0, 1000))
+def test_between_two_ends_the_first_is_found_and_the_ends_are_not_asked(below, steps, more) -> None:
+    first, above, asked = below + steps, below + steps + more, []
+
+    def is_true(n: int) -> bool:
+        asked.append(n)
+        return n >= first
+
+    assert bisect_integer(is_true, below=below, above=above) == first
+    assert all(below < n < above for n in asked)
 
 
 def test_an_empty_range_holds_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import lapwing as lw
 from engines.workbenches import as_reader
-from lapwing.engines.sql_engine import SQLEngine
+from lapwing.engines.engine import Engine
 from lapwing.vocabulary.errors import EngineError, SettingsError
 from workspace.test_workspace import SETTINGS
 
@@ -72,8 +72,8 @@ def test_tables_stay_in_their_database(place, request, quick_path) -> None:
 
 def test_a_stream_of_hundreds_of_questions_reads_the_table_once(quick_path, monkeypatch) -> None:
     statements = []
-    write = SQLEngine._writer
-    monkeypatch.setattr(SQLEngine, "_writer", lambda engine: (statements.append(engine), write(engine))[1])
+    write = Engine._writer
+    monkeypatch.setattr(Engine, "_writer", lambda engine: (statements.append(engine), write(engine))[1])
     pq.write_table(ROWS, quick_path / "patients.parquet")
     lw.create(quick_path, settings('"patients.parquet"')).close()
     with lw.open(quick_path) as clinic, clinic.stream(at_least=290, yeses=2, epsilon=20) as stream:

@@ -226,7 +226,7 @@ def test_a_question_that_takes_too_long_is_stopped_charged_and_the_one_failure(q
     with lw.open(quick_path) as session:
         session.ask(lw.count("patients", "age > 1"), epsilon=1)
         with monkeypatch.context() as patched:
-            patched.setattr("lapwing.engines.sql_engine.emit", lambda *_: SLOW)
+            patched.setattr("lapwing.engines.engine.emit", lambda *_: SLOW)
             with ThreadPoolExecutor(1) as pool:
                 slow = pool.submit(session.ask, lw.count("patients"), epsilon=1)
                 with session._data.leased() as engine:

@@ -9,9 +9,10 @@ Proof: proofs/group_privacy.md
 import math
 from fractions import Fraction
 
+from lapwing.accounting.losses.sampled import amplified_epsilon
 from lapwing.accounting.rounding import float_above, fraction_above
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.exact import as_int, positive
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 
@@ -38,6 +39,33 @@ def guarantee_for_group(guarantee: Guarantee, size: int) -> Guarantee:
             return ConcentratedDP(rho=k * k * rho)
         case GaussianDP(mu_squared=mu_squared):
             return GaussianDP(mu_squared=k * k * mu_squared)
+
+
+def amplified(guarantee: Guarantee, rate: Fraction) -> PureDP | ApproximateDP:
+    """Return what a guarantee becomes on a sample of `rate` of the people, rounded up.
+
+    It holds for Poisson sampling when a person is added or removed, and for sampling without replacement when one is
+    replaced: epsilon' = log(1 + rate (e^epsilon - 1)) and delta' = rate delta (Balle, Barthe and Gaboardi 2018). No
+    better epsilon' is true of all mechanisms.
+
+    Examples
+    --------
+    >>> tenth = Fraction(1, 10)
+    >>> amplified(ApproximateDP(epsilon=tenth, delta=Fraction(1, 10**6)), tenth).delta
+    Fraction(1, 10000000)
+    """
+    share = positive("rate", rate)
+    if share > 1:
+        raise ParameterError("rate", rate, reason="is above 1", remedy="write the share of people that is sampled")
+    match guarantee:
+        case PureDP(epsilon=epsilon):
+            return PureDP(epsilon=amplified_epsilon(epsilon, share))
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            return ApproximateDP(epsilon=amplified_epsilon(epsilon, share), delta=share * delta)
+        case _:
+            raise ParameterError(
+                "guarantee", guarantee, reason="is not amplified by sampling", remedy="price the sampled event instead"
+            )
 
 
 def _group_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:

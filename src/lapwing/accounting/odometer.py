@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.accounting.composition import taken_apart
-from lapwing.accounting.concentrated import epsilon_from_rho
 from lapwing.accounting.filters.account import Admission, Booking
 from lapwing.accounting.pricing import price, product
+from lapwing.accounting.renyi import epsilon_from_rho
 from lapwing.accounting.rounding import float_below
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import DiscreteGaussianNoise, Event, GaussianSparseVectorRelease
@@ -58,7 +58,7 @@ def read_odometer(bookings: Iterable[Booking], *, delta: object, adjacency: Adja
 
     Examples
     --------
-    >>> from lapwing.accounting.filters.opening import open_account
+    >>> from lapwing.accounting.filters.account import open_account
     >>> from lapwing.accounting.filters.charge import SingleRelease
     >>> from lapwing.vocabulary.event import PureRelease
     >>> from lapwing.vocabulary.guarantee import PureDP

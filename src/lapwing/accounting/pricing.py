@@ -4,23 +4,19 @@ Every price is an upper bound, rounded towards more cost. Events inside another 
 priced as parameters that were fixed before the first answer; parameters that are chosen on the way need a filter.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 
 from lapwing.accounting.gaussian_sparse_vector import renyi_bound
 from lapwing.accounting.losses import atoms
-from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
-from lapwing.accounting.losses.discrete_gaussian import discrete_gaussian
-from lapwing.accounting.losses.gaussian import GaussianLaw
-from lapwing.accounting.losses.laplace import LaplaceLaw
+from lapwing.accounting.losses.atoms import discrete_gaussian, renyi_curve
+from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.law import LossLaw
-from lapwing.accounting.losses.renyi_curve import renyi_curve
 from lapwing.accounting.losses.sampled import Sampling, flattened, sampled
-from lapwing.accounting.losses.selections import SelectionsLaw, selections
+from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw, selections
 from lapwing.accounting.priced_loss import PricedLoss, one_of
 from lapwing.accounting.rounding import float_above
-from lapwing.accounting.sampling import required_adjacency
 from lapwing.accounting.tilting import Factor
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
@@ -170,3 +166,52 @@ def _sample(loss: PricedLoss, rate: Fraction, sampling: Sampling) -> PricedLoss:
         return loss
     law, rate = flattened(loss.as_one_law(), rate)
     return _once(sampled(law, max(rate, _LEAST_RATE), sampling))  # a larger sample costs no less
+
+
+def required_adjacency(event: Event, population: Adjacency | None = None) -> Adjacency | None:
+    """Return the adjacency that `event` needs, None if it is good for both; refuse what needs two.
+
+    Parameters
+    ----------
+    event : what happened, or is planned
+    population : the adjacency that is in force, if known; an event that needs the other one is refused
+
+    Examples
+    --------
+    >>> from lapwing.vocabulary.event import PureRelease
+    >>> required_adjacency(PoissonSampled(part=PureRelease(epsilon=Fraction(1)), rate=Fraction(1, 10)))
+    <Adjacency.ADD_REMOVE: 'add-remove'>
+    """
+    needed = population
+    for part in _walk(event):
+        if type(part) not in _NEEDS:
+            continue
+        needs, remedy = _NEEDS[type(part)]
+        if needed is not None and needs is not needed:
+            raise ParameterError(
+                "event",
+                type(part).__name__,
+                reason=f"needs the adjacency {needs.value}, but {needed.value} is in force",
+                remedy=remedy,
+            )
+        needed = needs
+    return needed
+
+
+_NEEDS: dict[type[Event], tuple[Adjacency, str]] = {
+    PoissonSampled: (Adjacency.ADD_REMOVE, "draw a sample of fixed size, or protect the number of people too"),
+    SampledWithoutReplacement: (Adjacency.REPLACE, "sample each person independently, or make the number public"),
+    InParallel: (Adjacency.ADD_REMOVE, "a replaced person may move between partitions: charge the two worst, Composed"),
+}
+
+
+def _walk(event: Event) -> Iterator[Event]:
+    yield event
+    match event:
+        case Composed(parts=parts) | InParallel(parts=parts):
+            for part in parts:
+                yield from _walk(part)
+        case Repeated(part=part) | PoissonSampled(part=part) | SampledWithoutReplacement(part=part):
+            yield from _walk(part)
+        case _:
+            return

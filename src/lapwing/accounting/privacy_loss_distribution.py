@@ -7,18 +7,17 @@ before choosing the next release beats such a gate by a factor of ten. Filters a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.fourier import delta_on_grid, epsilon_on_grid, pair_on_grid
-from lapwing.accounting.homogeneous import MOST_USES, optimal_window
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.sampled import SampledLaw
-from lapwing.accounting.profile import epsilon_at
 from lapwing.accounting.spectrum import SpectralLine, compose, terms_of
 from lapwing.accounting.tilting import Factor, Tilts, TiltTarget
-from lapwing.accounting.window import Window
+from lapwing.accounting.window import MOST_USES, Window, optimal_window
+from lapwing.vocabulary.search import bisect_float
 
 TOLERANCE = 1e-6
 """The share of epsilon that the computation may cost."""
@@ -42,6 +41,7 @@ _LARGEST_LOSS = 1e5
 """A law that reaches higher is not composed: a grid would be too coarse for all others, and e^loss is no number."""
 
 _RARE = 1e-30
+_LARGEST_EPSILON = 2.0**49
 
 _SPARE = 1e-6
 """The share of delta that covers what the quick bound leaves out."""
@@ -97,6 +97,20 @@ def _epsilon(factors: Sequence[Factor], delta: float, tilts: Tilts | None) -> fl
         return math.inf if _drowns(factors) else epsilon_on_grid(factors, tilts, delta)
     found = compose(factors, line).epsilon(delta, target.epsilon)
     return found if _CLOSE * target.epsilon < found < math.inf else _below_a_heavy_tail(factors, tilts, delta, found)
+
+
+def epsilon_at(profile: Callable[[float], float], delta: float) -> float:
+    """Return an epsilon >= 0 at which the falling function `profile` is at most `delta`, to 12 digits; or infinity.
+
+    >>> round(epsilon_at(lambda epsilon: math.exp(-epsilon), 0.5), 9)
+    0.693147181
+    """
+    if profile(0.0) <= delta:
+        return 0.0
+    try:
+        return bisect_float(lambda epsilon: not profile(epsilon) > delta, relative=1e-12, most=_LARGEST_EPSILON)[1]
+    except OverflowError:
+        return math.inf
 
 
 def _below_a_heavy_tail(factors: Sequence[Factor], tilts: Tilts, delta: float, found: float) -> float:

@@ -1,18 +1,19 @@
-"""Renyi divergences: the orders at which they are asked, and what they say about epsilon and delta.
+"""Renyi divergences and zero-concentrated differential privacy: what they say about epsilon and delta.
 
 The best order may be chosen at the end only if everything was fixed in advance. A filter must fix one order, or demand
-a bound at every order.
+a bound at every order, as rho does.
 
 Proof: proofs/renyi_divergence.md
 """
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
 from lapwing.accounting.dominating_pair import Floats
-from lapwing.accounting.rounding import ROUND_OFF
+from lapwing.accounting.rounding import ROUND_OFF, float_above
 
 ORDERS: Floats = np.array(
     [
@@ -49,3 +50,22 @@ def delta_from_renyi(divergences: Floats, epsilon: float, orders: Floats = ORDER
     bounds = (orders - 1) * (divergences - epsilon) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
     least = float(np.min(bounds))
     return min(1.0, max(math.exp(min(0.0, least)) * (1 + ROUND_OFF * (1 + abs(least))), _SMALLEST_DELTA))
+
+
+_ORDERS = 1 + np.geomspace(1e-3, 1e6, 2049)
+
+
+def epsilon_from_rho(rho: Fraction, delta: float) -> float:
+    """Return the epsilon at `delta` that rho-zCDP implies, by the best of 2049 orders.
+
+    Examples
+    --------
+    >>> round(epsilon_from_rho(Fraction(28, 1000), 1e-6), 4)
+    1.0776
+    """
+    return epsilon_from_renyi(float_above(rho) * _ORDERS, delta, _ORDERS)
+
+
+def delta_from_rho(rho: Fraction, epsilon: float) -> float:
+    """Return the delta at `epsilon` that rho-zCDP implies."""
+    return delta_from_renyi(float_above(rho) * _ORDERS, epsilon, _ORDERS)

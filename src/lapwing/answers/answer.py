@@ -4,29 +4,43 @@ An answer is made of released numbers alone. Whatever is computed from it is fre
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from importlib import import_module
 from typing import Any
 
-from lapwing.accounting.rounding import float_above
-from lapwing.answers.accuracy import accuracy
-from lapwing.answers.changes import Change
-from lapwing.answers.labels import Shown, in_order, key_names, shown
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import BoundedValue, Number, Numbers
+from lapwing.answers.releases import Numbers
 from lapwing.answers.target import sure
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.aggregate import Label
-from lapwing.queries.plan import Family, Quantiles
-from lapwing.vocabulary.decimals import format_exact, format_short, rounded
+from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Shown
+from lapwing.vocabulary.decimals import format_exact, format_short, named, percent, rounded, spoken
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.results import Result, html_table
 
 MOST_SHOWN = 100
 """So many rows of a table are shown to people; all of them are in the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A function that was applied to every value; a rising one may be applied to bounds as well."""
+
+    function: Callable[[Any], Any]
+    rising: bool
+
+    def of(self, cell: BoundedValue) -> BoundedValue:
+        """Return the cell after the change."""
+        value = self.function(cell.value)
+        if not self.rising or cell.low is None or cell.high is None:
+            return BoundedValue(key=cell.key, value=value, low=None, high=None)
+        low, high = self.function(cell.low), self.function(cell.high)
+        if not low <= value <= high:
+            raise BadQuestionError(f"this function falls between {cell.low} and {cell.high}; use map, without bounds")
+        return BoundedValue(key=cell.key, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +55,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Answer:
+class Answer(Result):
     """What was told.
 
     Its bounds, at a confidence, hold for all numbers of a column *at once*, so that it does not matter which of them is
@@ -86,7 +100,7 @@ class Answer:
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The names of what rows are told apart by."""
-        return key_names(next(self.asked.several()).plan)
+        return next(self.asked.several()).plan.key_names
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,11 +121,11 @@ class Answer:
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
         """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
         plan = next(self.asked.several()).plan
-        table: dict[tuple[Label, ...], dict[str, BoundedValue]] = {}
+        table: dict[CellKey, dict[str, BoundedValue]] = {}
         for name, release in self.asked.releases.items():
-            for cell in release.cells(self.numbers[name], sure(confidence)):
+            for cell in release.values(self.numbers[name], sure(confidence)):
                 table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
-        return tuple(Row(key=shown(plan, key), cells=table[key]) for key in in_order(plan, list(table)))
+        return tuple(Row(key=plan.shown(key), cells=table[key]) for key in plan.in_order(list(table)))
 
     def margin(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Number | None:
         """Return how far off all numbers of a column are at most, with this confidence; None where it is not known.
@@ -158,7 +172,7 @@ class Answer:
         prefix = "Rehearsed on made-up rows: " if self.rehearsal else ""
         paid = "asked before, so it was free" if self.free else f"for {self.price}"
         paid = "for nothing" if self.rehearsal else paid
-        told = _spoken(self.value) if self._is_single else f"{len(self.rows)} rows"
+        told = spoken(self.value) if self._is_single else f"{len(self.rows)} rows"
         return f"{prefix}{words}: {told}{self._sure}, {paid}."
 
     @property
@@ -173,7 +187,7 @@ class Answer:
         known = None if self.changes else self._accuracy
         if known is None and self._is_single:
             low, high = self.interval()
-            known = None if low is None or high is None else f"from {_spoken(low)} to {_spoken(high)}"
+            known = None if low is None or high is None else f"from {spoken(low)} to {spoken(high)}"
         return "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
 
     @property
@@ -181,13 +195,13 @@ class Answer:
         """How far off its one column is, where that is known beforehand."""
         (release,) = self.asked.several()
         margin = release.margin(CONFIDENCE)
-        return None if margin is None else accuracy(release.plan, margin)
+        return None if margin is None else release.plan.meaning.accuracy(margin)
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
         """Return the answer as JSON, with bounds that hold with this confidence."""
-        return json.dumps(self.record(confidence), ensure_ascii=False)
+        return json.dumps(self.to_dict(confidence), ensure_ascii=False)
 
-    def record(self, confidence: Exact = CONFIDENCE) -> dict[str, Any]:
+    def to_dict(self, confidence: Exact = CONFIDENCE) -> dict[str, Any]:
         """Return the answer as JSON values: exact numbers as they are or as text, and `rounded` ones beside them."""
         return {
             "asked": self.asked.words,
@@ -202,17 +216,36 @@ class Answer:
             "margin": {name: format_exact(self.margin(confidence, column=name)) for name in self.asked.releases},
             "margin_rounded": {name: rounded(self.margin(confidence, column=name)) for name in self.asked.releases},
             "unit": dict(self.asked.units),
-            "price": {
-                "epsilon": format_exact(self.price.epsilon),
-                "delta": format_exact(self.price.delta),
-                "rho": None if self.price.rho is None else float_above(self.price.rho),
-            },
+            "price": self.price.to_dict(),
             "receipt": None if self.receipt is None else str(self.receipt),
             "versions": dict(self.versions),
             "free": self.free,
             "rehearsal": self.rehearsal,
             "left_out": self.left_out,
         }
+
+    def facts(self, confidence: Exact = CONFIDENCE) -> list[tuple[str, str | None]]:
+        """Return what there is to say about its numbers: how far off they are, what was asked, what it cost."""
+        paid = f"nothing: it was asked before, for {self.price}" if self.free else str(self.price)
+        return [
+            ("error", self._error(confidence)),
+            ("asked", self.asked.words),
+            ("bounded", self.asked.bounding_remark),
+            ("cost", "nothing: it was rehearsed on made-up rows, and is about nobody" if self.rehearsal else paid),
+        ]
+
+    def _error(self, confidence: Exact) -> str | None:
+        """Say how far off it is, where the bounds of its rows do not say all."""
+        plan = next(self.asked.several()).plan
+        if plan.family is Family.THRESHOLD:
+            return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
+        margin = self.margin(confidence)
+        if margin is None or not isinstance(plan.meaning, ChosenMeaning):
+            return None
+        return f"{plan.meaning.told_margin(margin)}, with {percent(sure(confidence))} confidence"
+
+    def _repr_html_(self) -> str:
+        return html_table([*self.keys, *self.columns], self._lines(), self.sentence)
 
     def to_rows(self, confidence: Exact = CONFIDENCE) -> list[dict[str, Any]]:
         """Return a record for each row: its keys, and for each column the value, its `low` and its `high` bound."""
@@ -237,14 +270,16 @@ class Answer:
         return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
 
     def __str__(self) -> str:
-        if self._is_single and (not self.keys or isinstance(next(self.asked.several()).plan.meaning, Quantiles)):
+        if self._is_single and (not self.keys or next(self.asked.several()).plan.meaning.told_in_a_sentence):
             return self.sentence
-        lines = [[*self.keys, *self.columns]]
-        for row in self.rows[:MOST_SHOWN]:
-            values = (_told(row.cells[column]) if column in row.cells else "" for column in self.columns)
-            lines.append([*map(_named, row.key), *values])
+        lines = [[*self.keys, *self.columns], *self._lines()]
         widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
         return "\n".join([*("  ".join(map(str.rjust, line, widths)) for line in lines), *self.beyond])
+
+    def _lines(self) -> Iterator[list[str]]:
+        for row in self.rows[:MOST_SHOWN]:
+            values = (_told(row.cells[column]) if column in row.cells else "" for column in self.columns)
+            yield [*map(named, row.key), *values]
 
     @property
     def beyond(self) -> list[str]:
@@ -266,11 +301,11 @@ def _cell_record(cell: BoundedValue) -> dict[str, Any]:
 def _told(cell: BoundedValue) -> str:
     """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
     if cell.low is None or cell.high is None or isinstance(cell.value, str):
-        return _spoken(cell.value)
+        return spoken(cell.value)
     below, above = format_short(cell.value - cell.low), format_short(cell.high - cell.value)
     if below == above:
-        return f"{_spoken(cell.value)} ± {above}"
-    return f"{_spoken(cell.value)} ({_spoken(cell.low)} to {_spoken(cell.high)})"
+        return f"{spoken(cell.value)} ± {above}"
+    return f"{spoken(cell.value)} ({spoken(cell.low)} to {spoken(cell.high)})"
 
 
 def _reach(cell: BoundedValue) -> Number | None:
@@ -292,14 +327,3 @@ def _frame(library: str, rows: list[dict[str, Any]]) -> Any:
         raise BadQuestionError(f"{library} is not installed; read to_rows(), or install {library}") from None
     plain = [{name: float(v) if isinstance(v, Fraction) else v for name, v in row.items()} for row in rows]
     return module.DataFrame(plain)
-
-
-def _named(key: Any) -> str:
-    """Return the key of a group: a number that is a name has no commas, and the empty text is said."""
-    return str(key) if type(key) is int else _spoken(key) or "(empty)"
-
-
-def _spoken(value: Any) -> str:
-    if value is None:
-        return "(missing)"
-    return value if isinstance(value, str) else str(value) if isinstance(value, bool) else format_short(value)

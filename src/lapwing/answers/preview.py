@@ -3,25 +3,29 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from lapwing.accounting.filters.account import EVERYONE, Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, SingleRelease, StreamClosing
-from lapwing.accounting.filters.refusal import Refusal
-from lapwing.accounting.filters.remaining import Remaining
+from lapwing.accounting.filters.remaining import Refusal, Remaining
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
-from lapwing.answers.accuracy import accuracy
-from lapwing.answers.choosing import accuracy_at
 from lapwing.answers.priced_question import Price, PricedQuestion
-from lapwing.answers.releases import Number
+from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import sure
-from lapwing.vocabulary.decimals import decimal_below
+from lapwing.queries.plan import Number
+from lapwing.vocabulary.decimals import decimal_below, format_exact, percent, rounded
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.results import Result
+
+MOST_TIMES = 1000
+"""Where counting ends how often a question could be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class BudgetStatus:
+class BudgetStatus(Result):
     """An account as it stands, and the allowance of the one who looks, if there is one."""
 
     account: Account
@@ -61,20 +65,37 @@ class BudgetStatus:
 
     def times(self, charge: SingleRelease) -> int:
         """Return how often such a charge would be admitted, counting no further than 1000."""
-        return min(account.how_many(charge, at_most=1000) for account in self._accounts())
+        return min(account.how_many(charge, at_most=MOST_TIMES) for account in self._accounts())
 
     def _accounts(self) -> list[Account]:
         return [self.account, *([] if self.allowance is None else [self.allowance])]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is left as JSON values: in the budget's currency where it has one, and what would fit."""
+        fits = self.remaining
+        return {
+            "amount": format_exact(self.left),
+            "rounded": rounded(self.left),
+            "currency": "rho" if isinstance(self.account.budget, ConcentratedDP) else "epsilon",
+            "fits": {"pure_epsilon": float(fits.pure), "gaussian_mu_squared": float(fits.gaussian)},
+            "delta_for_open_groups": format_exact(self.for_open_groups),
+        }
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return what is left, in words."""
+        share = self.for_open_groups
+        left = None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"
+        return [("left", str(self)), ("delta", left)]
+
     def __repr__(self) -> str:
-        return f"<standing: {self} is left>"
+        return f"<budget: {self} is left>"
 
     def __str__(self) -> str:
         return str(self.remaining) if self.left is None else f"{_currency(self.account)} {decimal_below(self.left)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Preview(Result):
     """A question before it is asked.
 
     Parameters
@@ -139,13 +160,54 @@ class Preview:
         """How many questions like this one would be admitted, counting no further than 1000."""
         return self.before.times(SingleRelease(event=self.asked.event))
 
-    def __str__(self) -> str:
-        parts = [
-            f"{'' if len(self.margin) == 1 else name + ' '}"
-            + ("within a margin that comes with the answer" if margin is None else accuracy(release.plan, margin))
-            for (name, margin), release in zip(self.margin.items(), self.asked.several(), strict=True)
+    def to_dict(self) -> dict[str, Any]:
+        """Return the preview as JSON values."""
+        refusal = self.refusal
+        return {
+            "asked": self.asked.words,
+            "bounding": self.asked.bounding,
+            "price": self.price.to_dict(),
+            "confidence": format_exact(self.confidence),
+            "margin": {name: format_exact(margin) for name, margin in self.margin.items()},
+            "margin_rounded": {name: rounded(margin) for name, margin in self.margin.items()},
+            "unit": dict(self.asked.units),
+            "affordable": self.affordable,
+            "times": self.times,
+            "left": self.before.to_dict(),
+            "left_afterwards": None if isinstance(self.after, Refusal) else self.after.to_dict(),
+            "refusal": None if refusal is None else refusal.to_dict(),
+            "warnings": list(self.warnings),
+        }
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return the preview in words."""
+        errors = self._errors("known with the answer only, because it depends on how many there are")
+        times, refusal = self.times, self.refusal
+        more = f"over {MOST_TIMES:,}" if times >= MOST_TIMES else f"{times - 1:,}"
+        end = f"{self.after}, for {more} more like it" if times > 1 else str(self.after)
+        return [
+            ("asked", self.asked.words),
+            ("bounded", self.asked.bounding_remark),
+            ("cost", str(self.price)),
+            ("error", f"{errors}, with {percent(self.confidence)} confidence"),
+            ("left then", end if refusal is None else f"it would be refused now: {refusal}"),
+            ("mind", "; ".join(self.warnings) or None),
+            ("paid", "nothing: this is a preview, and no data was read"),
         ]
-        sure = f"{', '.join(parts)} with {float(self.confidence):.4g} confidence"
+
+    def _errors(self, unknown: str) -> str:
+        """Say how far off each column would be."""
+        return ", ".join(
+            ("" if len(self.margin) == 1 else f"{name} ") + (unknown if margin is None else meaning.accuracy(margin))
+            for (name, margin), meaning in zip(self.margin.items(), self.asked.meanings, strict=True)
+        )
+
+    def __repr__(self) -> str:
+        return f"<preview: {self.price}, {'affordable' if self.affordable else 'refused now'}>"
+
+    def __str__(self) -> str:
+        errors = self._errors("within a margin that comes with the answer")
+        sure = f"{errors} with {float(self.confidence):.4g} confidence"
         end = f"afterwards {self.after} is left" if self.refusal is None else f"refused now: {self.refusal}"
         end = "; ".join([end, *self.warnings])
         return f"{self.asked.bounded_words}: costs {self.price}, {sure}; {end}."
@@ -164,3 +226,32 @@ def _left(account: Account) -> Fraction | None:
 def _currency(account: Account) -> str:
     filters = account.filters
     return "rho" if isinstance(filters.get(EVERYONE, next(iter(filters.values()))), ConcentratedFilter) else "epsilon"
+
+
+def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
+    """Return what is spent, held and left of the fullest cell; None where a budget has no such numbers."""
+    match min(account.filters.values(), key=lambda one: getattr(one, "left", 0)):
+        case PureFilter(realised=spent, reserved=held, left=left):
+            return spent, held, left
+        case ConcentratedFilter(spent=spent, left=left):
+            return spent, Fraction(0), left
+        case _:
+            return None, None, None
+
+
+def budget_record(budget: Guarantee) -> dict[str, Any]:
+    """Return a budget as it is written in lapwing.toml."""
+    match budget:
+        case PureDP(epsilon=epsilon):
+            return {"epsilon": format_exact(epsilon)}
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            return {"epsilon": format_exact(epsilon), "delta": format_exact(delta)}
+        case ConcentratedDP(rho=rho):
+            return {"rho": format_exact(rho)}
+        case _:  # pragma: no cover - no account has another
+            return {}
+
+
+def budget_words(budget: Guarantee) -> str:
+    """Return a budget in words."""
+    return ", ".join(f"{name} {value}" for name, value in budget_record(budget).items())

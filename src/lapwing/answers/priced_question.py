@@ -3,17 +3,15 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
+from typing import Any
 
-from lapwing.accounting.filters.cost import cost_of_event
-from lapwing.answers.accuracy import unit_of
-from lapwing.answers.labels import key_names
-from lapwing.answers.releases import Number, Release
+from lapwing.accounting.filters.charge import cost_of_event
+from lapwing.accounting.rounding import float_above
+from lapwing.answers.releases import Release
 from lapwing.answers.target import sure
-from lapwing.queries.bounded import bounded
-from lapwing.queries.explain import explain
-from lapwing.queries.plan import CanonicalQuestion
+from lapwing.queries.plan import CanonicalQuestion, Meaning, Number
 from lapwing.vocabulary.codec import stored, to_text
-from lapwing.vocabulary.decimals import format_short
+from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact
@@ -34,6 +32,11 @@ class Price:
         """Return the price of an event."""
         cost = cost_of_event(event)
         return Price(epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; the rho, which may be irrational, rounded up."""
+        rho = None if self.rho is None else float_above(self.rho)
+        return {"epsilon": format_exact(self.epsilon), "delta": format_exact(self.delta), "rho": rho}
 
     def __str__(self) -> str:
         if self.epsilon is None:
@@ -59,7 +62,7 @@ class PricedQuestion:
     def __post_init__(self) -> None:
         if not self.releases:
             raise BadQuestionError("nothing is asked; ask for one number at least")
-        groups = {(key_names(one.plan), one.plan.aggregate.keys) for one in self.several()}
+        groups = {(one.plan.key_names, one.plan.aggregate.keys) for one in self.several()}
         if len(groups) > 1:
             raise BadQuestionError(
                 "what is asked together has different groups, and quantiles and top categories have none to share; ask "
@@ -85,23 +88,34 @@ class PricedQuestion:
     @property
     def words(self) -> str:
         """What is asked, in plain English."""
-        asked = [explain(one.plan).partition("\n")[0].removeprefix("Asked: ").rstrip(".") for one in self.several()]
-        return "; ".join(dict.fromkeys(asked))
+        return "; ".join(dict.fromkeys(one.plan.asked for one in self.several()))
 
     @property
     def bounding(self) -> str:
         """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
-        return ", ".join(dict.fromkeys(phrase for one in self.several() for phrase in bounded(one.plan)))
+        return ", ".join(
+            dict.fromkeys(phrase for one in self.several() for phrase in one.plan.meaning.bounds_away(one.plan))
+        )
+
+    @property
+    def bounding_remark(self) -> str | None:
+        """What the bounds leave out, and that the error does not tell of it; None if nothing is left out."""
+        return f"{self.bounding}; the error is about noise only" if self.bounding else None
 
     @property
     def bounded_words(self) -> str:
         """What is asked, and within which bounds, in plain English."""
-        return f"{self.words} ({self.bounding}; the error is about noise only)" if self.bounding else self.words
+        return f"{self.words} ({self.bounding_remark})" if self.bounding else self.words
 
     @property
     def units(self) -> Mapping[str, str]:
         """What the margin of each column counts."""
-        return {name: unit_of(one.plan) for name, one in self.releases.items()}
+        return {name: one.plan.meaning.unit for name, one in self.releases.items()}
+
+    @property
+    def meanings(self) -> list[Meaning]:
+        """What the numbers of each column mean."""
+        return [one.plan.meaning for one in self.several()]
 
     def several(self) -> Iterator[Release]:
         """Go through the releases."""

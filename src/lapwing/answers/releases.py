@@ -1,48 +1,45 @@
-"""Releases: one plan with its mechanism; what is charged, how far off it is, and what the released numbers mean.
+"""How a plan is released: which mechanism grants what was wished for, what is charged, and what comes out.
 
-Nothing here reads data until `read` is called, and `read` is called by the session only, after the charge. What is
-computed before (event, price, margin) depends on the plan and the mechanism alone.
+Everything but `read` and `release` depends on the plan, the wish and the kind of budget alone, never on data. The
+session calls these two, after the charge.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
+from lapwing.accounting.pricing import price
+from lapwing.accounting.rounding import float_above, float_below
+from lapwing.answers.target import FINEST, AtEpsilon, AtRho, Target, Within, share_of
 from lapwing.engines.engine import Engine
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
-from lapwing.mechanisms.margins import margin_of_sum
+from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.queries.aggregate import Label
-from lapwing.queries.estimates import estimates
-from lapwing.queries.moment_bounds import moment_bounds
-from lapwing.queries.plan import Distinct, Moments, Plan, Quantiles, Steps, Total
+from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
+from lapwing.queries.aggregate import Label, PrivateKey
+from lapwing.queries.plan import BoundedValue, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
 from lapwing.vocabulary.codec import canonical, stored
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise, Event, PureRelease
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.search import decimals
+from lapwing.vocabulary.wording import Call, Message, Setting
 
-Number: TypeAlias = int | Fraction | float
 KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
 Numbers: TypeAlias = Sequence[Any]
 """What was released, as JSON holds it: whole numbers, or for keys that only the data knew, keys with whole numbers."""
 
+_JUDGED_AT = Fraction(95, 100)
+"""The confidence at which two kinds of noise are compared."""
 _MOST_STEPS = 1 << 12
 _MOST_KEYS = 10_000
 _MOST_KEY_TEXT = 700_000
 """How many keys that only the data knew an answer tells, and their characters: 20 such answers fit the ledger."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundedValue:
-    """One number of an answer, its key, and between which bounds the exact one lies; None where that is not known."""
-
-    key: tuple[Label, ...]
-    value: Number | str
-    low: Number | None
-    high: Number | None
 
 
 @stored("answer")
@@ -74,7 +71,7 @@ class Release(Protocol):
     def margin(self, confidence: Exact) -> Number | None:
         """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
 
-    def cells(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
+    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return what the released numbers say. It costs nothing."""
 
 
@@ -83,7 +80,8 @@ class NoisyNumbers:
     """Noise on every number of the answer."""
 
     plan: Plan
-    mechanism: GeometricMechanism | DiscreteGaussianMechanism
+    meaning: NoisyMeaning
+    mechanism: Noise
 
     @property
     def event(self) -> Event:
@@ -99,63 +97,12 @@ class NoisyNumbers:
         return [int(number) for number in self.mechanism.release(exact)]
 
     def margin(self, confidence: Exact) -> Number | None:
-        """Return how far off all numbers are at most; the error of a moment depends on how many rows there are."""
-        match self.plan.meaning:
-            case Moments():
-                return None
-            case Steps(names=names):
-                return self._of_step(len(names), len(names), confidence)
-            case Total(step=step):
-                return self._of_each(confidence) * step
-            case _:
-                return self._of_each(confidence)
+        """Return how far off all numbers are at most, all at once."""
+        return self.meaning.margin(self.plan, self.mechanism, confidence)
 
-    def cells(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
+    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return the estimate in each public cell."""
-        values = estimates(self.plan, numbers)
-        match self.plan.meaning:
-            case Moments() as moments:
-                margin, terms = self._of_each(confidence), self.plan.aggregate.terms
-                blocks = (numbers[i : i + terms] for i in range(0, len(numbers), terms))
-                bounds = [moment_bounds(moments, block, margin) for block in blocks]
-                return [
-                    BoundedValue(key=key, value=_plain(value), low=low, high=high)
-                    for (key, value), (low, high) in zip(values.items(), bounds, strict=True)
-                ]
-            case Steps(names=names):
-                steps = len(names)
-                margins: Sequence[Number] = [self._of_step(steps - i, steps, confidence) for i in range(steps)]
-            case Distinct():
-                around = [_around(key, _plain(value), self._of_each(confidence)) for key, value in values.items()]
-                return [self._possible(cell) for cell in around]
-            case _:
-                margins = [self.margin(confidence) or 0] * len(values)
-        return [
-            _around(key, _plain(value), margin) for (key, value), margin in zip(values.items(), margins, strict=True)
-        ]
-
-    def _possible(self, cell: BoundedValue) -> BoundedValue:
-        """Return a number of different values within what can be: it costs nothing, and brings it nearer the truth."""
-        most = self.plan.aggregate.cell_count
-
-        def clamped(number: Any) -> Any:
-            return max(0, number) if most is None else min(most, max(0, number))
-
-        return replace(cell, value=clamped(cell.value), low=clamped(cell.low), high=clamped(cell.high))
-
-    def _of_each(self, confidence: Exact) -> int:
-        return _margin(self.mechanism, probability("confidence", confidence), self.plan.numbers)
-
-    def _of_step(self, bins: int, steps: int, confidence: Exact) -> int:
-        """Bound a step that is the sum of so many bins, such that the bounds of all steps hold at once."""
-        each = 1 - (1 - probability("confidence", confidence)) / steps
-        return margin_of_sum(self.mechanism.event, bins, each)
-
-
-@lru_cache(maxsize=256)
-def _margin(mechanism: GeometricMechanism | DiscreteGaussianMechanism, confidence: Fraction, values: int) -> int:
-    """Remember margins: an answer that is shown asks for the same one many times."""
-    return mechanism.margin(confidence, values=values)
+        return self.meaning.values(self.plan, numbers, self.mechanism, confidence)
 
 
 def charged_as(event: Event) -> Event:
@@ -173,9 +120,10 @@ def charged_as(event: Event) -> Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenOnes:
-    """Quantiles, or the cells with the most people: chosen by private selection from a histogram."""
+    """Chosen by private selection from a histogram."""
 
     plan: Plan
+    meaning: ChosenMeaning
     mechanism: PrivateQuantiles | TopK
 
     @property
@@ -195,24 +143,10 @@ class ChosenOnes:
         """Return how many rows, or people, the choices may be away from the best ones."""
         return self.mechanism.margin(confidence)
 
-    def cells(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
+    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return what was chosen."""
         del confidence
-        match self.plan.meaning:
-            case Quantiles(at=at, scale=scale):
-                # Each was chosen for itself, so they may cross. Sorting them costs nothing, and none gets worse: of
-                # places that are all within a margin of theirs, so are the sorted ones.
-                places = [_plain(scale.low + cell * scale.step) for cell in sorted(numbers)]
-                return [
-                    BoundedValue(key=(str(q),), value=place, low=None, high=None)
-                    for q, place in zip(at, places, strict=True)
-                ]
-            case _:
-                labels = [(self.plan.aggregate.cells or ())[number][0] for number in numbers]
-                return [
-                    BoundedValue(key=(i,), value=str(label), low=None, high=None)
-                    for i, label in enumerate(labels, start=1)
-                ]
+        return self.meaning.values(self.plan, numbers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,15 +176,15 @@ class OpenKeys:
         """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
         del confidence
 
-    def cells(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
+    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return the counts that were released, each with bounds for itself: how many there are is not public."""
-        cells, wanted = [], probability("confidence", confidence)
+        values, wanted = [], probability("confidence", confidence)
         for key, count in numbers:
             if key is None:  # how many were not told
                 continue
             low, high = _bounds(self.mechanism, count, wanted)
-            cells.append(BoundedValue(key=tuple(map(_label, key)), value=count, low=low, high=high))
-        return cells
+            values.append(BoundedValue(key=tuple(map(_label, key)), value=count, low=low, high=high))
+        return values
 
 
 def _tellable(released: Numbers) -> Numbers:
@@ -274,14 +208,184 @@ def _bounds(mechanism: PartitionSelection, shown: int, confidence: Fraction) -> 
     return mechanism.bounds(shown, confidence)
 
 
-def _around(key: tuple[Label, ...], value: Number, margin: Number) -> BoundedValue:
-    return BoundedValue(key=key, value=value, low=value - margin, high=value + margin)
-
-
-def _plain(number: Fraction | float) -> Number:
-    return int(number) if isinstance(number, Fraction) and number.denominator == 1 else number
-
-
 def _label(part: Any) -> Label:
     label: Label = tuple(part) if isinstance(part, list) else part
     return label
+
+
+def release_of(plan: Plan, wish: Target, budget: Guarantee) -> Release:
+    """Return how `plan` is released to grant `wish` under a budget of this kind.
+
+    Under a pure budget noise is discrete Laplace, and selection is permute-and-flip. Under a budget of rho whichever
+    noise is smaller at the same rho is taken, which is Gaussian nearly always, and selection is exponential. Under an
+    (epsilon, delta) budget it is Laplace, unless a delta is offered with the epsilon and Gaussian noise is smaller.
+    """
+    pure = isinstance(budget, PureDP)
+    if plan.family is Family.THRESHOLD:
+        return OpenKeys(plan=plan, mechanism=_keys(plan, wish, budget))
+    if pure and (isinstance(wish, AtRho) or (isinstance(wish, AtEpsilon) and wish.delta is not None)):
+        name, given = ("rho", wish.rho) if isinstance(wish, AtRho) else ("delta", wish.delta)
+        raise ParameterError(
+            name, str(given), reason="cannot be paid from a pure budget", remedy="offer an epsilon alone"
+        )
+    match plan.meaning:
+        case NoisyMeaning() as meaning:
+            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, meaning, wish, budget))
+        case ChosenMeaning() as meaning:
+            selector = PermuteAndFlip if pure else ExponentialMechanism
+            return ChosenOnes(plan=plan, meaning=meaning, mechanism=_selection(plan, meaning, wish, selector))
+        case _:
+            raise BadQuestionError(
+                '"at least" is answered in a stream; open one: ', Call("stream", (Setting("at_least", 200), ...))
+            )
+
+
+def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guarantee) -> str:
+    """Say how exact a single question would be at another epsilon; nothing where it cannot be known."""
+    plans = [release.plan for release in releases.values()]
+    if len(plans) > 1 or not epsilon:
+        return ""
+    try:
+        margin = release_of(plans[0], AtEpsilon(epsilon=epsilon), budget).margin(_JUDGED_AT)
+    except BadQuestionError:
+        return ""
+    return "" if margin is None else f"{plans[0].meaning.accuracy(margin)} with 95 % confidence"
+
+
+def _noise(plan: Plan, meaning: NoisyMeaning, wish: Target, budget: Guarantee) -> Noise:
+    laplace, gaussian = _makers(plan, meaning)
+    if isinstance(wish, AtRho):
+        return gaussian(wish)
+    if isinstance(wish, Within) and not isinstance(budget, PureDP):
+        return min(laplace(wish), gaussian(wish), key=lambda one: _rho(one.event))
+    if isinstance(wish, AtEpsilon) and wish.delta is not None:
+        return _smaller(plan, laplace(wish), gaussian(wish))
+    if isinstance(wish, AtEpsilon) and isinstance(budget, ConcentratedDP):
+        at_least = laplace(wish)
+        return _smaller(plan, at_least, gaussian(AtRho(rho=Fraction(float_below(_rho(at_least.event))))))
+    return laplace(wish)
+
+
+def _makers(plan: Plan, meaning: NoisyMeaning) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
+    """Return what makes Laplace noise, and what makes Gaussian noise, for a wish."""
+    many = plan.numbers
+    moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
+
+    def laplace(wish: Target) -> Noise:
+        match wish:
+            case AtEpsilon(epsilon=epsilon):
+                return GeometricMechanism(l1_sensitivity=moved, epsilon=epsilon)
+            case Within():
+                return _within(
+                    plan,
+                    meaning,
+                    wish,
+                    lambda size: GeometricMechanism(l1_sensitivity=moved, epsilon=ceil_to_grid(moved / size, FINEST)),
+                )
+            case AtRho():
+                raise AssertionError  # pragma: no cover - rho asks for Gaussian noise
+
+    def gaussian(wish: Target) -> Noise:
+        def at(rho: Fraction) -> Noise:
+            return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, rho=rho, dimension=many)
+
+        match wish:
+            case AtRho(rho=rho):
+                return at(rho)
+            case AtEpsilon(epsilon=epsilon, delta=delta):
+                variance = _calibrated(squared, epsilon, delta, many)
+                return at(Fraction(float_below(squared / (2 * variance))))
+            case Within():
+                return _within(plan, meaning, wish, lambda size: at(Fraction(float_above(squared / (2 * size**2)))))
+
+    return laplace, gaussian
+
+
+@lru_cache(maxsize=256)
+def _calibrated(squared: int, epsilon: Fraction, delta: Fraction | None, many: int) -> Fraction:
+    """Remember the variance for a price, which takes long to find: it is wanted at a preview and when it is asked."""
+    found = DiscreteGaussianMechanism(l2_sensitivity_squared=squared, epsilon=epsilon, delta=delta, dimension=many)
+    return found.event.sigma_squared
+
+
+def _within(plan: Plan, meaning: NoisyMeaning, wish: Within, at: Callable[[Fraction], Noise]) -> Noise:
+    """Return the largest noise, of four digits, that grants an accuracy."""
+    if meaning.margin_refusal:
+        raise ParameterError(
+            "within",
+            wish.margin,
+            reason=meaning.margin_refusal,
+            remedy="offer an epsilon; the answer comes with its interval",
+        )
+
+    search = decimals(digits=4)
+    try:
+        while search.open:
+            search.tell((meaning.margin(plan, at(search.guess), wish.confidence) or 0) > wish.margin)
+        return at(search.below)
+    except (OverflowError, ParameterError):
+        raise ParameterError(
+            "within", wish.margin, reason="is out of reach at this confidence", remedy="change one of the two"
+        ) from None
+
+
+def _smaller(plan: Plan, *ways: Noise) -> Noise:
+    """Return the noise whose sums reach less far, where all numbers of the answer are meant."""
+    return min(ways, key=lambda one: one.margin(_JUDGED_AT, values=plan.numbers))
+
+
+def _rho(event: Event) -> Fraction:
+    rho = price(charged_as(event)).rho
+    if rho is None:  # pragma: no cover - both kinds of noise have one
+        raise AssertionError
+    return rho
+
+
+def _selection(plan: Plan, meaning: ChosenMeaning, wish: Target, selector: Selector) -> PrivateQuantiles | TopK:
+    def at(epsilon: Fraction) -> PrivateQuantiles | TopK:
+        choices = max(1, meaning.choices)
+        return meaning.selection(plan, choices * share_of("epsilon", epsilon, choices), selector)
+
+    match wish:
+        case AtEpsilon(epsilon=epsilon):
+            return at(epsilon)
+        case Within(margin=margin, confidence=confidence):
+            search = decimals(digits=3)
+            try:
+                while search.open:
+                    search.tell(at(ceil_to_grid(search.guess, FINEST)).margin(confidence) <= margin)
+                return at(ceil_to_grid(search.above, FINEST))
+            except (OverflowError, ParameterError):
+                raise ParameterError(
+                    "within", margin, reason="is out of reach at this confidence", remedy="change one of the two"
+                ) from None
+        case AtRho(rho=rho):
+            raise ParameterError("rho", rho, reason="buys no choice", remedy="offer an epsilon")
+
+
+def _keys(plan: Plan, wish: Target, budget: Guarantee) -> PartitionSelection:
+    names = ", ".join(key.column for key in plan.aggregate.keys if isinstance(key, PrivateKey))
+    if not isinstance(budget, ApproximateDP):
+        raise BadQuestionError(
+            f"the values of {names} are not public, and showing them takes a delta, which this budget does not have; "
+            "let the custodian declare the categories, or open a budget with a delta"
+        )
+    if not isinstance(wish, AtEpsilon) or wish.delta is None:
+        raise ParameterError(
+            "delta",
+            None,
+            reason=f"is missing, and the values of {names} are not public: showing them takes one",
+            remedy=Message(
+                "offer both, ",
+                Setting("epsilon", "0.1"),
+                " and ",
+                Setting("delta", "1e-8"),
+                ", or let the custodian declare the categories",
+            ),
+        )
+    return PartitionSelection(
+        l1_sensitivity=plan.sensitivity.l1,
+        people=plan.unit.protects_groups_of,
+        epsilon=wish.epsilon,
+        delta=wish.delta,
+    )

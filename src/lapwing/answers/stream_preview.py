@@ -2,24 +2,28 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.charge import StreamClosing
-from lapwing.accounting.filters.cost import cost_of
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.charge import StreamClosing, cost_of
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.priced_question import CONFIDENCE
 from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
 from lapwing.answers.target import sure
-from lapwing.vocabulary.decimals import format_short
+from lapwing.vocabulary.decimals import format_exact, format_short, percent, several
+from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
+from lapwing.vocabulary.results import Result
 
 _PREVIEWED = "a stream that is being previewed"
+_SEARCHES: Final = (10, 100, 1000)
+"""How many questions one may want all to be answered right."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamPreview:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StreamPreview(Result):
     """A stream before it is opened. Nothing of it depends on data.
 
     Parameters
@@ -62,6 +66,11 @@ class StreamPreview:
         return not isinstance(self.after, Refusal)
 
     @property
+    def refusal(self) -> BudgetExceededError | None:
+        """Why it would be refused now."""
+        return self.after.error() if isinstance(self.after, Refusal) else None
+
+    @property
     def opening(self) -> Fraction:
         """The epsilon of opening it, whatever it answers."""
         return self.terms.mechanism.threshold_epsilon
@@ -96,10 +105,36 @@ class StreamPreview:
         counts = (middle + place * step for place in (-2, -1, 0, 1, 2))
         return {people: self.chance_of_yes(people) for people in counts if people >= 0}
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the preview as JSON values."""
+        after, best = self.after, self.at_best
+        return {
+            **terms_record(self.terms, self.before.account),
+            "confidence": format_exact(self.confidence),
+            "questions": self.questions,
+            "margin": self.margin,
+            "chance_of_yes": {str(people): chance for people, chance in self.chances.items()},
+            "affordable": self.affordable,
+            "left": self.before.to_dict(),
+            "left_afterwards": None if isinstance(after, Refusal) else after.to_dict(),
+            "left_at_best": None if isinstance(best, Refusal) else best.to_dict(),
+            "refusal": None if self.refusal is None else self.refusal.to_dict(),
+        }
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return the preview in words."""
+        best = f", or {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
+        left = f"{self.after}{best}" if self.affordable else f"it would be refused now: {self.after}"
+        return [*terms_facts(self.terms, self.confidence, self.before.account), ("left then", left)]
+
+    def __repr__(self) -> str:
+        asks = f"at least {self.terms.at_least:,}, {several(self.terms.yeses, 'yes')}"
+        can = "affordable" if self.affordable else "refused now"
+        return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {can}>"
+
     def __str__(self) -> str:
         terms = self.terms
-        yeses = "1 yes" if terms.yeses == 1 else f"{terms.yeses:,} yeses"
-        asks = f"at least {terms.at_least:,} people in {terms.table}? for up to {yeses}"
+        asks = f"at least {terms.at_least:,} people in {terms.table}? for up to {several(terms.yeses, 'yes')}"
         price = f"costs {cost_in_words(terms, self.before.account)}"
         verdicts = "a verdict is" if self.questions == 1 else f"{self.questions:,} verdicts are all"
         sure = f"{verdicts} right with {float(self.confidence):.4g} confidence for counts {self.margin:,} or more away"
@@ -126,3 +161,36 @@ def cost_in_words(terms: StreamTerms, account: Account) -> str:
 
 
 GAUSSIAN_SIDE = "the Gaussian account of an (epsilon, delta) budget is charged for all of it at the opening"
+
+
+def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
+    """Return the terms of a stream as JSON values, and whether an account pays for it yes by yes."""
+    mechanism = terms.mechanism
+    return {
+        "table": terms.table,
+        "at_least": terms.at_least,
+        "yeses": terms.yeses,
+        "price": {
+            "opening": format_exact(mechanism.threshold_epsilon),
+            "each_yes": format_exact(mechanism.yes_price),
+            "no": "0",
+            "all": format_exact(terms.epsilon),
+            "paid_by_yes": paid_by_yes(account),
+        },
+    }
+
+
+def terms_facts(terms: StreamTerms, confidence: Exact, account: Account) -> list[tuple[str, str | None]]:
+    """Return the terms of a stream in words, and what they cost an account."""
+    many = ", ".join(f"{n:,} if {terms.margin(confidence, questions=n):,} away" for n in _SEARCHES)
+    return [
+        ("asked", f'"at least {terms.at_least:,} people?", in {terms.table}, up to {several(terms.yeses, "yes")}'),
+        ("cost", cost_in_words(terms, account)),
+        (
+            "error",
+            (
+                f"with {percent(sure(confidence))} confidence an answer is right if the true count is "
+                f"{terms.margin(confidence):,} or more away from {terms.at_least:,}; all of {many}"
+            ),
+        ),
+    ]

@@ -1,14 +1,19 @@
 """What a stream tells: a verdict, and on a yes how far above it was, after noise."""
 
-import json
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from typing import Any
 
+from lapwing.answers.stream_terms import StreamTerms
 from lapwing.ledger.entries import Receipt
-from lapwing.ledger.stream_records import Decision
+from lapwing.ledger.stream_records import Decision, StreamRecord, StreamStatus
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
+from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.vocabulary.codec import from_text, stored, to_text
+from lapwing.vocabulary.decimals import format_exact, format_short
+from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.results import Result
 
 
 class Verdict(Enum):
@@ -18,8 +23,8 @@ class Verdict(Enum):
     ABOVE = "above"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamAnswer:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StreamAnswer(Result):
     """Whether there are, after noise, at least so many people.
 
     Parameters
@@ -31,6 +36,7 @@ class StreamAnswer:
     question : which question of the stream it was, counting from 1
     yeses_left : how many yeses the stream can still give
     receipt : the proof that it is in the ledger
+    stream, terms : the name of the stream, and what was agreed when it was opened, as the ledger keeps it
     free : whether it had been given before, so that nothing was charged this time
     """
 
@@ -41,6 +47,8 @@ class StreamAnswer:
     question: int
     yeses_left: int
     receipt: Receipt
+    stream: str
+    terms: str = field(compare=False)
     free: bool = field(default=False, compare=False)
 
     def __bool__(self) -> bool:
@@ -49,30 +57,54 @@ class StreamAnswer:
     def __str__(self) -> str:
         return "BELOW" if self.gap is None else f"ABOVE, by about {self.gap}"
 
-    def to_json(self) -> str:
-        """Return the answer as JSON."""
-        record = {
+    def __repr__(self) -> str:
+        paid = "free" if self.free or not self.price else f"epsilon {format_short(self.price)}"
+        return f"<stream answer: {self}, {paid}>"
+
+    def interval(self, confidence: Exact = "0.95") -> Interval | None:
+        """Return where the count of a yes lies; None for a no. It is free.
+
+        All intervals of the stream hold at once with this probability, so that it does not matter which of them is
+        looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap.
+        """
+        decided = Decided(
+            above=bool(self),
+            question=self.question,
+            threshold=Fraction(self.threshold),
+            price=self.price,
+            gap=None if self.gap is None else Fraction(self.gap),
+        )
+        return StreamTerms.read(self.terms).mechanism.interval(decided, confidence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON values, with the interval that holds with 95 % confidence."""
+        lies = self.interval()
+        return {
+            "stream": self.stream,
             "verdict": self.verdict.value,
             "at_least": self.threshold,
             "gap": self.gap,
-            "price": str(self.price),
+            "interval": None if lies is None else {"low": format_exact(lies.low), "high": format_exact(lies.high)},
+            "price": format_exact(self.price),
             "free": self.free,
             "question": self.question,
             "yeses_left": self.yeses_left,
             "receipt": str(self.receipt),
         }
-        return json.dumps(record)
 
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return the verdict in words, and where the count of a yes lies."""
+        told = f"YES, at least {self.threshold:,}" if self else f"NO, fewer than {self.threshold:,}"
+        return [("answer", f"{told} (after noise)"), ("people", self._whereabouts)]
 
-def decided(answer: StreamAnswer) -> Decided:
-    """Return what was told as the mechanism decided it."""
-    return Decided(
-        above=bool(answer),
-        question=answer.question,
-        threshold=Fraction(answer.threshold),
-        price=answer.price,
-        gap=None if answer.gap is None else Fraction(answer.gap),
-    )
+    @property
+    def _whereabouts(self) -> str | None:
+        """Say where the count of a yes lies; a stream of one yes has no others to speak of."""
+        lies = self.interval()
+        if lies is None:
+            return None
+        all_of_them = "" if StreamTerms.read(self.terms).yeses == 1 else ": all yeses of the stream at once"
+        return f"from {format_short(lies.low)} to {format_short(lies.high)}{all_of_them}, with 95 % confidence"
 
 
 @stored("verdict")
@@ -98,7 +130,7 @@ def written(answer: Decided) -> str:
     )
 
 
-def read(told: str, decision: Decision, yeses_left: int, *, free: bool = False) -> StreamAnswer:
+def read(told: str, decision: Decision, record: StreamRecord, *, free: bool = False) -> StreamAnswer:
     """Return what the ledger keeps as it is told; `free` if it was told before."""
     kept = from_text(StoredVerdict, told)
     return StreamAnswer(
@@ -107,7 +139,9 @@ def read(told: str, decision: Decision, yeses_left: int, *, free: bool = False) 
         gap=kept.gap,
         price=kept.price,
         question=decision.number,
-        yeses_left=yeses_left,
+        yeses_left=record.units - record.used if record.status is StreamStatus.OPEN else 0,
         receipt=decision.receipt,
+        stream=record.name,
+        terms=record.terms,
         free=free,
     )

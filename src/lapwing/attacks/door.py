@@ -8,9 +8,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from lapwing.attacks.coins import Mask
-from lapwing.queries.builders import count
 from lapwing.queries.expressions import Condition, Value, col, condition
-from lapwing.queries.questions import CountPeople
+from lapwing.queries.statistics.people import CountPeople, count
 from lapwing.session import Session
 from lapwing.vocabulary.exact import Exact, positive
 

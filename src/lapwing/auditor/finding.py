@@ -4,7 +4,6 @@ A finding never says that something is private. An audit looks at some tables an
 and a claim that it does not refute may still be false.
 """
 
-import json
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,13 +12,14 @@ from typing import Any, assert_never
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
+from lapwing.vocabulary.results import Result
 
 CURRENCIES = ("epsilon", "delta", "rho", "mu")
 """In which the achieved loss can be told."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Finding(Result):
     """What one suspect gives away at least.
 
     Parameters
@@ -44,7 +44,7 @@ class Finding:
     ... )
     >>> print(found)
     half the noise claims epsilon = 1: REFUTED. It loses epsilon >= 2 (exact sum: output <= 0, on counts 0 and 1).
-    >>> found.to_json()["achieved"]
+    >>> found.to_dict()["achieved"]
     2.0
     """
 
@@ -83,7 +83,21 @@ class Finding:
         verdict = f"REFUTED. It {loses}" if self.refuted else f"not refuted. What was seen {loses}"
         return f"{says}{verdict} ({self.method}: {self.where}).{self.detail and ' ' + self.detail}"
 
-    def to_json(self) -> dict[str, Any]:
+    def __repr__(self) -> str:
+        verdict = "REFUTED" if self.refuted else "not refuted"
+        return f"<finding: {self.suspect}, {self.currency} >= {self.achieved:.4g}, {verdict}>"
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return what was found, in words."""
+        return [
+            ("suspect", self.suspect),
+            ("claim", in_words(self.claim)),
+            ("loses", f"{self.currency} >= {self.achieved:.4g}"),
+            ("verdict", "REFUTED" if self.refuted else "not refuted"),
+            ("where", self.where),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
         """Return it as JSON holds it: the same for the same audit, so that two runs can be compared."""
         return {
             "suspect": self.suspect,
@@ -98,10 +112,6 @@ class Finding:
             "samples": self.samples,
             "detail": self.detail,
         }
-
-    def dumps(self) -> str:
-        """Return the JSON text."""
-        return json.dumps(self.to_json(), ensure_ascii=False, sort_keys=True)
 
 
 def allowed(claim: Guarantee, currency: str) -> float:

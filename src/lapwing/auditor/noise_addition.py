@@ -19,6 +19,7 @@ from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, search
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import Guarantee
+from lapwing.vocabulary.search import first_integer
 
 _DEPTH = 60.0
 """Where a tail has less than e^-60 of the mass, its outcomes are merged into one."""
@@ -188,18 +189,14 @@ def _root(left: int, norm: Norm) -> int:
 
 def _furthest(law: NoiseLaw) -> int:
     """Return how many steps out the tails have become negligible."""
-    low, high = 0, 1
     step = law.step or 1
 
     def far(steps: int) -> bool:
         return max(float(law.log_at_least(0.0, steps * step)), float(law.log_below(0.0, -steps * step))) <= -_DEPTH
 
-    while not far(high):
-        low, high = high, 2 * high
-        if high > _MOST_STEPS:
-            reason = f"reaches further than {_MOST_STEPS} steps, too many to be listed"
-            raise ParameterError("law", law, reason=reason, remedy="audit it at a larger epsilon, or on a coarser grid")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if far(middle) else (middle, high)
-    return high
+    try:
+        return first_integer(far, after=0, most=_MOST_STEPS)
+    except OverflowError:
+        reason = f"reaches further than {_MOST_STEPS} steps, too many to be listed"
+        remedy = "audit it at a larger epsilon, or on a coarser grid"
+        raise ParameterError("law", law, reason=reason, remedy=remedy) from None

@@ -14,9 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.auditor.pair_of_laws import PairOfLaws, in_words
-from lapwing.auditor.privacy_loss import NeighbouringPair, Witness, witness_of
 from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
-from lapwing.auditor.transcript_laws import every_transcript
 from lapwing.auditor.transcripts import (
     NO,
     YES,
@@ -33,7 +31,14 @@ from lapwing.auditor.transcripts import (
     gap_bins,
 )
 from lapwing.auditor.white_box import Achieved, Inputs, search
-from lapwing.auditor.worst_pairs import AuditedMovement, worst_loss
+from lapwing.auditor.worst_pairs import (
+    AuditedMovement,
+    NeighbouringPair,
+    Witness,
+    every_transcript,
+    witness_of,
+    worst_loss,
+)
 from lapwing.vocabulary.guarantee import Guarantee, PureDP
 
 _PICTURED = 4

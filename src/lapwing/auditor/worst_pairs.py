@@ -1,4 +1,7 @@
-"""A search for the pair of neighbouring tables, and the transcript, that lose most.
+"""The exact privacy loss of what a sparse vector says, and a search for the tables and the transcript that lose most.
+
+The loss of a transcript is ln P(transcript) - ln P'(transcript); a claim of epsilon-differential privacy says that no
+transcript, on no pair of neighbours and in neither order, loses more than epsilon.
 
 A search shows how much is lost *at least*: it refutes a false claim, and shows that a true one is attained. That
 nothing loses more is what the proofs are for.
@@ -6,18 +9,100 @@ nothing loses more is what the proofs are for.
 
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.auditor.privacy_loss import NeighbouringPair, Witness, witness_of
 from lapwing.auditor.sparse_vector_oracle import Halting, Reveals, SparseVectorVariant, ThresholdNoise
-from lapwing.auditor.transcripts import ABORT, CLEAR_YES, NO, YES, Abort, AuditedYes, Level, Number, Outcome, Transcript
+from lapwing.auditor.transcripts import (
+    ABORT,
+    CLEAR_YES,
+    NO,
+    YES,
+    Abort,
+    AuditedYes,
+    Level,
+    Number,
+    Outcome,
+    Questions,
+    Transcript,
+)
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbouringPair:
+    """The true values of the same questions on two neighbouring tables, each measured from its public threshold."""
+
+    here: Questions
+    there: Questions
+
+    def swapped(self) -> "NeighbouringPair":
+        """Return the pair in the other order: a claim must hold in both."""
+        return NeighbouringPair(here=self.there, there=self.here)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    """A pair and a transcript that lose `loss`; on `pair.here` the transcript has this `log_probability`."""
+
+    loss: float
+    log_probability: float
+    pair: NeighbouringPair
+    transcript: Transcript
+
+
+def witness_of(variant: SparseVectorVariant, pair: NeighbouringPair, transcript: Transcript) -> Witness:
+    """Return the witness that `pair` and `transcript` make."""
+    here = variant.log_probability(pair.here, transcript)
+    there = -math.inf if here == -math.inf else variant.log_probability(pair.there, transcript)
+    loss = here if here == -math.inf else here - there
+    return Witness(loss=loss, log_probability=here, pair=pair, transcript=transcript)
+
+
+def every_transcript(
+    variant: SparseVectorVariant, length: int, *, above: Sequence[Outcome] | None = None
+) -> Iterator[Transcript]:
+    """Yield what the variant may say to `length` questions: transcripts of that length, and shorter ones that halted.
+
+    Parameters
+    ----------
+    variant : the sparse vector
+    length : how many questions there are
+    above : the outcomes that a value above the threshold may have, such as `gap_bins(0, 2, inf)`; a bare yes unless
+        said otherwise
+
+    Examples
+    --------
+    >>> from lapwing.auditor.noise_laws import Laplace
+    >>> above_threshold = SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1)
+    >>> [len(transcript) for transcript in every_transcript(above_threshold, 3)]
+    [3, 3, 2, 1]
+    """
+    return (t for t in every_beginning(variant, length, above=above) if len(t) == length or variant.is_over(t))
+
+
+def every_beginning(
+    variant: SparseVectorVariant, length: int, *, above: Sequence[Outcome] | None = None
+) -> Iterator[Transcript]:
+    """Yield every transcript of one to `length` outcomes, finished or not."""
+    bare: Sequence[Outcome] = (YES, CLEAR_YES) if variant.clear else (YES,)
+    told = bare if above is None else above
+
+    def grow(transcript: Transcript) -> Iterator[Transcript]:
+        if transcript:
+            yield transcript
+        if len(transcript) < length and not variant.is_over(transcript):
+            late = variant.halting is Halting.ONE_YES_LATE and variant.is_exhausted(transcript)
+            yield from grow((*transcript, NO))
+            for outcome in (ABORT,) if late else told:
+                yield from grow((*transcript, outcome))
+
+    return grow(())
 
 
 class AuditedMovement(Enum):

@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.engines.cohort_sql import MOST_COUNTS, MOST_FACTS
+from lapwing.engines.emitter import MOST_COUNTS, MOST_FACTS
 from lapwing.queries.predicate import ALWAYS, AllOf, AnyOf, Predicate
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -55,33 +55,33 @@ class Cohorts:
         self._one_a_person = one_a_person
         self._lock = Lock()
         self._versions: Mapping[str, int] = {}
-        self._shelves: dict[str, _Shelf | None] = {}  # None: not for bitmaps
+        self._caches: dict[str, BitmapCache | None] = {}  # None: not for bitmaps
 
     def counts(self, table: str, predicates: Sequence[Predicate], *, versions: Mapping[str, int]) -> list[int]:
         """Return the number of people in each cohort; bitmaps of other data versions are forgotten first."""
         with self._lock:
             if versions != self._versions:
-                self._versions, self._shelves = dict(versions), {}
-            if table not in self._shelves:
-                self._shelves[table] = self._empty_shelf(table) if table in self._one_a_person else None
+                self._versions, self._caches = dict(versions), {}
+            if table not in self._caches:
+                self._caches[table] = self._empty_cache(table) if table in self._one_a_person else None
             numbers: list[int] = []
             for group in self._groups(table, _questions(predicates)):
                 on_bitmaps = self._on_bitmaps(table, group)
                 numbers += self._by_database(table, group) if on_bitmaps is None else on_bitmaps
             return numbers
 
-    def _empty_shelf(self, table: str) -> "_Shelf | None":
+    def _empty_cache(self, table: str) -> "BitmapCache | None":
         (people,) = self._read_counts(table, [ALWAYS])
-        return _Shelf(np.arange(people), self._memory) if people * _READ <= self._memory else None
+        return BitmapCache(np.arange(people), self._memory) if people * _READ <= self._memory else None
 
     def _groups(self, table: str, questions: "Iterable[_Question]") -> "Iterator[list[_Question]]":
         """Put together what fits the memory together; a group of one may still not fit."""
         group: list[_Question] = []
         numbers: set[int] = set()
         for question in questions:
-            shelf = self._shelves[table]
+            cache = self._caches[table]
             together = numbers | question.atoms.keys()
-            if group and shelf is not None and len(together) > shelf.capacity:
+            if group and cache is not None and len(together) > cache.capacity:
                 yield group
                 group, together = [], set(question.atoms)
             group.append(question)
@@ -91,12 +91,12 @@ class Cohorts:
     def _on_bitmaps(self, table: str, group: "Sequence[_Question]") -> list[int] | None:
         atoms = {number: atom for question in group for number, atom in question.atoms.items()}
         for _ in range(_PATIENCE):
-            shelf = self._shelves[table]
-            if shelf is None or len(atoms) > shelf.capacity:
+            cache = self._caches[table]
+            if cache is None or len(atoms) > cache.capacity:
                 return None
-            bitmaps, missing = shelf.take(atoms)
+            bitmaps, missing = cache.take(atoms)
             if not missing:
-                return [shelf.count(question.tree, bitmaps) for question in group]
+                return [cache.count(question.tree, bitmaps) for question in group]
             self._build(table, missing)
         return None
 
@@ -106,16 +106,16 @@ class Cohorts:
             people, facts = self._read_facts(table, batch)
             if np.any(people[1:] < people[:-1]):
                 raise ValueError("rows that are not in the order that was asked for")
-            shelf = self._shelves[table]
-            if shelf is None or shelf.who != _digest(people):
-                known = None if shelf is None else shelf.people
-                shelf = _Shelf(people, self._memory)
-                if shelf.people != known and [shelf.people] != list(self._read_counts(table, [ALWAYS])):
-                    self._shelves[table] = None  # two people of one number, which text keys may have
+            cache = self._caches[table]
+            if cache is None or cache.who != _digest(people):
+                known = None if cache is None else cache.people
+                cache = BitmapCache(people, self._memory)
+                if cache.people != known and [cache.people] != list(self._read_counts(table, [ALWAYS])):
+                    self._caches[table] = None  # two people of one number, which text keys may have
                     return
-                self._shelves[table] = shelf
+                self._caches[table] = cache
             for bit, atom in enumerate(batch):
-                shelf.add(atom, (facts & np.int64(1 << bit)) != 0)
+                cache.add(atom, (facts & np.int64(1 << bit)) != 0)
 
     def _by_database(self, table: str, group: "Sequence[_Question]") -> list[int]:
         numbers: list[int] = []
@@ -162,7 +162,7 @@ def _questions(predicates: Iterable[Predicate]) -> Iterator[_Question]:
         yield _Question(predicate, tree(predicate, atoms), atoms)
 
 
-class _Shelf:
+class BitmapCache:
     """The bitmaps of one table over the same rows in the same order; those used last are at the end.
 
     `rows` has the number of the person of each row, in order.
@@ -197,7 +197,7 @@ class _Shelf:
         return bitmaps, missing
 
     def add(self, atom: Predicate, truths: NDArray[np.bool_]) -> None:
-        """Put a bitmap on the shelf, in the place of the one that was not used for longest."""
+        """Put a bitmap into the cache, in the place of the one that was not used for longest."""
         while len(self._bitmaps) >= self.capacity:
             self._bitmaps.popitem(last=False)
         self._bitmaps[atom] = self._packed(truths)

@@ -1,14 +1,56 @@
-"""What differs between the databases, and nothing else: names of types, quotes, parameter marks, a few functions.
+"""What differs between the databases, and how the pieces of SQL are written in each: types, names, parameters, columns.
 
-A dialect is data. The SQL that `emitter` writes is otherwise the same everywhere and uses only functions that cannot
-fail, whatever value they meet.
+A dialect is data. The SQL is otherwise the same everywhere and uses only functions that cannot fail, whatever value
+they meet. Every value travels as a parameter and every name comes from the catalogue, so the text of a query says
+nothing but its shape.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Final, TypeAlias
 
-SMALL = 2**20
+from lapwing.queries.catalogue import KeyType, Population, Table
+from lapwing.queries.column import (
+    INT64_HIGHEST,
+    INT64_LOWEST,
+    Boolean,
+    Category,
+    Column,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+    Text,
+)
+from lapwing.queries.intervals import DAYS, day
+
+Value: TypeAlias = int | float | str | bool | date
+FIRST_DAY, LAST_DAY = day(DAYS.lowest), day(DAYS.highest)
+
+SMALL: Final = 2**20
 """Of so small terms 64 bits hold the sum of 2^43 rows, more than a table of PostgreSQL can have."""
+_MOST_DIGITS: Final = 15
+"""A decimal of more digits is not one double divided by another, so engines would round it apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """A column as a database holds it: its name and type there, and the digits of a decimal where they are limited.
+
+    >>> StoredColumn("cost", "DECIMAL(18,3)", 18).bare
+    'decimal'
+    """
+
+    name: str
+    type: str
+    digits: int | None = None
+
+    @property
+    def bare(self) -> str:
+        """The type without its brackets and its collation."""
+        return self.type.partition("(")[0].partition(" collate ")[0].lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +62,12 @@ class Dialect:
     quote : the character around names, doubled inside them
     mark : the mark of parameter n = 0, 1, ...; it may stand in more than one place
     integer, real, text, day, truth : the types of 64-bit integers, doubles, text, days and truth values
+    integers, reals, texts, days : the stored types of which every value becomes one of these, decimals left aside
     total : the exact sum of a 64-bit integer expression, too wide to overflow
     small_total : the same for terms of at most `SMALL`, if that can be had quicker
     day_number : the days since 1970-01-01 of a day expression
     ymd : year * 10000 + month * 100 + day of a day expression, as a 64-bit integer
-    text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`picking.text_number`)
+    text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`row_sampling.text_number`)
     text_order : a text expression, to be ordered byte by byte
     starts_with : whether a text expression starts with another
     compares_rows : whether a subquery may compare its rows with columns of the queries around it by other signs than
@@ -39,6 +82,10 @@ class Dialect:
     text: str
     day: str
     truth: str
+    integers: frozenset[str]
+    reals: frozenset[str]
+    texts: frozenset[str]
+    days: frozenset[str]
     total: str
     day_number: str
     ymd: str
@@ -57,6 +104,34 @@ class Dialect:
         """
         return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
 
+    def type_of(self, kind: ColumnType | KeyType) -> str:
+        """Return the type in which statements find a column, or a person key, that was declared so."""
+        match kind:
+            case Integer() | KeyType.INTEGER:
+                return self.integer
+            case Real():
+                return self.real
+            case Category(values=values):
+                return self.text if isinstance(values[0], str) else self.integer
+            case Text() | KeyType.TEXT:
+                return self.text
+            case Date():
+                return self.day
+            case Boolean():
+                return self.truth
+
+    def accepts(self, stored: StoredColumn, wanted: str) -> bool:
+        """Say whether the cast of a stored column to a type of the dialect can neither fail nor round."""
+        decimal = stored.digits is not None and stored.digits <= _MOST_DIGITS
+        fits = {
+            self.integer: stored.bare in self.integers,
+            self.real: stored.bare in self.integers | self.reals or decimal,
+            self.text: stored.bare in self.texts,
+            self.day: stored.bare in self.days,
+            self.truth: stored.bare == "boolean",
+        }
+        return fits[wanted]
+
 
 DUCKDB = Dialect(
     quote='"',
@@ -66,6 +141,12 @@ DUCKDB = Dialect(
     text="VARCHAR",
     day="DATE",
     truth="BOOLEAN",
+    integers=frozenset({"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}),
+    reals=frozenset({"float", "double"}),
+    texts=frozenset({"varchar", "uuid", "enum"}),
+    days=frozenset(
+        {"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"},
+    ),
     total="SUM({})",
     day_number="({} - DATE '1970-01-01')",
     ymd="(year({0}) * 10000 + month({0}) * 100 + day({0}))",
@@ -82,6 +163,10 @@ POSTGRES = Dialect(
     text="TEXT",
     day="DATE",
     truth="BOOLEAN",
+    integers=frozenset({"smallint", "integer", "bigint"}),
+    reals=frozenset({"real", "double precision"}),
+    texts=frozenset({"text", "character varying", "uuid", "enum"}),
+    days=frozenset({"date", "timestamp without time zone", "timestamp with time zone"}),
     total="SUM({})",
     small_total="SUM(CAST({} AS INTEGER))",  # 64 bits wide, where a sum of 64-bit integers is a decimal
     day_number="({} - DATE '1970-01-01')",
@@ -102,6 +187,10 @@ SPARK = Dialect(
     text="STRING",
     day="DATE",
     truth="BOOLEAN",
+    integers=frozenset({"tinyint", "smallint", "int", "bigint"}),
+    reals=frozenset({"float", "double"}),
+    texts=frozenset({"string"}),
+    days=frozenset({"date", "timestamp", "timestamp_ntz"}),
     total="SUM(CAST({} AS DECIMAL(38, 0)))",
     day_number="datediff({}, DATE '1970-01-01')",
     ymd="CAST(year({0}) * 10000 + month({0}) * 100 + day({0}) AS BIGINT)",
@@ -116,3 +205,125 @@ SPARK = Dialect(
 def literal(text: str) -> str:
     """Return the SQL of a text that the custodian gave, where no parameter may stand."""
     return "'" + text.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True, slots=True)
+class RowOf:
+    """A row of a table under an alias; `outer` is the row of the same person around it, if any.
+
+    `carried` holds columns of rows further out that this row was given, for itself and the rows inside it, where the
+    database should see nothing of them but that they are equal: how many rows out and the name there, with the name
+    here.
+    """
+
+    table: Table
+    depth: int = 0
+    outer: "RowOf | None" = None
+    carried: Mapping[tuple[int, str], str] = field(default_factory=dict)
+
+    @property
+    def alias(self) -> str:
+        """The alias of the row."""
+        return f"r{self.depth}"
+
+    def up(self, levels: int) -> "RowOf":
+        """Return the row `levels` further out."""
+        row = self
+        for _ in range(levels):
+            if row.outer is None:
+                raise ValueError("a reference leads out of the question")
+            row = row.outer
+        return row
+
+
+@dataclass
+class Writer:
+    """Writes for one population in one dialect; `parameters` grows in the order of the marks.
+
+    Parameters
+    ----------
+    relations : for each table, the SQL of a relation that holds its columns in the five types of the dialect
+    """
+
+    dialect: Dialect
+    population: Population
+    relations: Mapping[str, str]
+    parameters: list[Value] = field(default_factory=list)
+
+    def value(self, value: Value) -> str:
+        """Return a typed parameter; one that its type cannot hold is refused."""
+        dialect = self.dialect
+        match value:
+            case bool():
+                kind = dialect.truth
+            case int() if INT64_LOWEST <= value <= INT64_HIGHEST:
+                kind = dialect.integer
+            case float() if not math.isnan(value):
+                kind = dialect.real
+            case str():
+                kind = dialect.text
+            case date():
+                kind = dialect.day
+            case _:
+                # A cast of it would fail, and only where a row asks for it: that must not be written at all.
+                raise ValueError("a constant that its type cannot hold")
+        self.parameters.append(value)
+        return f"CAST({dialect.mark(len(self.parameters) - 1)} AS {kind})"
+
+    def values(self, values: "tuple[Value, ...]") -> str:
+        """Return typed parameters with commas between them."""
+        return ", ".join(self.value(value) for value in values)
+
+    def relation(self, row: RowOf) -> str:
+        """Return the relation that a row comes from, under its alias."""
+        return f"{self.relations[row.table.name]} AS {row.alias}"
+
+    def column(self, row: RowOf, name: str) -> str:
+        """Return a column of a row."""
+        return f"{row.alias}.{self.dialect.name(name)}"
+
+    def is_text(self, kind: ColumnType) -> bool:
+        """Say whether a column that was declared so holds text."""
+        return self.dialect.type_of(kind) == self.dialect.text
+
+    def ordered(self, row: RowOf, column: Column) -> str:
+        """Return a column of a row, to be ordered by: what is equal in this order is the same value."""
+        name = self.column(row, column.name)
+        return self.dialect.text_order.format(name) if self.is_text(column.type) else name
+
+    def referred(self, row: RowOf, up: int, name: str) -> str:
+        """Return a column of the row `up` rows out from `row`, or what it carries of that."""
+        if (up, name) in row.carried:
+            return self.column(row, row.carried[up, name])
+        return self.around(row, up, name)
+
+    def around(self, row: RowOf, up: int, name: str) -> str:
+        """Return a column of the row `up` rows out from `row`, or what the row around it carries of that."""
+        if row.outer is not None and (up - 1, name) in row.outer.carried:
+            return self.column(row.outer, row.outer.carried[up - 1, name])
+        return self.column(row.up(up), name)
+
+    def type_of(self, row: RowOf, name: str) -> ColumnType:
+        """Return what the catalogue says that a column holds."""
+        return row.table.column(name).type
+
+    def person(self, row: RowOf) -> str:
+        """Return the person key of a row."""
+        return self.column(row, self.population.person_key(row.table))
+
+    def person_number(self, row: RowOf) -> str:
+        """Return a whole number for the person key, to rank by."""
+        key = self.person(row)
+        return self.dialect.text_number.format(key) if row.table.key_type is KeyType.TEXT else key
+
+    def on_calendar(self, column: str) -> str:
+        """Return whether a day is one that counts: neither infinite nor outside the years 1 to 9999."""
+        return f"{column} BETWEEN {self.value(FIRST_DAY)} AND {self.value(LAST_DAY)}"
+
+    def day_number(self, column: str) -> str:
+        """Return the days since 1970-01-01 of a column, missing for a day that does not count."""
+        return f"CASE WHEN {self.on_calendar(column)} THEN {self.dialect.day_number.format(column)} END"
+
+    def ymd(self, column: str) -> str:
+        """Return year * 10000 + month * 100 + day of a column, missing for a day that does not count."""
+        return f"CASE WHEN {self.on_calendar(column)} THEN {self.dialect.ymd.format(column)} END"

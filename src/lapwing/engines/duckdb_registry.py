@@ -6,18 +6,16 @@ must not wait for a question.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import duckdb
 
-from lapwing.engines.csv_files import CSVFile
-from lapwing.engines.dialect import DUCKDB
-from lapwing.engines.files import literal_path, parquet_relation
-from lapwing.engines.stored_names import stored_name
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from lapwing.engines.dialect import DUCKDB, StoredColumn
+from lapwing.engines.files import CSVFile, literal_path, parquet_relation
+from lapwing.engines.registry import Registered, select_list, source_of, stored_name
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 
 
@@ -32,29 +30,8 @@ class DuckDBTable:
 Source: TypeAlias = str | Path | DuckDBTable | Any
 """A .parquet or .csv file, a table of a DuckDB file, or a data frame of pandas, Polars or Arrow."""
 
-_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
-_TEXT = {"VARCHAR", "UUID", "ENUM"}
-_DAY = {"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
-_CAN_BE_NAN = {"FLOAT", "DOUBLE"}
-_MOST_DIGITS = 15  # a decimal of more digits is not one double divided by another, so engines would round it apart
 _SCHEMA = "lapwing"
 _INCOMING = "incoming"
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """What the tables have become.
-
-    Parameters
-    ----------
-    relations : for each table, the SQL of its view
-    one_row_a_person : person tables that were seen to hold one row for each person and cannot change any more
-    files : the SQL of where the files are that questions will read
-    """
-
-    relations: dict[str, str] = field(default_factory=dict)
-    one_row_a_person: set[str] = field(default_factory=set)
-    files: list[str] = field(default_factory=list)
 
 
 def register(
@@ -63,11 +40,7 @@ def register(
     """Register every table of a population in a fresh connection, or refuse and say what does not fit."""
     registry = _Registry(connection, population)
     for table in population.tables:
-        if table.name not in sources:
-            raise RegistrationError(
-                table.name, reason="has no source", remedy="name its file, its data frame or its table in a DuckDB file"
-            )
-        registry.add(table, sources[table.name])
+        registry.add(table, source_of(table, sources, "name its file, its data frame or its table in a DuckDB file"))
     return registry.registered
 
 
@@ -146,8 +119,8 @@ class _Registry:
     def _copy_csv(self, table: Table, file: CSVFile, name: str) -> bool:
         """Make a table of a CSV file, or refuse it with the line, the column and what to do."""
         key = stored_name(table, self._population.person_key(table), file.header)
-        columns = {stored_name(table, c.name, file.header): _stored_as(c.type) for c in table.columns}
-        types = columns | {key: _KEY_STORED_AS[table.key_type]}
+        columns = {stored_name(table, c.name, file.header): DUCKDB.type_of(c.type) for c in table.columns}
+        types = columns | {key: DUCKDB.type_of(table.key_type)}
         lines = file.check_lines()
         try:
             self._create(table, "TABLE", name, file.relation(types, key))
@@ -164,17 +137,9 @@ class _Registry:
         self._run(f"CREATE {kind} {name} AS SELECT {self._columns(table, relation)} FROM {relation}", table)
 
     def _columns(self, table: Table, relation: str) -> str:
-        stored = {str(name): str(kind) for name, kind, *_ in self._run(f"DESCRIBE FROM {relation}", table)}
-        key = self._population.person_key(table)
-        wanted = [(key, None), *((c.name, c.type) for c in table.columns)]
-        select = []
-        for name, kind in wanted:
-            found = stored_name(table, name, list(stored))
-            cast = _key_cast(table, stored[found]) if kind is None else _cast(kind, stored[found])
-            if cast is None:
-                raise _mismatch(table, name, kind, stored[found])
-            select.append(f"{_total(DUCKDB.name(found), stored[found], cast)} AS {DUCKDB.name(name)}")
-        return ", ".join(select)
+        described = self._run(f"DESCRIBE FROM {relation}", table)
+        stored = [StoredColumn(str(name), str(kind), _digits(str(kind))) for name, kind, *_ in described]
+        return select_list(self._population, table, stored, DUCKDB, _read)
 
     def _run(self, text: str, table: Table | None = None, *parameters: str) -> list[tuple[Any, ...]]:
         try:
@@ -197,74 +162,20 @@ def _require_no_log(table: Table, path: Path) -> None:
         )
 
 
-def _total(column: str, stored: str, wanted: str) -> str:
+def _digits(stored: str) -> int | None:
+    kind, _, digits = stored.partition("(")
+    return int(digits.partition(",")[0]) if kind == "DECIMAL" else None
+
+
+def _read(_: str, stored: StoredColumn, wanted: str) -> str:
     """Return the SQL of a column in the wanted type, for which no cell is too large and texts differ byte by byte.
 
     NaN becomes NULL here, so that no predicate meets it: what it is equal to, and what a file notes about it, differ.
     """
+    column = DUCKDB.name(stored.name)
     if wanted == DUCKDB.text:
         return f"CAST({column} AS {wanted}) COLLATE C"  # a column of a DuckDB file may take "a" and "A" for the same
     if wanted == DUCKDB.day:
         return f"TRY_CAST({column} AS {wanted})"  # there are times that are on no day
     cast = f"CAST({column} AS {wanted})"
-    return f"CASE WHEN isnan({column}) THEN NULL ELSE {cast} END" if stored in _CAN_BE_NAN else cast
-
-
-_KEY_STORED_AS = {KeyType.INTEGER: DUCKDB.integer, KeyType.TEXT: DUCKDB.text}
-
-
-def _key_cast(table: Table, stored: str) -> str | None:
-    fits = _WHOLE if table.key_type is KeyType.INTEGER else _TEXT
-    return _KEY_STORED_AS[table.key_type] if _bare(stored) in fits else None
-
-
-def _stored_as(kind: ColumnType) -> str:
-    match kind:
-        case Integer():
-            return DUCKDB.integer
-        case Real():
-            return DUCKDB.real
-        case Category(values=values):
-            return DUCKDB.text if isinstance(values[0], str) else DUCKDB.integer
-        case Text():
-            return DUCKDB.text
-        case Date():
-            return DUCKDB.day
-        case Boolean():
-            return DUCKDB.truth
-
-
-def _cast(kind: ColumnType, stored: str) -> str | None:
-    """Return the type that a stored column is cast to, or None where a cast could fail or round."""
-    bare, wanted = _bare(stored), _stored_as(kind)
-    fits = {
-        DUCKDB.integer: bare in _WHOLE,
-        DUCKDB.real: bare in _WHOLE | _CAN_BE_NAN or (bare == "DECIMAL" and _digits(stored) <= _MOST_DIGITS),
-        DUCKDB.text: bare in _TEXT,
-        DUCKDB.day: bare in _DAY,
-        DUCKDB.truth: bare == "BOOLEAN",
-    }
-    return wanted if fits[wanted] else None
-
-
-def _bare(stored: str) -> str:
-    return stored.partition("(")[0]
-
-
-def _digits(stored: str) -> int:
-    return int(stored.partition("(")[2].partition(",")[0])
-
-
-def _mismatch(table: Table, name: str, kind: ColumnType | None, stored: str) -> RegistrationError:
-    if kind is None:
-        why = "which cannot tell people apart" if stored in _CAN_BE_NAN else f"not {table.key_type.value}"
-        return RegistrationError(
-            table.name,
-            reason=f"holds the person key {name!r} as {stored}, {why}",
-            remedy="store it as a 64-bit integer or as text",
-        )
-    return RegistrationError(
-        table.name,
-        reason=f"holds {name!r} as {stored}, declared as {type(kind).__name__}",
-        remedy=f"store it as {_stored_as(kind)}, or declare what it is",
-    )
+    return f"CASE WHEN isnan({column}) THEN NULL ELSE {cast} END" if stored.bare in DUCKDB.reals else cast

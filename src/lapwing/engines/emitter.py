@@ -6,16 +6,18 @@ The steps are always the same, each a common table expression, and the bounding 
 2. ``picked``: of those, the few of a person that may count, by rank (only where rows are picked);
 3. ``parts``: one row for each person and cell, with the person's part clipped;
 4. ``kept``: of those, the few cells of a person that may count, by rank (only where there could be more);
-5. the sum over people, with the number of parts that were added up, which it is held against (`possible`).
+5. the sum over people, with the number of parts that were added up, which it is held against (`possible_numbers`).
+
+A cohort is the people who have a row for which a predicate is true. `emit` writes a statement for one; `emit_facts` and
+`emit_counts` write one for several, with the same conditions, so that they count the same people.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from lapwing.engines.dialect import SMALL, Dialect
-from lapwing.engines.predicates import condition
-from lapwing.engines.terms import cell_columns, clipped, fold, rank, row_number, term_sql
-from lapwing.engines.writer import RowOf, Value, Writer
+from lapwing.engines.dialect import SMALL, Dialect, RowOf, Value, Writer
+from lapwing.engines.expressions import cell_columns, clipped, fold, predicate_sql, rank, row_number, term_sql
 from lapwing.queries.aggregate import (
     Aggregate,
     BoundedRowsPerPerson,
@@ -26,8 +28,14 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
 )
 from lapwing.queries.catalogue import KeyType, Population
+from lapwing.queries.predicate import Predicate
 from lapwing.queries.term import ConstantTerm, Term, bounds
 from lapwing.queries.totality import check_total
+
+MOST_FACTS: Final = 62
+"""So many facts about a person fit one whole number of 64 bits, its sign left alone."""
+MOST_COUNTS: Final = 10
+"""DuckDB takes longer for a hundred counts in one statement than for a hundred statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +106,11 @@ class _Select:
             case ClippedSumPerPerson():
                 self.count([bounding.term])
                 self.part(lambda: [self.clipped_total(bounding)], bounding.max_cells)
-                total = self.total(["COUNT(*)", self.sum("v0")])
+                total = self.total(["COUNT(*)", self.sum_of("v0")])
             case BoundedRowsPerPerson():
                 self.count(bounding.terms)
                 self.pick(bounding)
-                sums = [self.sum(f"v{i}") for i in range(len(bounding.terms))]
+                sums = [self.sum_of(f"v{i}") for i in range(len(bounding.terms))]
                 if bounding.max_cells is not None:
                     self.part(lambda: [self.whole(number) for number in sums], bounding.max_cells)
                 total = self.total(["COUNT(*)", *sums])
@@ -128,13 +136,13 @@ class _Select:
 
     def counted(self) -> str:
         """Return which rows count; where there is one for every person, no key is missing."""
-        where = condition(self.writer, self.row, self.aggregate.counted)
+        where = predicate_sql(self.writer, self.row, self.aggregate.counted)
         return where if self.one_row else f"{self.writer.person(self.row)} IS NOT NULL AND {where}"
 
     def furthest(self, bounding: LastStepPerPerson) -> None:
         """Add the number of steps that each row passes, then the largest of each person."""
         failed = " ".join(
-            f"WHEN NOT COALESCE({condition(self.writer, self.row, step)}, FALSE) THEN {i}"
+            f"WHEN NOT COALESCE({predicate_sql(self.writer, self.row, step)}, FALSE) THEN {i}"
             for i, step in enumerate(bounding.steps)
         )
         self.count([], passed=[f"CASE {failed} ELSE {len(bounding.steps)} END AS passed"])
@@ -197,7 +205,7 @@ class _Select:
     def in_order(self, select: str, order: str) -> str:
         return self.writer.dialect.in_order.format(select, order)
 
-    def sum(self, number: str) -> str:
+    def sum_of(self, number: str) -> str:
         return self.writer.dialect.total.format(number)
 
     def whole(self, number: str) -> str:
@@ -211,3 +219,32 @@ class _Select:
     def ranks(self) -> bool:
         """Whether rows or cells are picked by rank."""
         return not isinstance(self.aggregate.bounding, LastStepPerPerson)
+
+
+def emit_facts(writer: Writer, table: str, predicates: Sequence[Predicate]) -> Statement:
+    """Return the SQL of one row for each row of the table: the person's number, and bit i where predicate i is true.
+
+    They come by person, and the rows of one by all their columns: rows that are alike in all have the same facts.
+    """
+    row = RowOf(writer.population.table(table))
+    bits = [f"CASE WHEN {predicate_sql(writer, row, p)} THEN {2**i} ELSE 0 END" for i, p in enumerate(predicates)]
+    facts = f"CAST({' + '.join(bits)} AS {writer.dialect.integer})"
+    where = f"{writer.person(row)} IS NOT NULL"
+    order = ", ".join(["p", *(writer.ordered(row, column) for column in row.table.columns)])
+    text = (
+        f"SELECT {writer.person_number(row)} AS p, {facts} AS facts FROM {writer.relation(row)} WHERE {where} "
+        f"ORDER BY {order}"
+    )
+    return Statement(text, tuple(writer.parameters))
+
+
+def emit_counts(writer: Writer, table: str, predicates: Sequence[Predicate]) -> Statement:
+    """Return the SQL of one row with the number of all people and that of each cohort."""
+    row = RowOf(writer.population.table(table))
+    person = writer.person(row)
+    facts = ", ".join(
+        f"MAX(CASE WHEN {predicate_sql(writer, row, p)} THEN 1 ELSE 0 END) AS v{i}" for i, p in enumerate(predicates)
+    )
+    people = f"SELECT {facts} FROM {writer.relation(row)} WHERE {person} IS NOT NULL GROUP BY {person}"
+    counts = ", ".join(["COUNT(*)", *(f"COUNT(*) FILTER (WHERE v{i} = 1)" for i in range(len(predicates)))])
+    return Statement(f"WITH people AS ({people}) SELECT {counts} FROM people", tuple(writer.parameters))

@@ -1,52 +1,179 @@
 """What an engine is, and what every engine does with the rows its database returned.
 
-An engine never shows what it read. It returns wrapped whole numbers, or fails with one constant message: the reason of
-a failure may depend on the data, so it is for the custodian's log only.
+An engine never shows what it read. It returns wrapped whole numbers, or fails with one constant message. A database
+adds `_rows`, which runs one statement and reads the result to the end; whatever it raises becomes the one failure here,
+so nothing else may call it.
+
+The second line of defence is here too: an exact answer that cannot be true is a failure, and never gets as far as the
+noise. Noise hides one person's part only while that part is as bounded as the plan says. Should a database add up
+wrongly, wrap around or send a cell twice, its number must not be released. So every number is held against what is
+publicly known: the cells of the aggregate and the bounds of a person's part. Nothing of this tells anything about the
+rows. The checks follow from the aggregate alone, and on a database that computes what it was asked they hold for all
+rows whatsoever (`proofs/totality.md`): only a broken database can fail them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, Protocol, TypeAlias, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
-from lapwing.engines.possible import ImpossibleError, possible_label, possible_numbers
-from lapwing.queries.aggregate import Aggregate, DistinctKeys, Label, LastStepPerPerson
-from lapwing.vocabulary.errors import EngineError
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.engines.cohorts import Cohorts, Integers
+from lapwing.engines.dialect import Dialect, RowOf, Writer
+from lapwing.engines.emitter import Statement, emit, emit_counts, emit_facts
+from lapwing.engines.reading import hide_failures
+from lapwing.queries.aggregate import (
+    Aggregate,
+    BinnedKey,
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    CountPerPerson,
+    DeclaredKey,
+    DistinctKeys,
+    GridKey,
+    Key,
+    Label,
+    LastStepPerPerson,
+    PrivateKey,
+)
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.queries.predicate import Predicate
+from lapwing.queries.term import bounds
+from lapwing.queries.totality import MOST_ROWS
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.sensitive import Sensitive
 
 T = TypeVar("T")
 Row: TypeAlias = Sequence[Any]
 CellKey: TypeAlias = tuple[Label, ...]
 
+BITMAP_MEMORY: Final = 2**28
 
-class Engine(Protocol):
-    """A database that holds one population.
 
-    All three ways of running an aggregate read the same rows the same way; the caller takes the one that fits the
-    aggregate, and any other is refused before data is read. What is read inside a `cancellation.CancelScope` can be
-    cancelled.
+class Engine(ABC):
+    """A database that holds one population, and answers with one SELECT.
+
+    `number`, `vector` and `keyed` read the same rows the same way; the caller takes the one that fits the aggregate,
+    and any other is refused before data is read. What is read inside a `reading.CancelScope` can be cancelled.
+
+    Parameters
+    ----------
+    population : what the tables are and hold, as declared
+    relations, one_row_a_person : what `emit` is told about where the tables are
+    bitmap_memory : how many bytes the bitmaps of a table may take (see `cohorts`)
+    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
     """
+
+    _dialect: ClassVar[Dialect]
+
+    def __init__(
+        self,
+        population: Population,
+        relations: Mapping[str, str],
+        *,
+        one_row_a_person: Collection[str] = (),
+        bitmap_memory: int,
+        on_failure: Callable[[Exception], None],
+    ) -> None:
+        self._population, self._relations, self._one_row = population, relations, one_row_a_person
+        self._on_failure = on_failure
+        self._cohorts = Cohorts(
+            read_facts=self._read_facts,
+            read_counts=self._read_counts,
+            one_a_person={table.name for table in population.tables if table.rows is RowsPerPerson.ONE_A_PERSON},
+            memory=as_int("bitmap_memory", bitmap_memory),
+        )
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
         """Return the one number of an aggregate that has one public cell and one term."""
+        check_number(aggregate)
+        return self._run(aggregate, one_number)
 
     def vector(self, aggregate: Aggregate) -> Sensitive[tuple[int, ...]]:
         """Return all numbers of an aggregate with public cells: cell after cell, the terms of a cell together."""
+        check_vector(aggregate)
+        return self._run(aggregate, all_numbers)
 
     def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, tuple[int, ...]]]:
         """Return the numbers of an aggregate whose cells only the data knows; the keys are as secret as the counts."""
+        check_keyed(aggregate)
+        return self._run(aggregate, numbers_by_cell)
 
     def numbers(self, aggregates: Sequence[Aggregate], *, versions: Mapping[str, int]) -> list[Sensitive[int]]:
-        """Return the number of each of many aggregates, without reading a table anew for each.
+        """Return the number of each of many aggregates; cohorts of the same table are counted together.
 
         `versions` are those of the tables, public counts that the custodian advances. Numbers may be taken from what
         was read for others of the same versions.
         """
+        for aggregate in aggregates:
+            check_number(aggregate)
+        cohorts: dict[str, list[Predicate]] = {}
+        for aggregate in filter(is_cohort, aggregates):
+            cohorts.setdefault(aggregate.table, []).append(aggregate.where)
+
+        def counted() -> dict[str, Iterator[int]]:
+            count = self._cohorts.counts
+            return {table: iter(count(table, where, versions=versions)) for table, where in cohorts.items()}
+
+        counts = hide_failures(counted, self._on_failure)
+        return [Sensitive(next(counts[a.table])) if is_cohort(a) else self.number(a) for a in aggregates]
 
     def crowded(self) -> list[str]:
         """Return the tables declared to have one row a person in which somebody has several; for custodians only."""
+        ones = [
+            t for t in self._population.tables if t.rows is RowsPerPerson.ONE_A_PERSON and t.name not in self._one_row
+        ]
+        return hide_failures(lambda: [table.name for table in ones if self._is_crowded(table)], self._on_failure)
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of the database."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, aggregate: Aggregate, shape: Callable[[Aggregate, Sequence[Row]], T]) -> Sensitive[T]:
+        def answered() -> Sensitive[T]:
+            statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
+            return Sensitive(shape(aggregate, self._rows(statement)))
+
+        return hide_failures(answered, self._on_failure)
+
+    def _is_crowded(self, table: Table) -> bool:
+        writer, row = self._writer(), RowOf(table)
+        key = writer.person(row)
+        statement = Statement(f"SELECT COUNT({key}), COUNT(DISTINCT {key}) FROM {writer.relation(row)}", ())
+        ((rows, people),) = self._rows(statement)
+        return bool(rows > people)
+
+    def _read_facts(self, table: str, predicates: Sequence[Predicate]) -> tuple[Integers, Integers]:
+        people, facts = self._columns(emit_facts(self._writer(), table, predicates))
+        possible_facts(people, facts, len(predicates))
+        return people, facts
+
+    def _read_counts(self, table: str, predicates: Sequence[Predicate]) -> Sequence[int]:
+        (sent,) = self._rows(emit_counts(self._writer(), table, predicates))
+        return possible_counts(sent, len(predicates))
+
+    def _writer(self) -> Writer:
+        return Writer(self._dialect, self._population, self._relations)
+
+    def _columns(self, statement: Statement) -> Sequence[Integers]:
+        """Run `statement` and return its columns, all of whole numbers of 64 bits."""
+        return list(np.array(self._rows(statement), np.int64).reshape(-1, 2).T)
+
+    @abstractmethod
+    def _rows(self, statement: Statement) -> Sequence[Row]:
+        """Run `statement` and return all its rows."""
+
+
+def is_cohort(aggregate: Aggregate) -> bool:
+    """Say whether an aggregate counts people, in one cell."""
+    return isinstance(aggregate.bounding, CountPerPerson) and not aggregate.keys
 
 
 def check_number(aggregate: Aggregate) -> None:
@@ -89,7 +216,7 @@ def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
 def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, tuple[int, ...]]:
     """Return what a database sent: the parts of a cell's key, then whole numbers, one row a cell.
 
-    A database that sends anything else, or a number that cannot be (`possible`), has failed.
+    A database that sends anything else, or a number that cannot be (`possible_numbers`), has failed.
     """
     cells: dict[CellKey, tuple[int, ...]] = {}
     for row in rows:
@@ -115,39 +242,93 @@ def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
             return tuple(possible_label(key, part) for key, part in parts), row[len(keys) :]
 
 
-def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
-    """Return what `work` returns; should it fail in any way, tell the custodian why and the caller only that it failed.
+class ImpossibleError(ValueError):
+    """A database sent what cannot be true. Only the custodian hears of it."""
 
-    Whatever touches data runs in here. An interrupt (Ctrl-C, a signal handler that ends the process) comes out as a new
-    one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
+
+def possible_numbers(aggregate: Aggregate, sent: Sequence[Any]) -> tuple[int, ...]:
+    """Return the numbers of a cell, one for each term, from what a database sent for it.
+
+    Where something is added up, the first number sent is how many parts were: `parts` times the bounds of a part bound
+    the total.
+
+    Proof: proofs/totality.md
     """
-    try:
-        return _hide_failures(work, on_failure)
-    except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
-        kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
-    # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
-    raise _constant(kind)
+    bounding = aggregate.bounding
+    summed = isinstance(bounding, ClippedSumPerPerson | BoundedRowsPerPerson)
+    _require(len(sent) == aggregate.terms + summed, "more or fewer numbers than were asked for")
+    _require(all(type(number) is int for number in sent), "a number that is not whole")
+    # A cell of a key is sent because somebody is in it; without keys there is one row, whoever is in it.
+    grouped = bool(aggregate.keys) and not isinstance(bounding, DistinctKeys)
+    least = 1 if grouped or isinstance(bounding, LastStepPerPerson) else 0
+    _require(least <= sent[0] < MOST_ROWS, "a count that cannot be")
+    parts, *numbers = sent if summed else (0, *sent)
+    match bounding:
+        case ClippedSumPerPerson(low=low, high=high):
+            _require(parts * low <= numbers[0] <= parts * high, "a total beyond the bounds of its parts")
+        case BoundedRowsPerPerson():
+            _require(_rows_fit(bounding, parts, numbers), "a total beyond the bounds of its rows")
+        case DistinctKeys():
+            cells = aggregate.cell_count
+            _require(cells is None or sent[0] <= cells, "more cells than there are")
+        case CountPerPerson() | LastStepPerPerson():
+            pass
+    return tuple(numbers)
 
 
-def _hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
-    """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
-    try:
-        return work()
-    except EngineError:  # whose reason was told already, where it happened
-        raise
-    except Exception as failure:  # noqa: BLE001 - as above
-        with suppress(Exception):
-            on_failure(failure)
-    raise EngineError
+def _rows_fit(bounding: BoundedRowsPerPerson, parts: int, numbers: Sequence[int]) -> bool:
+    rows = parts * (1 if bounding.max_cells is None else bounding.max_rows)
+    each = all(0 <= number <= rows * bounds(term)[1] for number, term in zip(numbers, bounding.terms, strict=True))
+    return each and sum(numbers) <= rows * bounding.most
 
 
-_INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+def possible_label(key: Key, part: Any) -> Label:
+    """Return the label of a cell along a key, from what a database sent for it.
+
+    Proof: proofs/totality.md
+    """
+    match key:
+        case BinnedKey() | DeclaredKey() | PrivateKey() if part is None:
+            _require(key.missing, "a cell for missing values that was not asked for")
+            return None
+        case BinnedKey(bins=bins):
+            _require(type(part) is int and 0 <= part < len(bins), "a bin that there is not")
+            return bins[part]
+        case GridKey(width=width):
+            _require(type(part) is int and part % width == 0, "a place between two cells")
+            _require(0 <= part // width < key.cells, "a cell outside of the range")
+            return int(part) // width
+        case DeclaredKey(values=values):
+            _require(type(part) is type(values[0]), "a value of another type than declared")
+        case PrivateKey():
+            _require(type(part) in {int, str}, "a value that is neither a number nor a text")
+    label: Label = part
+    return label
 
 
-def _constant(kind: type[BaseException]) -> BaseException:
-    """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
-    match [one for one in _INTERRUPTS if issubclass(kind, one)]:
-        case [interrupt]:
-            return SystemExit(1) if interrupt is SystemExit else interrupt()
-        case _:
-            return EngineError()
+def possible_counts(sent: Sequence[Any], cohorts: int) -> list[int]:
+    """Return the numbers of people in so many cohorts, from what was sent: how many people there are, then these.
+
+    Proof: proofs/totality.md
+    """
+    people, *counts = sent
+    _require(len(counts) == cohorts, "more or fewer counts than were asked for")
+    _require(all(type(number) is int for number in sent), "a number that is not whole")
+    _require(0 <= people < MOST_ROWS and all(0 <= count <= people for count in counts), "more people than there are")
+    return counts
+
+
+def possible_facts(people: NDArray[Any], facts: NDArray[Any], atoms: int) -> None:
+    """Refuse facts that are not one whole number a row with a bit for each atom.
+
+    Proof: proofs/totality.md
+    """
+    for column in (people, facts):
+        _require(column.dtype == np.int64 and not np.ma.is_masked(column), "facts that are not whole")
+    _require(people.shape == facts.shape, "facts about nobody")
+    _require(not len(facts) or 0 <= facts.min() <= facts.max() < 2**atoms, "facts that were not asked for")
+
+
+def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - the words say what it is about
+    if not holds:
+        raise ImpossibleError(otherwise)

@@ -2,27 +2,34 @@
 
 Nothing that a role, a database or a server may have set differently reaches an answer: each transaction pins what the
 meaning of a statement depends on. A connection that failed is thrown away, so the next question starts with a new one.
+
+The shape of the tables is read from the system catalogue: once when they are registered, to the custodian's face, and
+again in the transaction of every question. A table that was altered in between could make an expression fail, or count
+a person twice, so it has to be registered again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 import psycopg
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
 
-from lapwing.engines.cancellation import LONGEST, TIME_LIMIT, stoppable
-from lapwing.engines.dialect import POSTGRES
+from lapwing.engines.dialect import POSTGRES, StoredColumn
 from lapwing.engines.emitter import Statement
-from lapwing.engines.engine import Row
-from lapwing.engines.postgres_registry import PostgresTable, register, shape_of
-from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
-from lapwing.queries.catalogue import Population
+from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
+from lapwing.engines.reading import LONGEST, TIME_LIMIT, stoppable
+from lapwing.engines.registry import Registered, select_list, source_of, stored_name
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
+
+Shape: TypeAlias = tuple[Row, ...]
+"""What the database says about the columns of the tables: of which source, then the fields of a `_Column`."""
 
 _PINNED = {
     "search_path": "pg_catalog, pg_temp",  # nobody's function, operator or temporary table stands in for ours
@@ -35,9 +42,45 @@ _PINNED = {
     "jit": "off",  # it compiles for longer than most of our statements run
 }
 _CONNECT_SECONDS = 10
+_CAN_BE_NAN = POSTGRES.reals | {"numeric"}
+_REMEDY = "store it as {}, show it so in a view, or declare what it is"
+
+# Decimals have so many digits, and a scale with a sign in eleven bits. One below zero or above the number of digits
+# allows cells that no double holds, such as 1e400: then, as where a column says nothing, there are no digits to go by.
+_SHAPE = """
+SELECT place, attname,
+       CASE typtype WHEN 'e' THEN 'enum' ELSE format_type(atttypid, NULL) END,
+       CASE WHEN atttypid = 'numeric'::regtype AND atttypmod >= 4 AND scale BETWEEN 0 AND digits THEN digits END,
+       COALESCE(collisdeterministic, TRUE),
+       attnotnull AND (relkind = 'p' OR relkind = 'r' AND NOT relhassubclass) AND EXISTS (
+           SELECT 1 FROM pg_index
+           WHERE indrelid = pg_class.oid AND indisunique AND indisvalid AND indimmediate AND indpred IS NULL
+             AND indnkeyatts = 1 AND indkey[0] = attnum) AND NOT EXISTS (
+           SELECT 1 FROM pg_constraint  -- NOT NULL may have been declared for the rows to come only
+           WHERE conrelid = pg_class.oid AND contype = 'n' AND conkey = ARRAY[attnum] AND NOT convalidated),
+       attgenerated = 'v',
+       has_table_privilege(pg_class.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS sources (schema, name, place)
+JOIN pg_namespace ON nspname = schema
+JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = name AND relkind IN ('r', 'p', 'v', 'm', 'f')
+JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+JOIN pg_type ON pg_type.oid = atttypid
+CROSS JOIN LATERAL (SELECT ((atttypmod - 4) >> 16) & 65535, (((atttypmod - 4) & 2047) # 1024) - 1024)
+    AS decimals (digits, scale)
+LEFT JOIN pg_collation ON pg_collation.oid = attcollation
+ORDER BY place, attnum
+"""
 
 
-class PostgreSQL(SQLEngine):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresTable:
+    """A table or view of the database."""
+
+    table: str
+    schema: str = "public"
+
+
+class PostgreSQL(Engine):
     """An engine on PostgreSQL.
 
     Parameters
@@ -186,3 +229,72 @@ class _WholeNumber(Loader):
 
     def load(self, data: Buffer) -> int:
         return int(bytes(data))
+
+
+def shape_of(connection: psycopg.Connection, sources: Mapping[str, PostgresTable]) -> Shape:
+    """Return what the database says about the columns of all `sources`."""
+    places = sources.values()
+    rows = connection.execute(_SHAPE, [[place.schema for place in places], [place.table for place in places]])
+    return tuple(rows.fetchall())
+
+
+@dataclass(frozen=True, slots=True)
+class _Column(StoredColumn):
+    """A column, with what else the database says about it."""
+
+    bytewise: bool = True
+    unique: bool = False
+    computed: bool = False
+    writable: bool = False
+
+
+def register(population: Population, sources: Mapping[str, PostgresTable], shape: Shape) -> Registered:
+    """Return how to read the tables of `population`, or say which is not what the catalogue says.
+
+    A table has one row a person where its key is declared unique and never missing in the database itself.
+    """
+    registered = Registered()
+    for table in population.tables:
+        source = source_of(table, sources, "name its PostgresTable")
+        place = list(sources).index(table.name) + 1
+        stored = [_Column(*column) for number, *column in shape if number == place]
+        name = f"{POSTGRES.name(source.schema)}.{POSTGRES.name(source.table)}"
+        _check_place(table, name, stored)
+        columns = select_list(population, table, stored, POSTGRES, _reader(table), remedy=_REMEDY)
+        registered.relations[table.name] = f"(SELECT {columns} FROM {name})"
+        key = stored_name(table, population.person_key(table), [column.name for column in stored])
+        if table.rows is RowsPerPerson.ONE_A_PERSON and any(c.name == key and c.unique for c in stored):
+            registered.one_row_a_person.add(table.name)
+    return registered
+
+
+def _check_place(table: Table, name: str, stored: Sequence[_Column]) -> None:
+    if not stored:
+        raise RegistrationError(
+            table.name, reason=f"is not in the database as {name}", remedy="name its PostgresTable, schema included"
+        )
+    if stored[0].writable:
+        raise RegistrationError(
+            table.name,
+            reason=f"is open for writing to this role as {name}",
+            remedy=f"connect as a role that has been granted nothing but SELECT ON {name}",
+        )
+
+
+def _reader(table: Table) -> Callable[[str, _Column, str], str]:
+    def read(name: str, stored: _Column, wanted: str) -> str:
+        if stored.computed:
+            raise RegistrationError(
+                table.name,
+                reason=f"has {name!r} computed when it is read, which may fail on a single row",
+                remedy="store it: GENERATED ALWAYS AS (...) STORED, or a plain column",
+            )
+        column = POSTGRES.name(stored.name)
+        if stored.type.upper() != wanted:
+            column = f"CAST({column} AS {wanted})"
+        if stored.type in _CAN_BE_NAN:  # which every other database takes for something else: no predicate meets it
+            column = f"NULLIF({column}, CAST('NaN' AS {wanted}))"
+        # A collation that is not bytewise takes different texts for the same.
+        return column if stored.bytewise else f'{column} COLLATE "C"'
+
+    return read

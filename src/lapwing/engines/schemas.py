@@ -9,10 +9,9 @@ from typing import Final
 
 import duckdb
 
-from lapwing.engines.csv_files import CSVFile
 from lapwing.engines.dialect import DUCKDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.engines.files import literal_path, parquet_relation
+from lapwing.engines.files import CSVFile, literal_path, parquet_relation
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.extras import load_extra
 

@@ -22,16 +22,13 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StructType
 
-from lapwing.engines.cancellation import TIME_LIMIT, stoppable
 from lapwing.engines.cohorts import Integers
-from lapwing.engines.dialect import SPARK
+from lapwing.engines.dialect import SPARK, StoredColumn, Value
 from lapwing.engines.emitter import Statement
-from lapwing.engines.engine import Row
-from lapwing.engines.sql_engine import BITMAP_MEMORY, SQLEngine
-from lapwing.engines.stored_names import stored_name
-from lapwing.engines.writer import Value
-from lapwing.queries.catalogue import KeyType, Population, Table
-from lapwing.queries.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
+from lapwing.engines.reading import TIME_LIMIT, stoppable
+from lapwing.engines.registry import select_list, source_of
+from lapwing.queries.catalogue import Population, Table
 from lapwing.vocabulary.errors import RegistrationError
 
 
@@ -84,15 +81,10 @@ _PINNED = {
     "spark.sql.optimizer.metadataOnly": "false",
     "spark.sql.cbo.enabled": "false",
 }
-_WHOLE = {"tinyint", "smallint", "int", "bigint"}
-_DAY = {"date", "timestamp", "timestamp_ntz"}
-_CAN_BE_NAN = {"float", "double"}
-_MOST_DIGITS = 15  # a decimal of more digits is not one double divided by another, so engines would round it apart
-_KEY_STORED_AS = {KeyType.INTEGER: SPARK.integer, KeyType.TEXT: SPARK.text}
 _engines = itertools.count()
 
 
-class Spark(SQLEngine):
+class Spark(Engine):
     """An engine on Apache Spark.
 
     Parameters
@@ -157,15 +149,12 @@ class Spark(SQLEngine):
 
     def _registered(self, population: Population, table: Table, sources: Mapping[str, Source]) -> str:
         """Return the SQL of a relation with the declared columns in the types that the emitter writes for."""
-        if table.name not in sources:
-            raise RegistrationError(
-                table.name, reason="has no source", remedy="name its Parquet file, its SparkTable or its data frame"
-            )
+        source = source_of(table, sources, "name its Parquet file, its SparkTable or its data frame")
         try:
             with _unlogged():
-                place = self._place(table.name, sources[table.name])
-                stored = self._session.table(place).schema
-                relation = f"(SELECT {_select(population, table, stored)} FROM {place})"
+                place = self._place(table.name, source)
+                stored = _columns(self._session.table(place).schema)
+                relation = f"(SELECT {select_list(population, table, stored, SPARK, _read)} FROM {place})"
                 # Every declared cell, through the expressions that questions use: the reader may choke on one.
                 self._session.sql(f"SELECT max(xxhash64(*)) FROM {relation}").collect()
         except (PySparkException, Py4JError) as failure:
@@ -235,59 +224,22 @@ def _plain(part: Any) -> Any:
     return int(part) if isinstance(part, Decimal) and part == part.to_integral_value() else part
 
 
-def _select(population: Population, table: Table, stored: StructType) -> str:
-    wanted: list[tuple[str, ColumnType | None]] = [(population.person_key(table), None)]
-    wanted += [(column.name, column.type) for column in table.columns]
-    return ", ".join(_column(table, name, kind, stored) for name, kind in wanted)
+def _columns(stored: StructType) -> list[StoredColumn]:
+    """Return the columns of a frame; those of the same name too, for no one of them is meant."""
+    kinds = [(field.name, field.dataType) for field in stored.fields]
+    return [
+        StoredColumn(name, kind.simpleString(), kind.precision if isinstance(kind, DecimalType) else None)
+        for name, kind in kinds
+    ]
 
 
-def _column(table: Table, name: str, kind: ColumnType | None, stored: StructType) -> str:
-    found = stored_name(table, name, stored.names)
-    kind_there = stored[found].dataType
-    type_, digits = kind_there.simpleString(), kind_there.precision if isinstance(kind_there, DecimalType) else None
-    wanted = _KEY_STORED_AS[table.key_type] if kind is None else _stored_as(kind)
-    if not _fits(type_, digits, wanted):
-        declared = f"a person key of {table.key_type.value}" if kind is None else type(kind).__name__
-        raise RegistrationError(
-            table.name,
-            reason=f"holds {name!r} as {type_}, declared as {declared}",
-            remedy=f"store it as {wanted}, or declare what it is",
-        )
-    column = SPARK.name(found)
-    if type_.startswith("string collate"):  # some collations take different texts for the same
+def _read(_: str, stored: StoredColumn, wanted: str) -> str:
+    column = SPARK.name(stored.name)
+    if stored.type.startswith("string collate"):  # some collations take different texts for the same
         column = f"{column} COLLATE UTF8_BINARY"
     column = f"CAST({column} AS {wanted})"
-    if type_ in _CAN_BE_NAN:  # what NaN is equal to, and what a file notes about it, differ: no predicate meets it
+    # What NaN is equal to, and what a file notes about it, differ: no predicate meets it.
+    if stored.bare in SPARK.reals:
         column = f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
-    if wanted == SPARK.text:  # bytes that are no text would be two cells to Spark and one to its driver
-        column = f"try_validate_utf8({column})"
-    return f"{column} AS {SPARK.name(name)}"
-
-
-def _stored_as(kind: ColumnType) -> str:
-    match kind:
-        case Integer():
-            return SPARK.integer
-        case Real():
-            return SPARK.real
-        case Category(values=values):
-            return SPARK.text if isinstance(values[0], str) else SPARK.integer
-        case Text():
-            return SPARK.text
-        case Date():
-            return SPARK.day
-        case Boolean():
-            return SPARK.truth
-
-
-def _fits(stored: str, digits: int | None, wanted: str) -> bool:
-    """Say whether the cast to the wanted type can neither fail nor depend on the engine."""
-    decimal = digits is not None and digits <= _MOST_DIGITS
-    fits = {
-        SPARK.integer: stored in _WHOLE,
-        SPARK.real: stored in _WHOLE | _CAN_BE_NAN or decimal,
-        SPARK.text: stored == "string" or stored.startswith("string collate"),
-        SPARK.day: stored in _DAY,
-        SPARK.truth: stored == "boolean",
-    }
-    return fits[wanted]
+    # Bytes that are no text would be two cells to Spark and one to its driver.
+    return f"try_validate_utf8({column})" if wanted == SPARK.text else column

@@ -6,9 +6,8 @@ Every act is an entry. None of them ever makes a charge undone: a new budget is 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from lapwing.accounting.filters.account import EVERYONE
+from lapwing.accounting.filters.account import EVERYONE, Budget, charge_anew, open_account, raise_cap
 from lapwing.accounting.filters.approximate import DeltaShares
-from lapwing.accounting.filters.opening import Budget, charge_anew, open_account, raise_cap
 from lapwing.ledger import vault
 from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.entries import Entry, Receipt, text

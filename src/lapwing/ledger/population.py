@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from lapwing.accounting.filters.opening import Budget
+from lapwing.accounting.filters.account import Budget
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError, SuspendedError
 from lapwing.vocabulary.privacy_unit import PrivacyUnit

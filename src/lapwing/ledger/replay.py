@@ -12,11 +12,18 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from lapwing.accounting.filters.account import Account, Admission, Booking, CapChange
+from lapwing.accounting.filters.account import (
+    Account,
+    Admission,
+    Booking,
+    CapChange,
+    charge_anew,
+    open_account,
+    raise_cap,
+)
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
-from lapwing.accounting.filters.opening import charge_anew, open_account, raise_cap
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.ledger.entries import Entry, Receipt, checked
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.population import Analyst, PopulationRecord
@@ -24,6 +31,7 @@ from lapwing.ledger.questions import recall_digest
 from lapwing.vocabulary.codec import canonical, from_record, parse, to_record, to_text
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.event import Composed, Event
+from lapwing.vocabulary.results import Result
 
 _OTHER_BUILD: Final = 1 + 1e-9
 
@@ -340,13 +348,28 @@ def _no_larger(claimed: float | None, found: float | None) -> bool:
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Verification(Result):
     """What was found to be true: the ledger is sound up to `head`, and contains what `receipts` receipts say."""
 
     entries: int
     head: Receipt
     receipts: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"sound": True, "entries": self.entries, "receipts": self.receipts, "head": str(self.head)}
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return what was found and what to keep, in words."""
+        return [("sound", str(self)), ("keep", str(self.head))]
+
+    def __repr__(self) -> str:
+        return f"<verification: {self}>"
+
+    def __str__(self) -> str:
+        agree = "the receipt agrees" if self.receipts == 1 else f"all {self.receipts} receipts agree"
+        return f"{self.entries:,} entries{f', and {agree}' if self.receipts else ''}"
 
 
 def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress | None = None) -> Verification:

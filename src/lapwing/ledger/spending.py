@@ -5,7 +5,7 @@ from typing import Any
 
 from lapwing.accounting.filters.account import EVERYONE, Account, Booking
 from lapwing.accounting.filters.charge import Charge, StreamClosing, YesCharge
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.ledger.entries import Entry
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.ledger.transaction import Transaction, state

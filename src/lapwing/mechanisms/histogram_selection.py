@@ -17,6 +17,7 @@ from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.noise_mechanism import Integers, integers, wrong_size
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact, as_int, positive, probability
 
@@ -29,22 +30,20 @@ class PrivateQuantiles:
     """Chooses for each fraction q the cell of the histogram in which the value lies that about q of the rows are below.
 
     With q = a/b, the score of a cell says how far a * (all rows) is outside b * (rows below the cell) .. b * (rows
-    below the next): 0 if it is inside, and less the further it is away. If a protected person or group has at most
-    `rows` rows, a score moves by at most rows * max(a, b - a) where they come or go and by at most rows * b where they
-    are replaced.
+    below the next): 0 if it is inside, and less the further it is away. How far the protected people move it is
+    known to the statistic (`score_sensitivity` of `queries.statistics.quantiles`).
 
     Parameters
     ----------
     at : the fractions, each strictly between 0 and 1
     cells : how many cells the histogram has
-    rows : how many rows the protected people have at most
-    adjacency : what it means that two tables differ in one person
+    sensitivities : how far the protected people move the scores for each fraction
     epsilon : the price of all choices together, shared equally
     selector : the mechanism that chooses
 
     Examples
     --------
-    >>> median = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, rows=1, adjacency=Adjacency.ADD_REMOVE, epsilon=20)
+    >>> median = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, sensitivities=[1], epsilon=20)
     >>> median.release([0, 1500, 500, 0])
     (1,)
 
@@ -61,20 +60,22 @@ class PrivateQuantiles:
         *,
         at: Sequence[Exact],
         cells: int,
-        rows: int,
-        adjacency: Adjacency,
+        sensitivities: Sequence[int],
         epsilon: Exact,
         selector: Selector = PermuteAndFlip,
     ) -> None:
         fractions = tuple(probability("at", fraction) for fraction in at)
         share = positive("epsilon", epsilon) / as_int("the number of quantiles", len(fractions))
-        moved = [as_int("rows", rows) * _weight(fraction, adjacency) for fraction in fractions]
+        if len(sensitivities) != len(fractions):
+            raise ParameterError(
+                "sensitivities", list(sensitivities), reason="does not fit the fractions", remedy="give one for each"
+            )
         object.__setattr__(self, "at", fractions)
         object.__setattr__(self, "cells", as_int("cells", cells))
         object.__setattr__(
             self,
             "selectors",
-            tuple(selector(sensitivity=one, candidates=self.cells, epsilon=share) for one in moved),
+            tuple(selector(sensitivity=one, candidates=self.cells, epsilon=share) for one in sensitivities),
         )
 
     @property
@@ -172,15 +173,6 @@ class TopK:
         """Return m such that every choice has at most m people fewer than the best that was left, all at once."""
         each = 1 - (1 - probability("confidence", confidence)) / len(self.selectors)
         return max(one.margin(each) for one in self.selectors)
-
-
-def _weight(q: Fraction, adjacency: Adjacency) -> int:
-    """Return how far one row moves b * below - a * all, coming or going; or one row replacing another."""
-    match adjacency:
-        case Adjacency.ADD_REMOVE:
-            return max(q.numerator, q.denominator - q.numerator)
-        case Adjacency.REPLACE:
-            return q.denominator
 
 
 def _ranks(below: Sequence[int], q: Fraction) -> list[int]:

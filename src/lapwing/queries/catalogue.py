@@ -9,15 +9,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lapwing.queries.column import Column, Integer, Text, check_text
 from lapwing.queries.segments import ELSEWHERE, Segment, check_disjoint
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.results import Result, html_table
 
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer identifiers, silently
+
+
+COLUMN_LINE = ("column", "type", "values", "may be missing")
+"""What `Table.lines` says of a column."""
 
 
 class RowsPerPerson(Enum):
@@ -37,8 +42,8 @@ class KeyType(Enum):
     TEXT = "text"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Table(Result):
     """One table of a population.
 
     Parameters
@@ -96,6 +101,36 @@ class Table:
                 reason="holds neither integers nor text",
                 remedy="name a column that does, or none",
             )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "table": self.name,
+            "rows": "one" if self.rows is RowsPerPerson.ONE_A_PERSON else "many",
+            "max_rows": self.max_rows,
+            "columns": [column.to_dict() for column in self.columns],
+        }
+
+    def lines(self) -> list[list[str]]:
+        """Return a line for each column: its name, its type, its values, and whether it may be missing."""
+        return [[one.name, one.kind, one.values, "yes" if one.nullable else ""] for one in self.columns]
+
+    def __str__(self) -> str:
+        rows = "one row a person" if self.rows is RowsPerPerson.ONE_A_PERSON else "many rows a person"
+        return rows if self.max_rows is None else f"{rows}, of which {self.max_rows} count"
+
+    def __repr__(self) -> str:
+        return f"<table {self.name}: {', '.join(one.name for one in self.columns) or 'no columns'}; {self}>"
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return its columns, in words."""
+        return [
+            (self.name, str(self)),
+            *((name, f"{kind} {values}".rstrip()) for name, kind, values, _ in self.lines()),
+        ]
+
+    def _repr_html_(self) -> str:
+        return html_table(COLUMN_LINE, self.lines(), f"{self.name}: {self}")
 
     def column(self, name: str) -> Column:
         """Return the column called `name`, whatever its case, or refuse and say which columns there are."""

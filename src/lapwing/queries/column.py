@@ -8,8 +8,9 @@ import math
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, exact
 
@@ -160,6 +161,46 @@ class Column:
         """
         quoted = self.name.replace('"', '""')
         return self.name if self.name.isidentifier() and self.name.isascii() else f'"{quoted}"'
+
+    @property
+    def kind(self) -> str:
+        """The name of its type, in small letters."""
+        return type(self.type).__name__.lower()
+
+    @property
+    def values(self) -> str:
+        """What it may hold, in words.
+
+        >>> Column(name="age", type=Integer(low=0, high=120)).values
+        '0 to 120'
+        """
+        match self.type:
+            case Integer(low=int() as low, high=int() as high):
+                return f"{low} to {high}"
+            case Real(low=Fraction() as low, high=Fraction() as high):
+                return f"{format_short(low)} to {format_short(high)}"
+            case Category(values=values):
+                return ", ".join(str(value) for value in values)
+            case Date(first=first, last=last) if first is not None or last is not None:
+                return f"{first} to {last}"
+            case _:
+                return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"column": self.name, "type": self.kind, **_bounds(self.type), "nullable": self.nullable}
+
+
+def _bounds(kind: ColumnType) -> dict[str, Any]:
+    match kind:
+        case Integer() | Real():
+            return {"low": format_exact(kind.low), "high": format_exact(kind.high)}
+        case Category(values=values):
+            return {"values": list(values)}
+        case Date(first=first, last=last):
+            return {"first": first and str(first), "last": last and str(last)}
+        case _:
+            return {}
 
 
 def check_text(name: str, given: str) -> str:

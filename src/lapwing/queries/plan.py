@@ -2,56 +2,49 @@
 
 It says what the engine computes, how far one person can move it, which family of mechanisms may release it, and what
 the released numbers mean. Everything in it follows from the question and the catalogue; the data has no part in it.
+
+What the numbers mean is a noun of each statistic, in `statistics`: its unit, its bounds and its words are there.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from lapwing.queries.aggregate import Aggregate, DistinctKeys, LastStepPerPerson
+from lapwing.queries.aggregate import Aggregate, BinnedKey, DistinctKeys, GridKey, Key, Label, LastStepPerPerson
+from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.sensitivity import Sensitivity
+from lapwing.queries.words import bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_text, stored, to_text
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
-from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+if TYPE_CHECKING:
+    from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+    from lapwing.mechanisms.geometric import GeometricMechanism
+    from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
+
+Number: TypeAlias = int | Fraction | float
+Estimate: TypeAlias = Fraction | float
+B = TypeVar("B")
+CellKey: TypeAlias = tuple[Label, ...]
+Shown: TypeAlias = str | int | bool | None
+Noise: TypeAlias = "GeometricMechanism | DiscreteGaussianMechanism"
 
 
 class Family(Enum):
     """Which mechanisms may release an answer."""
 
-    NOISE = "noise"
-    """Whole-number noise (discrete Laplace or Gaussian) on every number of the answer."""
-
-    SELECTION = "selection"
-    """One of public candidates, chosen by noisy score: the exponential mechanism, permute-and-flip."""
-
-    THRESHOLD = "threshold"
-    """Noise on every count, and only the cells above a threshold: the cells are not public. It charges a delta."""
-
-    SPARSE_VECTOR = "sparse vector"
-    """Yes or no against a threshold, in a stream."""
-
-
-@stored("people")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class People:
-    """The number of people in each cell."""
-
-
-@stored("rows")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowCount:
-    """The number of rows in each cell."""
-
-
-@stored("total")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
-    """The total of a value in each cell, in steps of `step`."""
-
-    step: Fraction
+    NOISE = "It is released with whole-number noise on every number: discrete Laplace or Gaussian."
+    SELECTION = "It is released by a noisy choice among public candidates: the exponential mechanism or its kin."
+    THRESHOLD = "Its groups are not public: they come with noise, and only above a threshold, for a delta."
+    SPARSE_VECTOR = "It is answered yes or no by a sparse vector, in a stream; a no is paid for by the stream."
 
 
 @stored("scale")
@@ -63,69 +56,122 @@ class Scale:
     step: Fraction
     extent: int
 
-
-class Moment(Enum):
-    """What is read from the moments of one or two values."""
-
-    MEAN = "mean"
-    VARIANCE = "variance"
-    COVARIANCE = "covariance"
-    CORRELATION = "correlation"
+    @property
+    def width(self) -> Fraction:
+        """How far apart its ends are."""
+        return self.step * self.extent
 
 
-@stored("moments")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
-    """Bernstein sums of one or two values, from which `moment` follows (see `estimates`)."""
+class BoundedValue:
+    """One number of an answer, its key, and between which bounds the exact one lies; None where that is not known."""
 
-    moment: Moment
-    scales: tuple[Scale, ...]
+    key: CellKey
+    value: Number | str
+    low: Number | None
+    high: Number | None
 
-
-@stored("quantiles")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantiles:
-    """The values below which the fractions `at` of the rows lie, from a histogram with `scale.extent` + 1 cells."""
-
-    at: tuple[Fraction, ...]
-    scale: Scale
-
-    def score_sensitivity(self, rows: int) -> dict[Fraction, int]:
-        """Return, for each quantile a/b, how far a person with `rows` rows moves the score |b * below - a * all|."""
-        return {q: rows * max(q.numerator, q.denominator - q.numerator) for q in self.at}
+    @staticmethod
+    def around(key: CellKey, estimate: Estimate, margin: Number) -> "BoundedValue":
+        """Return an estimate with the same margin on both sides."""
+        value = plain_number(estimate)
+        return BoundedValue(key=key, value=value, low=value - margin, high=value + margin)
 
 
-@stored("top")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Top:
-    """The `k` cells with the most people."""
+class Meaning(ABC):
+    """What the numbers of a plan mean once they are released, and the words for it.
 
-    k: int
+    `row_name` is what tells the rows of its answer apart where they are not groups, and have an order of their own.
+    """
+
+    __slots__ = ()
+    family: ClassVar[Family]
+    family_of_private_keys: ClassVar[Family | None] = None
+    """How it is released where only the data knows the groups; None if it is refused then."""
+    unit: ClassVar[str]
+    """What a margin counts."""
+    keys_are_groups: ClassVar[bool] = True
+    row_name: ClassVar[str | None] = None
+    told_in_a_sentence: ClassVar[bool] = False
+    """Whether an answer of one row is told in a sentence although its row has a name."""
+
+    @property
+    def in_canonical(self) -> "Meaning":
+        """What of it makes the question another one."""
+        return self
+
+    @abstractmethod
+    def asked(self, plan: "Plan") -> str:
+        """Say what is asked."""
+
+    def bounding(self, plan: "Plan") -> str:
+        """Say how a person's part is bounded, in a sentence."""
+        groups = getattr(plan.aggregate.bounding, "max_cells", None)
+        return f"a person counts once{in_groups(plan.aggregate, groups)}, however many rows they have."
+
+    def bounds_away(self, plan: "Plan") -> tuple[str, ...]:
+        """Say what is bounded away, phrase by phrase: none where a person counts once and whole."""
+        return groups_at_most(plan.aggregate)
+
+    def hidden(self, plan: "Plan") -> str:
+        """Say how far one person can move the answer, in the unit of the answer, and that this much is hidden."""
+        groups = " in all groups together" if plan.aggregate.keys else ""
+        return f"one person changes the answer by at most {plan.sensitivity.l1}{groups}, and noise hides that much"
+
+    def accuracy(self, margin: Number) -> str:
+        """Say what a margin means."""
+        return f"within {format_short(margin)}"
 
 
-@stored("steps")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
-    """The number of people who pass the first n conditions, for each n, from the number that stops at each."""
+class NoisyMeaning(Meaning):
+    """What is released with noise on every number, and read from these numbers by arithmetic, which costs nothing."""
 
-    names: tuple[str, ...]
+    __slots__ = ()
+    family = Family.NOISE
+    margin_refusal: ClassVar[str] = ""
+    """Why no margin can be promised beforehand, where none can."""
+
+    def estimates(self, plan: "Plan", released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return the answer in each public cell, from the released numbers in the order of `Engine.vector`."""
+        return {key: Fraction(number) for key, (number,) in plan.blocks(released)}
+
+    def margin(self, plan: "Plan", noise: Noise, confidence: Exact) -> Number | None:
+        """Return how far off all numbers are at most, all at once; None where that depends on what comes out."""
+        return plan.margin_of_each(noise, confidence)
+
+    def values(self, plan: "Plan", released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
+        """Return what the released numbers say, with bounds that hold all at once."""
+        margin = self.margin(plan, noise, confidence) or 0
+        return [BoundedValue.around(key, value, margin) for key, value in self.estimates(plan, released).items()]
 
 
-@stored("distinct")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distinct:
-    """The number of different values."""
+class ChosenMeaning(Meaning):
+    """What is chosen from a histogram by private selection."""
 
+    __slots__ = ()
+    family = Family.SELECTION
+    keys_are_groups = False
 
-@stored("at-least")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtLeast:
-    """Whether there are at least `people` people."""
+    @property
+    @abstractmethod
+    def choices(self) -> int:
+        """How many choices share the price."""
 
-    people: int
+    @abstractmethod
+    def selection(self, plan: "Plan", epsilon: Fraction, selector: "Selector") -> "PrivateQuantiles | TopK":
+        """Return the mechanism that chooses at this price, told how far the protected people move its scores."""
 
+    @abstractmethod
+    def values(self, plan: "Plan", released: Sequence[int]) -> list[BoundedValue]:
+        """Return what was chosen."""
 
-Meaning: TypeAlias = People | RowCount | Total | Moments | Quantiles | Top | Steps | Distinct | AtLeast
+    @abstractmethod
+    def told_margin(self, margin: Number) -> str:
+        """Say, below the answer, what a margin means."""
+
+    def hidden(self, plan: "Plan") -> str:
+        """Say that the choice hides what one person does to the order."""
+        return f"one person moves the order by at most {plan.sensitivity.linf}, and the choice hides that much"
 
 
 @stored("question")
@@ -171,8 +217,7 @@ class Plan:
     @property
     def question(self) -> CanonicalQuestion:
         """What is asked, as answers are kept under it."""
-        # What an analyst calls the steps of a funnel is no part of the question.
-        meaning = Steps(names=()) if isinstance(self.meaning, Steps) else self.meaning
+        meaning = self.meaning.in_canonical
         return CanonicalQuestion(population=self.population, unit=self.unit, meaning=meaning, aggregate=self.aggregate)
 
     @property
@@ -196,14 +241,89 @@ class Plan:
         """Whether a sparse vector may use the small noise: counts of people, one person more or less."""
         return self.sensitivity.monotone and self.unit.adjacency is Adjacency.ADD_REMOVE
 
-    def laplace(self, scale: Fraction) -> DiscreteLaplaceNoise:
-        """Return the event of releasing all numbers with two-sided geometric noise of `scale` grid steps."""
-        return DiscreteLaplaceNoise(l1_sensitivity=self.sensitivity.l1, scale=scale)
+    def bounded_by(self, kind: type[B]) -> B:
+        """Return the bounding, which is of the kind that the statistic chose."""
+        if not isinstance(self.aggregate.bounding, kind):
+            raise TypeError(kind)
+        return self.aggregate.bounding
 
-    def gaussian(self, sigma_squared: Fraction) -> DiscreteGaussianNoise:
-        """Return the event of releasing all numbers with discrete Gaussian noise, in squared grid steps."""
-        return DiscreteGaussianNoise(
-            l2_sensitivity_squared=self.sensitivity.l2_squared,
-            sigma_squared=sigma_squared,
-            dimension=self.numbers or self.aggregate.terms,
+    def blocks(self, released: Sequence[int]) -> list[tuple[CellKey, Sequence[int]]]:
+        """Return the numbers of each public cell, from all that were released."""
+        cells, terms = self.aggregate.cells, self.aggregate.terms
+        if cells is None or len(released) != len(cells) * terms:
+            raise BadQuestionError(
+                "the numbers do not fit the plan; hand in all that were released for it, and no others"
+            )
+        return [(cell, released[i * terms : (i + 1) * terms]) for i, cell in enumerate(cells)]
+
+    def margin_of_each(self, noise: Noise, confidence: Exact) -> int:
+        """Return how far off each number is at most, all at once."""
+        return _margin(noise, probability("confidence", confidence), self.numbers)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of what the rows of an answer are told apart by."""
+        if self.meaning.keys_are_groups:
+            return tuple(key.column for key in self.aggregate.keys if not isinstance(key, GridKey))
+        return () if self.meaning.row_name is None else (self.meaning.row_name,)
+
+    def in_order(self, keys: list[CellKey]) -> list[CellKey]:
+        """Return keys as they are shown: sorted, what is missing last, unless they have an order of their own."""
+        return keys if self.meaning.row_name else sorted(keys, key=lambda key: tuple(map(_place, key)))
+
+    def shown(self, key: CellKey) -> tuple[Shown, ...]:
+        """Return a key for people to read."""
+        if self.meaning.row_name:
+            return tuple(part for part in key if not isinstance(part, tuple))
+        return tuple(_label_words(kind, part) for kind, part in zip(self.aggregate.keys, key, strict=False))
+
+    @property
+    def asked(self) -> str:
+        """What is asked, in plain English."""
+        where = "" if self.aggregate.where == ALWAYS else f" where {words(self.aggregate.where)}"
+        groups = " and ".join(self.groups) if self.meaning.keys_are_groups else ""
+        by = f", grouped by {groups}" if groups else ""
+        return f"{self.meaning.asked(self)}, in {self.aggregate.table}{where}{by}"
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups of each key, in words."""
+        return [key_words(key) for key in self.aggregate.keys if not isinstance(key, GridKey)]
+
+    def explain(self) -> str:
+        """Return what is asked, whose data counts how often, how far one person can move it, and why."""
+        sensitivity = self.sensitivity
+        return "\n".join(
+            [
+                f"Asked: {self.asked}.",
+                f"Bounded: {self.meaning.bounding(self)}",
+                f"Hidden: {self.meaning.hidden(self)}; tighter bounds mean a more exact answer.",
+                self.family.value,
+                (
+                    f"Exactly: one person moves what is released by at most {sensitivity.l1} in all (L1), "
+                    f"{sensitivity.linf} in one number (Linf) and {sensitivity.l2_squared} in squares (L2 squared), in "
+                    f"whole steps; {sensitivity.reason}."
+                ),
+            ]
         )
+
+
+def plain_number(number: Estimate) -> Number:
+    """Return a whole number as one."""
+    return int(number) if isinstance(number, Fraction) and number.denominator == 1 else number
+
+
+@lru_cache(maxsize=256)
+def _margin(noise: Noise, confidence: Fraction, values: int) -> int:
+    """Remember margins: an answer that is shown asks for the same one many times."""
+    return noise.margin(confidence, values=values)
+
+
+def _place(label: Label) -> tuple[bool, Any]:
+    return label is None, 0 if label is None else label
+
+
+def _label_words(kind: Key, label: Label) -> Shown:
+    if isinstance(kind, BinnedKey) and isinstance(label, tuple):
+        return bin_words(kind.line, label)
+    return None if isinstance(label, tuple) else label

@@ -1,15 +1,31 @@
-"""What may be asked: one noun for each statistic, as it was put, before any name is looked up.
+"""The words that several statistics share for asking in Python: conditions, values, groups.
 
-`planning` turns a question into a plan, or refuses it. `asking` has the words for putting them in Python, `sql` reads
-them from SQL.
+Conditions are SQL text or built with `col`, `&`, `|` and `~`; values are column
+names or arithmetic on columns.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from datetime import date
 from typing import TypeAlias
 
-from lapwing.queries.expressions import EVERYONE, Condition, Literal, Name, Value, Year
-from lapwing.queries.plan import Moment
+from lapwing.queries.catalogue import LONGEST_NAME
+from lapwing.queries.expressions import (
+    EVERYONE,
+    Condition,
+    Has,
+    Literal,
+    Name,
+    Spelled,
+    Value,
+    Year,
+    col,
+    condition,
+    value,
+)
+from lapwing.queries.sql_conditions import read_condition, read_value
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import Exact, as_int, exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -23,92 +39,84 @@ class By:
     edges: tuple[Literal, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class QuestionBase:
-    """What every question has: a table, which of its rows, and how to group them.
+ConditionLike: TypeAlias = str | Condition | Value | None
+ValueLike: TypeAlias = str | Value
+Grouping: TypeAlias = str | Name | Year | By
+Groupings: TypeAlias = Grouping | Iterable[Grouping]
 
-    `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some.
+
+def has(table: str, where: ConditionLike = None, *, at_least: int = 1) -> Has:
+    """Say that the same person has at least `at_least` rows in `table` for which `where` is true.
+
+    >>> from lapwing.queries.statistics import count
+    >>> count("patients", has("visits", "kind = 'ER'", at_least=2) & (col("sex") == "F")).table
+    'patients'
     """
-
-    table: str
-    alias: str | None = None
-    columns: tuple[str, ...] | None = None
-    where: Condition = EVERYONE
-    by: tuple[By, ...] = ()
-    max_rows: int | None = None
-    max_groups: int | None = None
+    return Has(table, as_condition(where), as_int("at_least", at_least, most=2**20))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CountPeople(QuestionBase):
-    """The number of people who have such a row."""
+def bins(column: str | Name, edges: Sequence[Exact | date]) -> By:
+    """Group a column into bins between rising `edges`: each holds its lower edge, the last both.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CountRows(QuestionBase):
-    """The number of such rows, counting at most `max_rows` of a person; of those with a value in `present` only.
-
-    Unlike a condition, `present` says nothing about the groups: beside it, others may be counted.
+    >>> bins("age", [0, 18, 65, 120]).edges[1].value
+    18
     """
-
-    present: Name | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sum(QuestionBase):
-    """The total of a value, a person's part clipped to `max_rows` times its bounds."""
-
-    value: Value
+    return By(column=as_name(column), edges=tuple(_edge(edge) for edge in edges))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Average(QuestionBase):
-    """The mean, variance, covariance or correlation of one or two values."""
-
-    moment: Moment
-    values: tuple[Value, ...]
+def by_year(column: str | Name) -> By:
+    """Group a column of days by calendar year."""
+    return By(column=Year(as_name(column)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ranks(QuestionBase):
-    """The values below which these fractions of the rows lie."""
-
-    value: Value
-    at: tuple[Fraction, ...]
-    cells: int
+def as_condition(given: ConditionLike) -> Condition:
+    """Return which rows are meant."""
+    if given is None:
+        return EVERYONE
+    return read_condition(given) if isinstance(given, str) else condition(given)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TopCategories(QuestionBase):
-    """The `k` categories with the most people; `ranked_by` is what SQL ranks them by, which must count people too."""
-
-    column: Name
-    k: int
-    ranked_by: "CountRows | CountDistinct | None" = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Funnel(QuestionBase):
-    """The number of people who pass the first step, the first two, ... and all of them."""
-
-    steps: tuple[Condition, ...]
-    names: tuple[str, ...]
+def as_value(given: ValueLike) -> Value:
+    """Return which value is meant; a text may be the name of a column, which the catalogue will know."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return Spelled(given, read_value(given))
+    except BadQuestionError as refused:
+        if len(given) > LONGEST_NAME:
+            raise
+        return Spelled(given, None, str(refused))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CountDistinct(QuestionBase):
-    """The number of different values in a column."""
-
-    column: Name
+def as_name(given: str | Name) -> Name:
+    """Return which column is meant."""
+    return col(given) if isinstance(given, str) else given
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EnoughPeople(QuestionBase):
-    """Whether at least `people` people have such a row."""
+def as_groups(given: Groupings) -> tuple[By, ...]:
+    """Return what to group by."""
+    several = [given] if isinstance(given, str | Name | Year | By) else list(given)
+    return tuple(_grouping(each) for each in several)
 
-    people: int
+
+def _grouping(given: Grouping) -> By:
+    match given:
+        case By():
+            return given
+        case Name() | Year():
+            return By(column=given)
+        case str():
+            return By(column=col(given))
+        case _:
+            raise BadQuestionError(
+                f"a {type(given).__name__} is nothing to group by; write a column's name or bins(...)"
+            )
 
 
-Question: TypeAlias = (
-    CountPeople | CountRows | Sum | Average | Ranks | TopCategories | Funnel | CountDistinct | EnoughPeople
-)
+def _edge(given: Exact | date) -> Literal:
+    # A text is a decimal, as everywhere; where it is none, it may be a day.
+    is_day = isinstance(given, date) or (isinstance(given, str) and given.count("-") == len("--"))
+    edge = value(given) if is_day else value(exact("edge", given))
+    if not isinstance(edge, Literal):
+        raise BadQuestionError("the edges of bins are constants; write numbers or days")
+    return edge

@@ -2,34 +2,27 @@
 
     select sex, count(*) as n, avg(age) from patients where age >= 18 group by sex
 
-becomes one question for each statistic, the same that `asking` makes in Python. Joins are conditions about the same
+becomes one question for each statistic, the same that its builder makes in Python. Joins are conditions about the same
 person: `person in (select person from visits where ...)`, `exists (...)`, `has(visits, ...)`.
 """
 
 import itertools
 from collections.abc import Container
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from sqlglot import exp
 
-from lapwing.queries.builders import quantiles
-from lapwing.queries.expressions import And, Condition, Literal, Name, Value, Within, Year
+from lapwing.queries.expressions import And, Literal, Name, Value, Within, Year
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS, check_most
-from lapwing.queries.plan import Moment
-from lapwing.queries.questions import (
-    Average,
-    By,
-    CountDistinct,
-    CountRows,
-    Question,
-    Sum,
-    TopCategories,
-)
+from lapwing.queries.planning import Question
+from lapwing.queries.questions import By
 from lapwing.queries.sql_conditions import Given, Reader
-from lapwing.queries.sql_nodes import identifier, literal, name_of, parsed
+from lapwing.queries.sql_nodes import identifier, name_of, parsed
 from lapwing.queries.sql_refusals import check_all_read, only, refusal
+from lapwing.queries.statistics.registry import read_statistic
+from lapwing.queries.statistics.statistic import Selected
+from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, exact
 
@@ -76,16 +69,24 @@ class _Select:
 
     def __init__(self, tree: exp.Select, max_rows: int | None, max_groups: int | None) -> None:
         only(tree, "expressions", "from_", "where", "group", "with_", "order", "limit")
-        self.tree, self.max_rows, self.max_groups = tree, max_rows, max_groups
+        self.tree = tree
         self.reader = _given(tree.args.get("with_"))
-        self.rows = self.reader.rows(tree.args.get("from_"))
-        where = tree.args.get("where")
-        self.where: Condition = And((self.rows.where, *([self.reader.where(where)] if where else [])))
+        rows, where = self.reader.rows(tree.args.get("from_")), tree.args.get("where")
+        condition = And((rows.where, *([self.reader.where(where)] if where else [])))
         group = tree.args.get("group")
         if group is not None:
             only(group, "expressions")
         self.group: list[exp.Expr] = [] if group is None else [self.unnamed(node) for node in group.expressions]
-        self.by = tuple(self.grouping(node) for node in self.group)
+        self.selected = Selected(
+            reader=self.reader,
+            table=rows.table,
+            alias=rows.alias,
+            columns=rows.columns,
+            where=condition,
+            by=tuple(self.grouping(node) for node in self.group),
+            max_rows=max_rows,
+            max_groups=max_groups,
+        )
 
     def unnamed(self, node: exp.Expr) -> exp.Expr:
         """Return what a group is made by, where GROUP BY names years or bins as the SELECT does."""
@@ -111,75 +112,13 @@ class _Select:
                 )
             else:
                 check_most("statistics", len(questions) + 1, MOST_STATISTICS)
-                name, question = self.statistic(inner)
+                name, question = read_statistic(self.selected, inner)
                 questions[_fresh(alias or name, questions)] = question
         if self.tree.args.get("order") or self.tree.args.get("limit"):
             return self.top(keys, questions)
         if not questions:
             raise BadQuestionError("nothing is asked; select a statistic such as count(*)")
         return Selection(questions=questions, keys=tuple(keys))
-
-    def statistic(self, node: exp.Expr) -> tuple[str, Question]:
-        """Return the question that one column of the SELECT asks, and a name for it."""
-        match node:
-            case exp.Count():
-                return "count", self.count(node)
-            case exp.Sum():
-                only(node, "this")
-                return "sum", Sum(value=self.reader.value(node.this), **self.common())
-            case exp.Median() | exp.PercentileCont() | exp.WithinGroup():
-                return "quantile", self.quantile(node)
-            case _ if type(node) in _MOMENTS:
-                name, moment = _MOMENTS[type(node)]
-                only(node, "this", *(("expression",) if moment in _OF_TWO else ()))
-                of = [node.this, node.expression] if moment in _OF_TWO else [node.this]
-                values = tuple(self.reader.value(each) for each in of)
-                return name, Average(moment=moment, values=values, **self.common())
-            case _:
-                raise refusal(node)
-
-    def count(self, node: exp.Count) -> CountRows | CountDistinct:
-        only(node, "this", "big_int")
-        match node.this:
-            case exp.Star():
-                only(node.this)
-                return CountRows(**self.common())
-            case exp.Distinct():
-                only(node.this, "expressions")
-                if len(node.this.expressions) != 1:
-                    raise BadQuestionError("different values are counted in one column; write count(distinct column)")
-                return CountDistinct(column=name_of(node.this.expressions[0]), **self.common())
-            case exp.Column():
-                return CountRows(**self.common(), present=name_of(node.this))
-            case exp.Literal() if not node.this.is_string:
-                literal(node.this)
-                return CountRows(**self.common())
-            case _:
-                raise refusal(node.this)
-
-    def quantile(self, node: exp.Expr) -> Question:
-        """Read median(x), quantile_cont(x, 0.9), and percentile_cont(0.9) within group (order by x)."""
-        at: list[exp.Expr] = [exp.Literal.number("0.5")]
-        match node:
-            case exp.Median():
-                only(node, "this")
-                of = node.this
-            case exp.PercentileCont():
-                only(node, "this", "expression")
-                of, several = node.this, node.expression
-                if isinstance(several, exp.Array):
-                    only(several, "expressions")
-                    at = several.expressions
-                else:
-                    at = [several]
-            case _:
-                only(node, "this", "expression")
-                of, at = _within_group(node)
-        if self.by:
-            raise BadQuestionError("a quantile cannot be grouped; ask once for each group, with a where of its own")
-        fractions = [_fraction(self.reader.value(each)) for each in at]
-        asked = quantiles(self.rows.table, self.reader.value(of), fractions, self.where, max_rows=self.max_rows)
-        return replace(asked, alias=self.rows.alias, columns=self.rows.columns)
 
     def top(self, keys: list[str], questions: dict[str, Question]) -> Selection:
         """Read select column ... group by column order by count(*) desc limit k."""
@@ -199,9 +138,9 @@ class _Select:
         counted = ordered.this.this if isinstance(ordered.this, exp.Count) else None
         if not isinstance(counted, exp.Star | exp.Distinct) or not ordered.args.get("desc"):
             raise refusal(order)
-        ranked_by = self.count(ordered.this)
+        _, ranked_by = read_statistic(self.selected, ordered.this)
         k = as_int("limit", _fraction(self.reader.value(limit.expression)))
-        top = TopCategories(**{**self.common(), "by": ()}, column=name_of(column), k=k, ranked_by=ranked_by)
+        top = TopCategories(**{**self.selected.common, "by": ()}, column=name_of(column), k=k, ranked_by=ranked_by)
         return Selection(questions={keys[0]: top}, keys=())
 
     def grouping(self, node: exp.Expr) -> By:
@@ -225,26 +164,6 @@ class _Select:
             "groups are made by columns, and the edges of bins are constants; write group by column, year(day), or "
             "bins(column, 0, 18, 65, 120)"
         )
-
-    def common(self) -> dict[str, Any]:
-        return {
-            "table": self.rows.table,
-            "alias": self.rows.alias,
-            "columns": self.rows.columns,
-            "where": self.where,
-            "by": self.by,
-            "max_rows": self.max_rows,
-            "max_groups": self.max_groups,
-        }
-
-
-_MOMENTS: dict[type[exp.Expr], tuple[str, Moment]] = {
-    exp.Avg: ("avg", Moment.MEAN),
-    exp.VariancePop: ("var_pop", Moment.VARIANCE),
-    exp.CovarPop: ("covar_pop", Moment.COVARIANCE),
-    exp.Corr: ("corr", Moment.CORRELATION),
-}
-_OF_TWO = {Moment.COVARIANCE, Moment.CORRELATION}
 
 
 def _given(with_: exp.Expr | None) -> Reader:
@@ -303,16 +222,6 @@ def _key_name(node: exp.Expr) -> str:
 def _fresh(name: str, taken: Container[str]) -> str:
     names = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
     return next(candidate for candidate in names if candidate not in taken)
-
-
-def _within_group(node: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
-    inner, order = node.this, node.expression
-    if isinstance(inner, exp.PercentileCont) and isinstance(order, exp.Order) and len(order.expressions) == 1:
-        only(inner, "this")
-        only(order, "expressions")
-        only(order.expressions[0], "this", "nulls_first")
-        return order.expressions[0].this, [inner.this]
-    raise refusal(inner if isinstance(inner, exp.PercentileDisc) else node)
 
 
 def _fraction(value: Value) -> Fraction:

@@ -20,6 +20,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
 from hashlib import sha256
+from inspect import isabstract
 from types import MappingProxyType, NoneType
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
@@ -203,7 +204,8 @@ def _reader(expected: Any) -> Reader:
         return partial(_read_mapping, _reader(parts[1]))
     if isinstance(expected, type) and issubclass(expected, Enum):
         return partial(_read_enum, {member.value: member for member in expected})
-    return partial(_read_noun, {_tag_of(expected): expected})
+    abstract = isinstance(expected, type) and isabstract(expected)
+    return partial(_read_subclass, expected) if abstract else partial(_read_noun, {_tag_of(expected): expected})
 
 
 def _tag_of(noun: Any) -> str:
@@ -254,6 +256,12 @@ def _read_noun(nouns: Mapping[str, type[Any]], name: str, record: Any, depth: in
             raise _refused(field, None, f"is missing from {tag}")
         values[field] = read(field, record[field], depth - 1)
     return noun(**values)
+
+
+def _read_subclass(expected: type[Any], name: str, record: Any, depth: int) -> Any:
+    """Read whichever noun of an abstract kind was written: those that are stored by now, wherever they are defined."""
+    nouns = {tag: noun for tag, noun in STORED.items() if issubclass(noun, expected)}
+    return _read_noun(nouns, name, record, depth)
 
 
 @cache

@@ -47,6 +47,47 @@ def format_short(number: Fraction | float) -> str:
     return f"{float(number):,.1f}" if abs(float(number)) >= _LARGE else f"{float(number):.4g}"
 
 
+def spoken(value: Any) -> str:
+    """Return any value for people to read.
+
+    >>> spoken(1234), spoken(None), spoken("x"), spoken(""), spoken(True)
+    ('1,234', '(missing)', 'x', '(empty)', 'true')
+    """
+    if value is None:
+        return "(missing)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return (value or "(empty)") if isinstance(value, str) else format_short(value)
+
+
+def named(key: Any) -> str:
+    """Return the key of a group for people to read: a number that is a name, such as a year, has no commas.
+
+    >>> named(9201), named(None), named(""), named(True)
+    ('9201', '(missing)', '(empty)', 'true')
+    """
+    return str(key) if type(key) is int else spoken(key)
+
+
+def several(number: int, what: str) -> str:
+    """Return a number of things.
+
+    >>> several(1, "question"), several(2_000, "question"), several(3, "yes")
+    ('1 question', '2,000 questions', '3 yeses')
+    """
+    plural = what if number == 1 else f"{what}es" if what.endswith("s") else f"{what}s"
+    return f"{number:,} {plural}"
+
+
+def percent(share: Fraction) -> str:
+    """Return a probability as people say it.
+
+    >>> percent(Fraction("0.95")), percent(Fraction("0.999"))
+    ('95 %', '99.9 %')
+    """
+    return f"{float(share * 100):.6g} %"
+
+
 def _written(number: Fraction, rounding: str) -> str:
     digits = max(_DIGITS, len(str(abs(int(number)))))  # whole numbers keep all of theirs
     context = Context(prec=digits, rounding=rounding)

@@ -4,9 +4,9 @@ The question is answered no up to some number and yes from there on. Where it is
 a computation), `below` is still a number that got a no, or the start, and `above` one that got a yes: whoever takes the
 end that errs towards more noise and more cost needs no more than that.
 
-There are two ways to use a search. A function that has the question at hand hands it over: `first_integer`,
-`bisect_decimal`, `bisect_float`. Code that stands above this layer and must not be called back from it judges the
-guesses of a `Search` one by one. Either way a search that finds no yes raises OverflowError.
+There are two ways to use a search. A function that has the question at hand hands it over (`first_integer`,
+`bisect_integer`, `bisect_decimal`, `bisect_float`). Code that stands above this layer and must not be called back from
+it judges the guesses of a `Search` one by one. Either way a search that finds no yes raises OverflowError.
 """
 
 from collections.abc import Callable, Generator
@@ -99,6 +99,15 @@ def first_integer(is_true: Callable[[int], bool], *, after: int = -1, most: int 
     return _run(integers(after=after, most=most), is_true)[1]
 
 
+def bisect_integer(is_true: Callable[[int], bool], *, below: int, above: int) -> int:
+    """Return the first integer after `below` for which `is_true`; it is true of `above`, which is not asked.
+
+    >>> bisect_integer(lambda n: n**3 > 1000, below=0, above=100)
+    11
+    """
+    return above if above - below <= 1 else _run(Search(_between(below, above)), is_true)[1]
+
+
 def bisect_decimal(is_true: Callable[[Fraction], bool], *, digits: int) -> tuple[Fraction, Fraction]:
     """Return two neighbouring decimals: the last for which it is not true, and the first for which it is.
 
@@ -148,6 +157,10 @@ def _integers(start: int, most: int | None) -> Generator[int, bool, tuple[int, i
             _give_up(most)
         below, above = above, start + 2 * (above - start)
         above = above if most is None else min(above, most)
+    return (yield from _between(below, above))
+
+
+def _between(below: int, above: int) -> Generator[int, bool, tuple[int, int]]:
     while above - below > 1:
         middle = (below + above) // 2
         below, above = (below, middle) if (yield middle) else (middle, above)

@@ -34,8 +34,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from lapwing.accounting.filters.opening import Budget
-from lapwing.engines.cancellation import LONGEST, TIME_LIMIT
+from lapwing.accounting.filters.account import Budget
+from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text

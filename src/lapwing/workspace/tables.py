@@ -16,8 +16,8 @@ from typing import Any
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.engines.engine import Engine, hide_failures
-from lapwing.engines.generations import Generations
+from lapwing.engines.engine import Engine
+from lapwing.engines.reading import Generations, hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
@@ -199,7 +199,7 @@ class Tables:
     ) -> None:
         self._settings, self._ledger, self._fingerprints = settings, ledger, fingerprints
         self._on_failure = on_failure
-        self._engines = Generations(on_failure)
+        self._engines: Generations[Engine] = Generations(on_failure)
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 

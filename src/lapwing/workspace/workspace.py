@@ -20,10 +20,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Self
 
-from lapwing.accounting.filters.account import EVERYONE
+from lapwing.accounting.filters.account import EVERYONE, Budget
 from lapwing.accounting.filters.approximate import DeltaShares
-from lapwing.accounting.filters.opening import Budget
-from lapwing.engines.engine import hide_failures
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session

@@ -11,13 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.filters.atoms import gaussian_profile
-from lapwing.accounting.filters.account import EVERYONE, Account, Admission, Booking, CapChange, replay
+from lapwing.accounting.filters.account import (
+    EVERYONE,
+    Account,
+    Admission,
+    Booking,
+    CapChange,
+    open_account,
+    raise_cap,
+    replay,
+)
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Reservation, SingleRelease, StreamClosing, YesCharge
-from lapwing.accounting.filters.cost import Cost, cost_of
-from lapwing.accounting.filters.decision import Accepted
-from lapwing.accounting.filters.opening import open_account, raise_cap
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.charge import Cost, Reservation, SingleRelease, StreamClosing, YesCharge, cost_of
+from lapwing.accounting.filters.remaining import Refusal
+from lapwing.accounting.filters.sums import Accepted
 from lapwing.accounting.odometer import read_odometer
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.adjacency import Adjacency

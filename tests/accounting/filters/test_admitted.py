@@ -10,13 +10,10 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import norm
 
-from lapwing.accounting.filters.account import EVERYONE
-from lapwing.accounting.filters.charge import Reservation, SingleRelease
-from lapwing.accounting.filters.cost import cost_of
-from lapwing.accounting.filters.decision import Accepted
-from lapwing.accounting.filters.opening import open_account
+from lapwing.accounting.filters.account import EVERYONE, open_account
+from lapwing.accounting.filters.charge import Reservation, SingleRelease, cost_of
 from lapwing.accounting.filters.remaining import how_many, what_fits
-from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
+from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
 from lapwing.vocabulary.event import (
     ApproximateRelease,
     ExponentialSelection,

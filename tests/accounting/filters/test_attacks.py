@@ -21,11 +21,10 @@ from accounting.filters.naive_filters import (
     residue_on_points,
     residue_one_order,
 )
-from lapwing.accounting.filters.account import EVERYONE, Account
+from lapwing.accounting.filters.account import EVERYONE, Account, open_account
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.filters.loss_family import LossFamily
-from lapwing.accounting.filters.opening import open_account
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.accounting.filters.residue import residue_after
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.event import Composed, GaussianNoise, RandomizedResponseRelease

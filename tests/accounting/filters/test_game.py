@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from accounting.filters.game import coin, geometric, leaky, sampled_coin, selection, selections, value
+from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.approximate import DeltaShares
-from lapwing.accounting.filters.opening import open_account
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.guarantee import ApproximateDP
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from accounting.filters.adversary import largest
 from accounting.filters.atoms import Atoms, gaussian_profile, laplace, randomized_response, rarely, two_points
-from lapwing.accounting.filters.cost import loss_of
-from lapwing.accounting.filters.gaussian_curve import largest_mu_squared
-from lapwing.accounting.filters.loss_family import LossFamily
+from lapwing.accounting.filters.approximate import loss_of
+from lapwing.accounting.filters.loss_family import LossFamily, largest_mu_squared
 from lapwing.accounting.filters.residue import _Grid, _Side, fits_last, residue_after
 from lapwing.vocabulary.event import PoissonSampled, RandomizedResponseRelease
 

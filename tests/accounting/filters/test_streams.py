@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.filters.sparse_vector_law import Stream, log_no, log_yes
-from lapwing.accounting.filters.account import EVERYONE
+from lapwing.accounting.filters.account import EVERYONE, open_account
 from lapwing.accounting.filters.charge import Reservation, SingleRelease, StreamClosing, YesCharge
-from lapwing.accounting.filters.opening import open_account
-from lapwing.accounting.filters.refusal import Refusal
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
 from lapwing.vocabulary.event import RandomizedResponseRelease
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from lapwing.app.auditing.register import Audited
 from lapwing.app.cli import audit as door
 from lapwing.app.cli import main
-from lapwing.auditor.one_shot_liars import ONE_SHOT_LIARS
+from lapwing.auditor.liars import ONE_SHOT_LIARS
 
 PAGE = Path(__file__).parents[3] / "docs" / "audit_white_box.md"
 HALF = next(liar for liar in ONE_SHOT_LIARS if liar.name == "adds_half_the_laplace_noise")

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from lapwing.auditor import noise_laws
-from lapwing.auditor.moved_laws import Shifted
+from lapwing.auditor.noise_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.transcripts import NO, AuditedYes, Level
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector

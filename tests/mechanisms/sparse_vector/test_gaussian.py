@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from auditor.exact_laws import renyi_divergence
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
 from lapwing.auditor.noise_laws import Gaussian
-from lapwing.auditor.privacy_loss import NeighbouringPair
 from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
-from lapwing.auditor.transcript_laws import renyi_divergence
+from lapwing.auditor.worst_pairs import NeighbouringPair
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency

@@ -6,11 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.auditor.privacy_loss import NeighbouringPair, privacy_loss
-from lapwing.auditor.transcript_laws import every_beginning
+from auditor.exact_laws import privacy_loss
 from lapwing.auditor.transcripts import NO, YES, AuditedYes, Level
 from lapwing.auditor.worst_pairs import AuditedMovement as Moving
-from lapwing.auditor.worst_pairs import worst_loss
+from lapwing.auditor.worst_pairs import NeighbouringPair, every_beginning, worst_loss
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity

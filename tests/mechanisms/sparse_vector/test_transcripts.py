@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.auditor.transcript_laws import transcript_probabilities
+from auditor.exact_laws import transcript_probabilities
 from lapwing.auditor.transcripts import CLEAR_YES, YES, AuditedWithin, AuditedYes, Level
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus

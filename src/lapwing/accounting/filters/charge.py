@@ -1,17 +1,27 @@
-"""What can be written into an account: a charge, a yes of a stream, the closing of a stream.
+"""What can be written into an account (a charge, a yes of a stream, the closing of a stream), and what a charge costs.
 
 A charge is admitted or refused before any data is read. A yes and a closing are never refused: they only turn what was
 reserved at the opening into what is spent, or give it back.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
+from lapwing.accounting.priced_loss import PricedLoss
+from lapwing.accounting.pricing import price
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.event import Event, PureRelease, checked_event
+from lapwing.vocabulary.event import (
+    ApproximateRelease,
+    Composed,
+    Event,
+    PureRelease,
+    Repeated,
+    checked_event,
+)
 from lapwing.vocabulary.exact import as_int, positive
 
 
@@ -106,3 +116,89 @@ def _scope(cells: object) -> frozenset[str] | None:
     if isinstance(cells, str) or not isinstance(cells, Iterable):
         raise ParameterError("cells", cells, reason="is no set of cells", remedy='write for example {"north"}')
     return frozenset(cells)
+
+
+def refuse_below_zero(record: object, *names: str) -> None:
+    """Refuse a record with a number below zero, or none at all: booked, it would give budget back."""
+    for name in names:
+        amount = getattr(record, name)
+        if amount is not None and not amount >= 0:
+            raise ParameterError(name, amount, reason="is below zero", remedy="replay the records as they were written")
+
+
+@stored("cost")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a charge costs in exact numbers; `None` where no finite bound is known.
+
+    Parameters
+    ----------
+    epsilon : what a sum of pure epsilons spends at once
+    reserved : what it holds in reserve besides
+    delta : the probability that the release fails to keep `epsilon`
+    rho : what a sum of zero-concentrated losses spends
+    """
+
+    epsilon: Fraction | None
+    reserved: Fraction
+    delta: Fraction
+    rho: Fraction | None
+
+    def __post_init__(self) -> None:
+        refuse_below_zero(self, "epsilon", "reserved", "delta", "rho")
+
+    @property
+    def held(self) -> Fraction | None:
+        """What a sum of pure epsilons must have left."""
+        return None if self.epsilon is None else self.epsilon + self.reserved
+
+
+def cost_of(charge: Charge) -> Cost:
+    """Return what `charge` costs.
+
+    Examples
+    --------
+    >>> from lapwing.vocabulary.event import PureRelease
+    >>> cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)))).epsilon
+    Fraction(1, 10)
+    >>> stream = Reservation(stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5)
+    >>> cost_of(stream).epsilon, cost_of(stream).reserved
+    (Fraction(1, 4), Fraction(3, 4))
+    """
+    whole = cost_of_event(charge.event)
+    match charge:
+        case SingleRelease():
+            return whole
+        case Reservation():
+            return replace(whole, epsilon=charge.opening, reserved=charge.whole - charge.opening)
+
+
+@lru_cache(maxsize=1024)
+def priced(event: Event) -> PricedLoss:
+    """Return the price of `event`, which is asked for more than once on its way through a filter."""
+    return price(event)
+
+
+@lru_cache(maxsize=1024)
+def cost_of_event(event: Event) -> Cost:
+    """Return what one release of `event` costs."""
+    loss = priced(event)
+    epsilon, delta = _approximate_bound(event) or (None, Fraction(0))
+    return Cost(epsilon=epsilon, reserved=Fraction(0), delta=delta, rho=loss.rho)
+
+
+def _approximate_bound(event: Event) -> tuple[Fraction, Fraction] | None:
+    """Return (epsilon, delta) such that, but for a coin of probability delta, the event is pure epsilon-DP."""
+    match event:
+        case ApproximateRelease(epsilon=epsilon, delta=delta):
+            return epsilon, delta
+        case Composed(parts=parts):
+            bounds = [bound for part in parts if (bound := _approximate_bound(part))]
+            total = sum((e for e, _ in bounds), Fraction(0)), sum((d for _, d in bounds), Fraction(0))
+            return total if len(bounds) == len(parts) else None
+        case Repeated(part=part, times=times):
+            bound = _approximate_bound(part)
+            return bound and (times * bound[0], times * bound[1])
+        case _:
+            pure = priced(event).pure_epsilon
+            return None if pure is None else (pure, Fraction(0))

@@ -1,19 +1,19 @@
-"""What still fits: the largest single release of each kind, and how many more of a given one."""
+"""What still fits, as a largest release or as how many more of a given one, and a refusal that says so."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.accounting.filters.approximate import ApproximateFilter
-from lapwing.accounting.filters.charge import Charge
-from lapwing.accounting.filters.cost import cost_of, cost_of_event
-from lapwing.accounting.filters.decision import Filter, Insufficient
-from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
+from lapwing.accounting.filters.charge import Charge, cost_of, cost_of_event
+from lapwing.accounting.filters.sums import ConcentratedFilter, Filter, Insufficient, PureFilter
 from lapwing.vocabulary.decimals import decimal_below
+from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.event import Event, LaplaceNoise, PureRelease
+from lapwing.vocabulary.search import bisect_integer, first_integer
 
-_LARGEST, _SMALLEST = Fraction(2) ** 10, Fraction(2) ** -40
-_BISECTIONS = 16  # to four digits
+_LARGEST, _MOST_HALVINGS = Fraction(2) ** 10, 50
+_PARTS = 2**16  # four digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,16 +92,13 @@ def _largest(filter_: Filter, event: Callable[[Fraction], Event]) -> Fraction:
     def fits(size: Fraction) -> bool:
         return not isinstance(filter_.weigh(event(size), cost_of_event(event(size))), Insufficient)
 
-    high = _LARGEST
-    while not fits(high):
-        high /= 2
-        if high < _SMALLEST:
-            return Fraction(0)
-    low, gap = high, high
-    for _ in range(_BISECTIONS):
-        gap /= 2
-        low = low + gap if fits(low + gap) else low
-    return low
+    try:
+        halvings = first_integer(lambda n: fits(_LARGEST / (1 << n)), most=_MOST_HALVINGS)
+    except OverflowError:
+        return Fraction(0)
+    size = _LARGEST / (1 << halvings)
+    too_many = bisect_integer(lambda n: not fits(size * (1 + Fraction(n, _PARTS))), below=0, above=_PARTS)
+    return size * (1 + Fraction(too_many - 1, _PARTS))
 
 
 def _pure(epsilon: Fraction) -> Event:
@@ -110,3 +107,57 @@ def _pure(epsilon: Fraction) -> Event:
 
 def _laplace(epsilon: Fraction) -> Event:
     return LaplaceNoise(l1_sensitivity=epsilon, scale=Fraction(1))
+
+
+_RAISE = "ask the custodian to raise the cap"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A charge that was not admitted; nothing was charged.
+
+    Parameters
+    ----------
+    cell : the first cell whose filter said no
+    shortage : what was asked of it and what is left
+    filter_ : that filter, as it stood and still stands
+    """
+
+    cell: str
+    shortage: Insufficient
+    filter_: PureFilter | ConcentratedFilter | ApproximateFilter
+
+    @property
+    def would_fit(self) -> Remaining:
+        """The largest single releases that would have been admitted instead."""
+        return what_fits(self.filter_)
+
+    def __bool__(self) -> bool:
+        """Say no: whoever writes `if account.admit(charge)` means that it was admitted."""
+        return False
+
+    def __str__(self) -> str:
+        return str(self.error())
+
+    def error(self) -> BudgetExceededError:
+        """Return the refusal as the error that a door raises."""
+        fits, currency, asked = self.would_fit, self.shortage.currency, self.shortage.asked
+        left, instead = max(self.shortage.left, Fraction(0)), fits.prices
+        if currency == "delta":
+            instead = (f"delta {decimal_below(left)}",) if left else ()
+        elif currency == "mu squared":  # nobody pays in it: half of it is a rho
+            currency, asked, left = "rho", None, left / 2  # what it asks for is a bound, no price
+        elif isinstance(self.filter_, ApproximateFilter):
+            left = fits.pure  # which the residue may admit when the sum does not
+        return BudgetExceededError(
+            asked=asked if asked is None or asked > left else None,
+            left=left,
+            currency=currency,
+            remedies=(*(f"ask at {price} or less" for price in instead), *self._without_delta, _RAISE),
+            fits=fits.pure if currency != "delta" else Fraction(0),
+        )
+
+    @property
+    def _without_delta(self) -> tuple[str, ...]:
+        delta = self.shortage.currency == "delta" and isinstance(self.filter_, ApproximateFilter)
+        return ("group by columns whose values are declared, which takes no delta",) if delta else ()

@@ -14,8 +14,7 @@ import math
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from lapwing.accounting.filters.gaussian_curve import ROUNDING, Array, terms
-from lapwing.accounting.filters.loss_family import LossChain, LossFamily
+from lapwing.accounting.filters.loss_family import ROUNDING, Array, LossChain, LossFamily, terms
 
 _LONGEST_STEP = 0.16  # of a cell, in units of min(mu, 1); what it leaves in doubt shrinks with its sixth power
 _SMALLEST_SHARE = 1 / 256  # a residue below this share of s would need too fine a grid: it is given up

@@ -1,7 +1,8 @@
-"""Filters that add up: pure epsilons, or zero-concentrated rhos. Exact, and optimal for what they promise.
+"""What every filter answers, and the filters that add up: pure epsilons, or zero-concentrated rhos.
 
-An exact sum takes the denominators of all that is added to it, so amounts with denominators of their own would let an
-account grow until nobody can write it. What is booked in a ledger is therefore a multiple of one small fraction.
+A sum is exact, and optimal for what it promises. It takes the denominators of all that is added to it, so amounts with
+denominators of their own would let an account grow until nobody can write it. What is booked in a ledger is therefore a
+multiple of one small fraction.
 
 Proof: proofs/sum_filters.md
 """
@@ -9,13 +10,61 @@ Proof: proofs/sum_filters.md
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Final, Protocol, Self, TypeAlias
 
-from lapwing.accounting.filters.cost import Cost
-from lapwing.accounting.filters.decision import Accepted, FilterDecision, Insufficient
+from lapwing.accounting.filters.charge import Cost, refuse_below_zero
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
+
+
+@stored("accepted")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """What an admitted charge does to a filter beyond its cost; the part of a record that is trusted on replay.
+
+    Parameters
+    ----------
+    residue : what the residue arm has left; `None` if there is no such arm, or none any more
+    slack : what the certificate of the residue took from delta
+    failure : what the release's own probability of failing took from delta
+    """
+
+    residue: float | None = None
+    slack: Fraction = Fraction(0)
+    failure: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        refuse_below_zero(self, "residue", "slack", "failure")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insufficient:
+    """Why a charge does not fit: `asked` is more than `left`, or `None` where the currency has no price for it."""
+
+    currency: str
+    asked: Fraction | None
+    left: Fraction
+
+
+FilterDecision: TypeAlias = Accepted | Insufficient
+
+
+class Filter(Protocol):
+    """One promise, kept by saying no. Immutable: booking returns the filter after it."""
+
+    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
+        """Return what booking `event` at `cost` would do, or why it is refused."""
+
+    def book(self, cost: Cost, step: Accepted) -> Self:
+        """Return the filter after `cost` was admitted with `step`."""
+
+    def settle(self, amount: Fraction) -> Self:
+        """Return the filter after `amount` of what was reserved has been spent."""
+
+    def release(self, amount: Fraction) -> Self:
+        """Return the filter after `amount` of what was reserved has been given back."""
+
 
 _COMMON: Final = 2**1100 * 5**100 * math.lcm(*range(1, 65)) ** 2
 """What all denominators divide: those of decimals, of their parts up to 64, of the squares of these, and of floats."""
@@ -32,7 +81,7 @@ def require_carried(name: str, amount: Fraction | None) -> None:
     >>> require_carried("epsilon", Fraction(1, 10**9 + 7))
     Traceback (most recent call last):
     ...
-    lapwing.vocabulary.errors.ParameterError: epsilon = '1/1000000007' has a denominator that an account cannot ...
+    lapwing.errors.ParameterError: epsilon = '1/1000000007' has a denominator that an account cannot ...
     """
     if amount is not None and _COMMON % amount.denominator:
         raise ParameterError(
@@ -57,7 +106,7 @@ class PureFilter:
     Examples
     --------
     >>> from lapwing.vocabulary.event import PureRelease
-    >>> from lapwing.accounting.filters.cost import cost_of_event
+    >>> from lapwing.accounting.filters.charge import cost_of_event
     >>> tenth = PureRelease(epsilon=Fraction(1, 10))
     >>> PureFilter(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
     Accepted(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1))

@@ -18,11 +18,9 @@ from scipy.special import gammaln, logsumexp
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.atoms import AtomicLaw, pure_rho
-from lapwing.accounting.losses.bounded_range import BoundedRangeLaw
-from lapwing.accounting.losses.gaussian import GaussianLaw
-from lapwing.accounting.losses.laplace import LaplaceLaw
+from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.law import LossLattice, LossLaw, Orders, Tails, connect_the_dots
-from lapwing.accounting.losses.selections import SelectionsLaw
+from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
 from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
 
 _LARGEST_EXPONENT = 700.0

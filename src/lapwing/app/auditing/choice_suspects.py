@@ -4,8 +4,7 @@ from fractions import Fraction
 
 from lapwing.app.auditing.opened import noise_of, odds_of_truth, score_scale
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.auditor.answers_and_keys import RandomizedAnswer, ThresholdedKeys
-from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice
+from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice, RandomizedAnswer, ThresholdedKeys
 from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
@@ -105,9 +104,7 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
 
 def _ranked(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
-    median = PrivateQuantiles(
-        at=[Fraction(1, 2)], cells=_CELLS, rows=_FAR, adjacency=Adjacency.ADD_REMOVE, epsilon=epsilon
-    )
+    median = PrivateQuantiles(at=[Fraction(1, 2)], cells=_CELLS, sensitivities=[_FAR], epsilon=epsilon)
     top = TopK(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
     return [
         Suspect(

@@ -2,10 +2,9 @@
 
 from fractions import Fraction
 
-from lapwing.accounting.groups import guarantee_for_group
+from lapwing.accounting.groups import amplified, guarantee_for_group
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import fraction_above
-from lapwing.accounting.sampling import amplified
 from lapwing.app.auditing.opened import Adding, noise_of
 from lapwing.app.auditing.suspect import Suspect
 from lapwing.auditor.noise_addition import AddedNoise, Norm, OnASample, Several

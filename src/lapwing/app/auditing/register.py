@@ -8,10 +8,7 @@ from lapwing.app.auditing.choice_suspects import choice_suspects
 from lapwing.app.auditing.noise_suspects import noise_suspects
 from lapwing.app.auditing.stream_suspects import gaussian_sparse, stream_suspects
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.auditor.known_liars import KNOWN_LIARS
-from lapwing.auditor.one_shot_liars import ONE_SHOT_LIARS
-from lapwing.auditor.privacy_loss import witness_of
-from lapwing.auditor.streams import achieved_by
+from lapwing.auditor.liars import ONE_SHOT_LIARS, STREAM_LIARS
 from lapwing.auditor.white_box import Achieved
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, positive, probability
@@ -71,27 +68,7 @@ def audited(suspect: Suspect, noise: Fraction = Fraction(1)) -> Audited:
 
 def liars() -> list[Audited]:
     """Return the white-box audits of all known liars."""
-    streams = [
-        Audited(
-            name=_spoken(liar.name),
-            source=liar.source,
-            compute=lambda liar=liar: achieved_by(  # type: ignore[misc]  # a lambda with a default has no annotation
-                witness_of(liar.variant, liar.pair, liar.transcript), liar.variant, liar.claim
-            ),
-            loses=liar.loses,
-        )
-        for liar in KNOWN_LIARS
+    return [
+        Audited(name=liar.name.replace("_", " "), source=liar.source, compute=liar.worst, loses=liar.loses)
+        for liar in (*STREAM_LIARS, *ONE_SHOT_LIARS)
     ]
-    one_shot = [
-        Audited(
-            name=_spoken(liar.name),
-            source=liar.source,
-            compute=lambda liar=liar: liar.box.worst(liar.claim),  # type: ignore[misc]  # see above
-        )
-        for liar in ONE_SHOT_LIARS
-    ]
-    return streams + one_shot
-
-
-def _spoken(name: str) -> str:
-    return name.replace("_", " ")

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from lapwing.app.auditing.opened import law_of
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.auditor.moved_laws import Shifted
+from lapwing.auditor.noise_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.streams import AuditedStream, CorrelationStream
 from lapwing.auditor.worst_pairs import AuditedMovement as Moving

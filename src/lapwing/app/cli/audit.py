@@ -12,12 +12,13 @@ import click
 
 from lapwing.app.auditing.register import Audited, audited, left_out, liars, named, suspects
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.app.cli.terminal import json_option, paragraph, several, table, tell
+from lapwing.app.cli.terminal import json_option, paragraph, table, tell
 from lapwing.app.plots.canvas import FORMATS, checked_folder, checked_path
 from lapwing.app.plots.meaning import draw_privacy_region
 from lapwing.auditor.black_box import audit as watch
 from lapwing.auditor.finding import Finding, parameters
 from lapwing.auditor.white_box import Achieved
+from lapwing.vocabulary.decimals import several
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.guarantee import Guarantee
@@ -268,7 +269,7 @@ def _record(
     passed: bool,
 ) -> dict[str, Any]:
     rows = [
-        finding.to_json()
+        finding.to_dict()
         | {"source": one.source, "share": _finite(achieved.share)}
         | ({"in_all": in_all(one, achieved)} if lying else {})
         for (one, achieved), finding in zip(found, findings, strict=True)
@@ -277,7 +278,7 @@ def _record(
         "audited": "liars" if lying else "mechanisms",
         "passed": passed,
         "findings": rows,
-        "sampled": [finding.to_json() for finding in watched],
+        "sampled": [finding.to_dict() for finding in watched],
         "pictures": [str(file) for file in files],
     }
 

@@ -70,6 +70,12 @@ def failure_record(failure: Failure) -> dict[str, Any]:
     return {"error": {"code": "usage", "exit": exit_code(failure), "message": failure.format_message()}}
 
 
+def refusal_record(refusal: LapwingError | None) -> dict[str, Any] | None:
+    """Return why a preview says no, as the same failure is told when it happens."""
+    told: dict[str, Any] | None = None if refusal is None else failure_record(refusal)["error"]
+    return told
+
+
 _OPTIONS: Final = {
     **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "within", "confidence", "where", "by", "at", "table")},
     **{name: f"--{name}" for name in ("yeses", "questions", "population", "plot", "rehearse", "prior", "name")},

@@ -6,16 +6,17 @@ from typing import Any, Final
 
 import click
 
-from lapwing.accounting.advice import advise
+from lapwing.accounting.interpretation import advise
+from lapwing.answers.preview import budget_words
 from lapwing.app.cli.add import several_rows
 from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.options import Door, folder_option, for_the_custodian
-from lapwing.app.cli.render import budget_words
-from lapwing.app.cli.terminal import facts, json_option, several, tell, waiting
+from lapwing.app.cli.terminal import facts, json_option, tell, waiting
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import StreamStatus
 from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.decimals import several
 from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
 from lapwing.workspace.addresses import require_no_password
 from lapwing.workspace.settings import FILE, read_settings

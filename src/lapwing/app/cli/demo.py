@@ -16,13 +16,12 @@ import click
 
 from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Row
-from lapwing.answers.releases import BoundedValue
 from lapwing.app.cli.demo_mallory import attack
 from lapwing.app.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, good, shortened
 from lapwing.app.cli.pictures import draw_account, draw_answer, draw_meaning, draw_prices, draw_stream
 from lapwing.app.clinic import make_clinic
 from lapwing.app.clinic.concepts import CONDITIONS, SITES
-from lapwing.auditor.known_liars import DOCUMENT_002
+from lapwing.auditor.liars import DOCUMENT_002
 from lapwing.auditor.noise_laws import AuditedGeometric as GeometricNoise
 from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
 from lapwing.auditor.worst_pairs import AuditedMovement as Moves
@@ -32,7 +31,11 @@ from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import Geometric, Law
-from lapwing.queries.builders import correlation, count, quantiles, top
+from lapwing.queries.plan import BoundedValue
+from lapwing.queries.statistics.moments import correlation
+from lapwing.queries.statistics.people import count
+from lapwing.queries.statistics.quantiles import quantiles
+from lapwing.queries.statistics.top import top
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import ParameterError

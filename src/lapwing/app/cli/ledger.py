@@ -13,6 +13,7 @@ from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.terminal import facts, table
 from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import check_export, export_json, export_parquet
+from lapwing.ledger.replay import Verification
 from lapwing.ledger.replay import verify as verify_ledger
 from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import ParameterError
@@ -120,18 +121,11 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None) -> None
         if not exported.is_file():
             raise ParameterError("export", str(exported), reason="is not there", remedy="name a JSON export")
         head = check_export(exported, shown)
-        entries = head.seq
+        found = Verification(entries=head.seq, head=head, receipts=len(shown))
     else:
         with door.workspace() as opened, _progress("checking") as progress:
             found = verify_ledger(opened.ledger, shown, progress)
-        head, entries = found.head, found.entries
-    agree = "the receipt agrees" if len(shown) == 1 else f"all {len(shown)} receipts agree"
-    more = f", and {agree}" if shown else ""
-    door.tell(
-        {"sound": True, "entries": entries, "receipts": len(shown), "head": str(head)},
-        f"Sound: {entries:,} entries{more}.",
-        facts(("keep", str(head))),
-    )
+    door.tell(found.to_dict(), f"Sound: {found}.", facts(("keep", str(found.head))))
 
 
 @ledger.command("export")

@@ -9,19 +9,17 @@ from typing import Any
 import click
 
 from lapwing.accounting.filters.account import Account
-from lapwing.answers.preview import BudgetStatus
+from lapwing.answers.preview import BudgetStatus, amounts, budget_record, budget_words
 from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.pictures import draw_account
-from lapwing.app.cli.render import amounts, budget_record, budget_words, left_record
-from lapwing.app.cli.terminal import facts, several, table
+from lapwing.app.cli.terminal import facts, table
 from lapwing.app.cli.terminal import table as drawn
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.population import Analyst
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
-from lapwing.queries.column import Category, Column, Date, Integer, Real
+from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import decimal_below, format_exact, format_short
+from lapwing.vocabulary.decimals import decimal_below, format_exact, several
 
 _EMPTY = "There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"
 
@@ -65,61 +63,15 @@ def _population_record(population: Population, shown: tuple[Table, ...], version
     }
 
 
-def _block(table: Table, version: int) -> str:
-    rows = "one row a person" if table.rows is RowsPerPerson.ONE_A_PERSON else "many rows a person"
-    counted = "" if table.max_rows is None else f", of which {table.max_rows} count"
-    head = facts((table.name, f"{rows}{counted}; data version {version}"))
-    lines = [[column.name, _kind(column), _range(column), "yes" if column.nullable else ""] for column in table.columns]
-    return f"{head}\n{drawn(['column', 'type', 'values', 'may be missing'], lines, left=4)}" if lines else head
-
-
-def _kind(column: Column) -> str:
-    return type(column.type).__name__.lower()
-
-
-def _range(column: Column) -> str:
-    match column.type:
-        case Integer(low=int() as low, high=int() as high):
-            return f"{low} to {high}"
-        case Real(low=low, high=high):
-            return f"{format_short(_number(low))} to {format_short(_number(high))}"
-        case Category(values=values):
-            return ", ".join(str(value) for value in values)
-        case Date(first=first, last=last) if first is not None or last is not None:
-            return f"{first} to {last}"
-        case _:
-            return ""
-
-
-def _number(bound: Any) -> Any:
-    return bound
-
-
 def _table_record(table: Table, version: int) -> dict[str, Any]:
-    return {
-        "table": table.name,
-        "rows": "one" if table.rows is RowsPerPerson.ONE_A_PERSON else "many",
-        "max_rows": table.max_rows,
-        "version": version,
-        "columns": [
-            {"column": column.name, "type": _kind(column), **_bounds(column), "nullable": column.nullable}
-            for column in table.columns
-        ],
-    }
+    record = table.to_dict()
+    columns = record.pop("columns")
+    return {**record, "version": version, "columns": columns}
 
 
-def _bounds(column: Column) -> dict[str, Any]:
-    match column.type:
-        case Integer(low=low, high=high):
-            return {"low": low, "high": high}
-        case Real(low=low, high=high):
-            return {"low": format_exact(low), "high": format_exact(high)}
-        case Category(values=values):
-            return {"values": list(values)}
-        case Date(first=first, last=last):
-            return {"first": first and str(first), "last": last and str(last)}
-        case _:
-            return {}
+def _block(table: Table, version: int) -> str:
+    head, lines = facts((table.name, f"{table}; data version {version}")), table.lines()
+    return f"{head}\n{drawn(COLUMN_LINE, lines, left=len(COLUMN_LINE))}" if lines else head
 
 
 @click.command()
@@ -199,12 +151,11 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
 
 def _account_record(account: Account) -> dict[str, Any]:
     spent, held, _ = amounts(account)
-    left = left_record(BudgetStatus(account=account))
     return {
         "budget": budget_record(account.budget),
         "spent": format_exact(spent),
         "held": format_exact(held),
-        "left": left,
+        "left": BudgetStatus(account=account).to_dict(),
     }
 
 

@@ -8,14 +8,14 @@ from typing import Any, Final
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Answer
-from lapwing.answers.preview import Preview
+from lapwing.answers.preview import Preview, amounts
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, TargetWords
-from lapwing.app.cli.render import amounts, percent
-from lapwing.app.cli.terminal import named
 from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
 from lapwing.app.plots.meaning import draw_belief
-from lapwing.queries.plan import Family, Steps
+from lapwing.queries.plan import Family
+from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.codec import from_record
+from lapwing.vocabulary.decimals import named, percent
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
 from lapwing.vocabulary.guarantee import ConcentratedDP
@@ -65,7 +65,7 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
         "highs": [None if cell.high is None else float(cell.high) for cell in cells],
     }
     labels = [", ".join(named(part) for part in row.key) if row.key else column for row in rows]
-    sure = percent(confidence)
+    sure = percent(probability("confidence", confidence))
     plan = next(answer.asked.several()).plan
     if isinstance(plan.meaning, Steps):
         draw_funnel(path, steps=labels, values=values, **bounds, confidence=sure)

@@ -4,58 +4,27 @@ Every command that asks goes through `put`, so that all have the same previews, 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from lapwing.answers.target import TargetWords
+from lapwing.app.cli.commands import refusal_record
 from lapwing.app.cli.options import Door
 from lapwing.app.cli.pictures import draw_answer, draw_prices
-from lapwing.app.cli.render import answer_blocks, answer_record, preview_facts, preview_record
+from lapwing.app.cli.render import answer_blocks
 from lapwing.app.cli.terminal import facts, waiting
 from lapwing.app.plots.canvas import checked_path
-from lapwing.queries import builders as asking
-from lapwing.queries.builders import Grouping
-from lapwing.queries.questions import Question, TopCategories
+from lapwing.queries.planning import Question
+from lapwing.queries.questions import Grouping, bins, by_year
 from lapwing.queries.sql import read_sql
+from lapwing.queries.statistics.registry import STATISTICS
+from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, probability
 
 Questions: TypeAlias = Mapping[str, Question]
 """Questions by the names of their columns, which are charged as one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistic:
-    """A statistic that can be named: what it tells, how many columns follow its table, which options it takes."""
-
-    ask: Callable[..., Question]
-    tells: str
-    columns: int
-    options: frozenset[str]
-
-
-_WHERE: Final = frozenset({"where"})
-_GROUPED: Final = _WHERE | {"by", "max_rows", "max_groups"}
-STATISTICS: Final = {
-    "count": Statistic(ask=asking.count, tells="people", columns=0, options=_GROUPED - {"max_rows"}),
-    "rows": Statistic(ask=asking.count_rows, tells="rows", columns=0, options=_GROUPED),
-    "distinct": Statistic(ask=asking.count_distinct, tells="values", columns=1, options=_WHERE | {"max_groups"}),
-    "total": Statistic(ask=asking.total, tells="total", columns=1, options=_GROUPED),
-    "mean": Statistic(ask=asking.mean, tells="mean", columns=1, options=_GROUPED),
-    "variance": Statistic(ask=asking.variance, tells="variance", columns=1, options=_GROUPED),
-    "covariance": Statistic(ask=asking.covariance, tells="covariance", columns=2, options=_GROUPED),
-    "correlation": Statistic(ask=asking.correlation, tells="correlation", columns=2, options=_GROUPED),
-    "median": Statistic(ask=asking.median, tells="median", columns=1, options=_WHERE | {"max_rows"}),
-    "quantiles": Statistic(ask=asking.quantiles, tells="value", columns=1, options=_WHERE | {"max_rows", "at"}),
-    "top": Statistic(ask=asking.top, tells="category", columns=1, options=_WHERE | {"k"}),
-    "funnel": Statistic(ask=asking.funnel, tells="people", columns=0, options=_WHERE | {"steps"}),
-}
-"""The statistics that `ask`, `preview` and `explain` know by name."""
-
-_NEEDED: Final = {"at": "--at 0.25,0.5,0.75", "k": "-k 3", "steps": "--step CONDITION, once for each"}
-"""Options that statistics which take them cannot do without."""
 
 
 def question_of(words: Sequence[str], **options: Any) -> Questions:
@@ -97,8 +66,8 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
         given["at"] = [part.strip() for part in given["at"].split(",")]
     if "by" in given:
         given["by"] = [_grouping(text) for text in given["by"]]
-    for needed, example in _NEEDED.items():
-        if needed in statistic.options and needed not in given:
+    for needed, example in statistic.needs.items():
+        if needed not in given:
             raise BadQuestionError(f"{name} needs {example}")
     return {statistic.tells: statistic.ask(*words[1:], **given)}
 
@@ -130,7 +99,7 @@ def put(
     if plot is not None:
         draw_answer(plot, answer, confidence)
     drawn = facts(("picture", str(plot))) if plot is not None else ""
-    door.tell(answer_record(answer, left, confidence), *answer_blocks(answer, left, confidence), drawn)
+    door.tell({**answer.to_dict(confidence), "left": left.to_dict()}, *answer_blocks(answer, left, confidence), drawn)
 
 
 def show_preview(door: Door, question: Questions, offer: TargetWords, plot: Path | None) -> None:
@@ -141,7 +110,8 @@ def show_preview(door: Door, question: Questions, offer: TargetWords, plot: Path
             with waiting("drawing"):
                 draw_prices(plot, lambda **other: session.preview(question, **other), preview, offer)
     drawn = None if plot is None else str(plot)
-    door.tell(preview_record(preview), facts(*preview_facts(preview), ("picture", drawn)))
+    record = {**preview.to_dict(), "refusal": refusal_record(preview.refusal)}
+    door.tell(record, facts(*preview.facts(), ("picture", drawn)))
 
 
 def whole_or_none(name: str, given: str | None) -> int | None:
@@ -170,7 +140,7 @@ _YEAR = re.compile(r"year\(\s*(?P<column>[^,()]+?)\s*\)", re.IGNORECASE)
 def _grouping(text: str) -> Grouping:
     """Return what to group by, spelt as in SQL: a column, bins(age, 0, 18, 65, 120) or year(born)."""
     if found := _BINS.fullmatch(text.strip()):
-        return asking.bins(found["column"], [edge.strip().strip("'") for edge in found["edges"].split(",")])
+        return bins(found["column"], [edge.strip().strip("'") for edge in found["edges"].split(",")])
     if found := _YEAR.fullmatch(text.strip()):
-        return asking.by_year(found["column"])
+        return by_year(found["column"])
     return text

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import click
 
-from lapwing.accounting.advice import advise, factor
-from lapwing.accounting.interpretation import belief_drift, belief_range, best_true_positive_rate
+from lapwing.accounting.interpretation import advise, belief_drift, belief_range, best_true_positive_rate, factor
 from lapwing.accounting.pricing import price
 from lapwing.app.attack_story import (
     SCENES,
@@ -29,7 +28,6 @@ from lapwing.app.cli.questions import Questions, question_of
 from lapwing.app.cli.terminal import facts, json_option, paragraph, table, tell
 from lapwing.app.plots.canvas import checked_folder, checked_path
 from lapwing.attacks.campaigns import NOTHING, CampaignAnswers, CampaignOutcome
-from lapwing.queries.explain import explain as explained
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
@@ -77,7 +75,7 @@ def explain(door: Door, *, asked: Words, prior: str, people: int | None, plot: P
 
 def _explain_question(door: Door, question: Questions) -> None:
     with door.session() as session:
-        texts = {name: explained(plan(one, session.population)) for name, one in question.items()}
+        texts = {name: plan(one, session.population).explain() for name, one in question.items()}
     several = len(texts) > 1
     door.tell(
         {"columns": texts},

@@ -3,30 +3,27 @@
 import shlex
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import click
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.filters.refusal import Refusal
 from lapwing.answers.preview import BudgetStatus
-from lapwing.answers.stream_preview import GAUSSIAN_SIDE, StreamPreview, cost_in_words
+from lapwing.answers.stream_preview import GAUSSIAN_SIDE, terms_facts, terms_record
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms, paid_by_yes
 from lapwing.answers.target import TargetWords
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.app.cli.commands import failure_record
+from lapwing.app.cli.commands import refusal_record
 from lapwing.app.cli.completion import complete_streams, complete_tables
 from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.pictures import draw_stream
 from lapwing.app.cli.questions import whole_or_none
-from lapwing.app.cli.render import left_record, percent
-from lapwing.app.cli.terminal import facts, several, table, waiting
+from lapwing.app.cli.terminal import facts, table, waiting
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import StreamRecord, StreamStatus
-from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.session import Session
 from lapwing.streams import fresh_name
-from lapwing.vocabulary.decimals import format_exact, format_short
+from lapwing.vocabulary.decimals import format_exact, format_short, several
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import PureDP
@@ -103,7 +100,7 @@ def open_stream(
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     door.tell(
-        {"stream": chosen, "status": status.value, **terms_record(agreed, left.account), "left": left_record(left)},
+        {"stream": chosen, "status": status.value, **terms_record(agreed, left.account), "left": left.to_dict()},
         facts(
             ("stream", chosen),
             *terms_facts(agreed, confidence, left.account),
@@ -135,15 +132,14 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
     with door.session() as session, waiting("asking"):
         resumed = session.resume(name)
         answer = resumed.ask(where, at_least=whole_or_none("at_least", at_least), key=key)
-        interval = resumed.interval(answer)
         left = session.standing()
     more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
     cost = f"epsilon {format_short(answer.price)}{more}" if answer else "nothing"
     if answer.free:
         cost = f"nothing: it was asked before, as question {answer.question}"
     door.tell(
-        {**stream_answer_record(name, answer, interval), "left": left_record(left)},
-        *stream_answer_blocks(answer, interval, left, cost=cost),
+        {**answer.to_dict(), "left": left.to_dict()},
+        *stream_answer_blocks(answer, left, cost=cost),
     )
 
 
@@ -178,7 +174,7 @@ def close_stream(door: Door, name: str) -> None:
         if not isinstance(left.account.budget, PureDP):
             back = f"{back} ({GAUSSIAN_SIDE})"
     door.tell(
-        {"stream": name, "status": "closed", "spent": format_exact(spent), "left": left_record(left)},
+        {"stream": name, "status": "closed", "spent": format_exact(spent), "left": left.to_dict()},
         facts(
             ("closed", name),
             (
@@ -275,10 +271,6 @@ def _record(one: StreamRecord, account: Account) -> dict[str, Any]:
     }
 
 
-_SEARCHES: Final = (10, 100, 1000)
-"""How many questions one may want all to be answered right."""
-
-
 def stream_offer(
     offer: TargetWords, *, at_least: str, yeses: str, table: str | None = None, questions: str | None = None
 ) -> StreamOffer:
@@ -308,73 +300,13 @@ def show_stream_preview(door: Door, terms: StreamOffer, plot: Path | None) -> No
     if plot is not None:
         draw_stream(plot, preview.chance_of_yes, preview.terms.at_least)
     door.tell(
-        preview_record(preview),
+        {**preview.to_dict(), "refusal": refusal_record(preview.refusal)},
         facts(
-            *terms_facts(preview.terms, preview.confidence, preview.before.account),
-            ("left then", _left(preview)),
+            *preview.facts(),
             ("picture", None if plot is None else str(plot)),
             ("paid", "nothing: this is a preview, and no data was read"),
         ),
     )
-
-
-def preview_record(preview: StreamPreview) -> dict[str, Any]:
-    """Return the preview of a stream as JSON values."""
-    after, best = preview.after, preview.at_best
-    return {
-        **terms_record(preview.terms, preview.before.account),
-        "confidence": format_exact(preview.confidence),
-        "questions": preview.questions,
-        "margin": preview.margin,
-        "chance_of_yes": {str(people): chance for people, chance in preview.chances.items()},
-        "affordable": preview.affordable,
-        "left": left_record(preview.before),
-        "left_afterwards": None if isinstance(after, Refusal) else left_record(after),
-        "left_at_best": None if isinstance(best, Refusal) else left_record(best),
-        "refusal": failure_record(after.error())["error"] if isinstance(after, Refusal) else None,
-    }
-
-
-def _left(preview: StreamPreview) -> str:
-    if isinstance(preview.after, Refusal):
-        return f"it would be refused now: {preview.after}"
-    best = (
-        f", or {preview.at_best} if it is closed after noes only" if preview.pays_per_yes else ", whatever it answers"
-    )
-    return f"{preview.after}{best}"
-
-
-def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
-    """Return the terms of a stream as JSON values, and whether an account pays for it yes by yes."""
-    mechanism = terms.mechanism
-    return {
-        "table": terms.table,
-        "at_least": terms.at_least,
-        "yeses": terms.yeses,
-        "price": {
-            "opening": format_exact(mechanism.threshold_epsilon),
-            "each_yes": format_exact(mechanism.yes_price),
-            "no": "0",
-            "all": format_exact(terms.epsilon),
-            "paid_by_yes": paid_by_yes(account),
-        },
-    }
-
-
-def terms_facts(terms: StreamTerms, confidence: Any, account: Account) -> list[tuple[str, str | None]]:
-    """Return the terms of a stream in words, and what they cost an account."""
-    many = ", ".join(f"{n:,} if {terms.margin(confidence, questions=n):,} away" for n in _SEARCHES)
-    return [
-        ("asked", f'"at least {terms.at_least:,} people?", in {terms.table}, up to {several(terms.yeses, "yes")}'),
-        ("cost", cost_in_words(terms, account)),
-        (
-            "error",
-            (
-                f"with {percent(confidence)} confidence an answer is right if the true count is "
-                f"{terms.margin(confidence):,} or more away from {terms.at_least:,}; all of {many}"
-            ),
-        ),
-    ]
 
 
 def ask_once(
@@ -402,52 +334,22 @@ def ask_once(
     with door.session() as session, waiting("asking"):
         with session.stream(name=name, key=f"{name} opening", **terms) as stream:
             answer = stream.ask(where, key=f"{name} question")
-        where_it_lies = stream.interval(answer)
         agreed, spent, left = stream.terms, stream.spent, session.standing()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
-    record = {
-        **stream_answer_record(name, answer, where_it_lies),
-        "spent": format_exact(spent),
-        "left": left_record(left),
-    }
+    record = {**answer.to_dict(), "spent": format_exact(spent), "left": left.to_dict()}
     by_yes = paid_by_yes(left.account)
     cost = (
         f"epsilon {format_short(spent)}" if by_yes else f"epsilon {format_short(agreed.epsilon)}, whatever the answer"
     )
     if answer.free:
         cost = f"nothing: it was asked before, for {cost}"
-    door.tell(record, *stream_answer_blocks(answer, where_it_lies, left, cost=cost, once=True))
+    door.tell(record, *stream_answer_blocks(answer, left, cost=cost, once=True))
 
 
-def stream_answer_record(name: str, answer: StreamAnswer, interval: Interval | None) -> dict[str, Any]:
-    """Return the answer of a stream as JSON values."""
-    return {
-        "stream": name,
-        "verdict": answer.verdict.value,
-        "at_least": answer.threshold,
-        "gap": answer.gap,
-        "interval": None
-        if interval is None
-        else {"low": format_exact(interval.low), "high": format_exact(interval.high)},
-        "price": format_exact(answer.price),
-        "free": answer.free,
-        "question": answer.question,
-        "yeses_left": answer.yeses_left,
-        "receipt": str(answer.receipt),
-    }
-
-
-def stream_answer_blocks(
-    answer: StreamAnswer, interval: Interval | None, left: BudgetStatus, *, cost: str, once: bool = False
-) -> tuple[str, str]:
+def stream_answer_blocks(answer: StreamAnswer, left: BudgetStatus, *, cost: str, once: bool = False) -> tuple[str, str]:
     """Return the answer of a stream in words, or of a question that is asked once."""
     if not once and not paid_by_yes(left.account):
         cost = "nothing more: all of the stream was charged when it was opened"
-    told = f"YES, at least {answer.threshold:,}" if answer else f"NO, fewer than {answer.threshold:,}"
-    lies = None
-    if interval is not None:
-        bounds = f"from {format_short(interval.low)} to {format_short(interval.high)}"
-        lies = f"{bounds}{'' if once else ': all yeses of the stream at once'}, with 95 % confidence"
-    about = facts(("people", lies), ("cost", cost), ("left", str(left)), ("receipt", str(answer.receipt)))
-    return f"{told} (after noise)", about
+    (_, told), (label, lies) = answer.facts()
+    return str(told), facts((label, lies), ("cost", cost), ("left", str(left)), ("receipt", str(answer.receipt)))

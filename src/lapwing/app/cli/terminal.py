@@ -97,37 +97,3 @@ def waiting(sentence: str) -> Iterator[None]:
 
     with Console(stderr=True).status(sentence):
         yield
-
-
-def spoken(value: Any) -> str:
-    """Return a value for people to read.
-
-    >>> spoken(1234), spoken(None), spoken("x"), spoken(""), spoken(True)
-    ('1,234', '(missing)', 'x', '(empty)', 'true')
-    """
-    from lapwing.vocabulary.decimals import format_short
-
-    if value is None:
-        return "(missing)"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return (value or "(empty)") if isinstance(value, str) else format_short(value)
-
-
-def named(key: Any) -> str:
-    """Return the key of a group for people to read: a number that is a name, such as a year, has no commas.
-
-    >>> named(9201), named(None), named(""), named(True)
-    ('9201', '(missing)', '(empty)', 'true')
-    """
-    return str(key) if type(key) is int else spoken(key)
-
-
-def several(number: int, what: str) -> str:
-    """Return a number of things.
-
-    >>> several(1, "question"), several(2_000, "question"), several(3, "yes")
-    ('1 question', '2,000 questions', '3 yeses')
-    """
-    plural = what if number == 1 else f"{what}es" if what.endswith("s") else f"{what}s"
-    return f"{number:,} {plural}"

@@ -171,7 +171,7 @@ class PureStreamMechanism(StreamMechanism):
         Examples
         --------
         >>> from lapwing.accounting.filters.charge import SingleRelease, StreamClosing, YesCharge
-        >>> from lapwing.accounting.filters.opening import open_account
+        >>> from lapwing.accounting.filters.account import open_account
         >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
         >>> from lapwing.vocabulary.adjacency import Adjacency
         >>> from lapwing.vocabulary.event import PureRelease

@@ -1,0 +1,329 @@
+"""Predicates, terms, cells and ranks as SQL: expressions that no row can make fail.
+
+A predicate is true exactly where it is true, and false or NULL elsewhere. WHERE and CASE take false and NULL alike, and
+there is no NOT above an atom, so no engine's idea of missing values matters. NaN stands above every number in DuckDB,
+PostgreSQL and Spark: ranges are closed at infinity to keep it out.
+
+A term is read only from rows in which its columns are present (`Aggregate.counted`), and its range was checked when it
+was built, so no term meets NULL or leaves 64 bits. NaN never gets to one either, and an infinity is clipped first.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lapwing.engines.dialect import RowOf, Value, Writer
+from lapwing.queries.aggregate import BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
+from lapwing.queries.column import Boolean, Date, Real, Text
+from lapwing.queries.intervals import DAYS, DOUBLES, TRUTHS, Domain, Interval, day, double_at, ymd
+from lapwing.queries.predicate import (
+    AllOf,
+    AnyOf,
+    Gap,
+    HasRows,
+    InIntervals,
+    InTexts,
+    IsMissing,
+    IsPresent,
+    LacksRows,
+    NotInTexts,
+    Predicate,
+    Ref,
+    StartsNotWith,
+    StartsWith,
+    Unit,
+)
+from lapwing.queries.row_sampling import FACTOR, MODULUS, SHIFT, STRETCH
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, bounds
+
+_YEAR = 10_000  # one year in year * 10000 + month * 100 + day
+
+
+def predicate_sql(writer: Writer, row: RowOf, predicate: Predicate) -> str:
+    """Return the SQL of a predicate about `row`."""
+    match predicate:
+        case AllOf(()):
+            return "TRUE"
+        case AnyOf(()):
+            return "FALSE"
+        case AllOf(parts):
+            return "(" + " AND ".join(predicate_sql(writer, row, part) for part in parts) + ")"
+        case AnyOf(parts):
+            return "(" + " OR ".join(predicate_sql(writer, row, part) for part in parts) + ")"
+        case Gap():
+            return _gap(writer, row, predicate)
+        case HasRows():
+            return _has(writer, row, predicate)
+        case LacksRows(table=table, where=where, at_least=at_least):
+            return f"(NOT {_has(writer, row, HasRows(table=table, where=where, at_least=at_least))})"
+        case _:
+            return _about_column(writer, row, predicate)
+
+
+def _about_column(
+    writer: Writer,
+    row: RowOf,
+    atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent,
+) -> str:
+    column = writer.column(row, atom.column)
+    match atom:
+        case InIntervals(line=line, spans=spans):
+            return _in_spans(writer, column, line, spans)
+        case InTexts(texts=texts):
+            return f"{column} IN ({writer.values(texts)})"
+        case NotInTexts(texts=texts):
+            return f"{column} NOT IN ({writer.values(texts)})"
+        case StartsWith(prefix=prefix):
+            return writer.dialect.starts_with.format(column, writer.value(prefix))
+        case StartsNotWith(prefix=prefix):
+            return f"(NOT {writer.dialect.starts_with.format(column, writer.value(prefix))})"
+        case IsPresent():
+            return _present(writer, row, atom.column)
+        case IsMissing():
+            return _missing(writer, row, atom.column)
+
+
+def _present(writer: Writer, row: RowOf, name: str) -> str:
+    column = writer.column(row, name)
+    return f"({_counts(writer, row, name) or f'{column} IS NOT NULL'})"
+
+
+def _missing(writer: Writer, row: RowOf, name: str) -> str:
+    column, counts = writer.column(row, name), _counts(writer, row, name)
+    return f"({column} IS NULL OR NOT ({counts}))" if counts else f"{column} IS NULL"
+
+
+def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
+    """Return which values of a column count as present, or None where all but NULL do."""
+    column = writer.column(row, name)
+    if name == writer.population.person_key(row.table):  # which is no column of the catalogue
+        return None
+    match writer.type_of(row, name):
+        case Real():
+            return f"{column} <= {writer.value(math.inf)}"
+        case Date():
+            return writer.on_calendar(column)
+        case _:
+            return None
+
+
+def _in_spans(writer: Writer, column: str, line: Domain, spans: tuple[Interval, ...]) -> str:
+    single = tuple(_point(line, low) for low, high in spans if low == high)
+    pieces = [f"{column} IN ({writer.values(single)})"] if single else []
+    for low, high in spans:
+        if low < high:
+            pieces.append(_between(writer, column, line, (low, high)))
+    return pieces[0] if len(pieces) == 1 else "(" + " OR ".join(pieces) + ")"
+
+
+def _between(writer: Writer, column: str, line: Domain, span: Interval) -> str:
+    low, high = span
+    # Doubles need their upper end against NaN, days both ends against infinity.
+    if line not in (DAYS, DOUBLES) and high == line.highest:
+        return f"{column} >= {writer.value(_point(line, low))}"
+    if line != DAYS and low == line.lowest:
+        return f"{column} <= {writer.value(_point(line, high))}"
+    return f"({column} BETWEEN {writer.value(_point(line, low))} AND {writer.value(_point(line, high))})"
+
+
+def _point(line: Domain, number: int) -> Value:
+    if line == DAYS:
+        return day(number)
+    if line == DOUBLES:
+        return double_at(number)
+    return bool(number) if line == TRUTHS else number
+
+
+def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
+    years = gap.unit is Unit.YEARS
+
+    def number(ref: Ref) -> str:
+        column = writer.referred(row, ref.up, ref.column)
+        return writer.ymd(column) if years else writer.day_number(column)
+
+    pieces = []
+    for low, high in gap.spans:
+        first, last = (low * _YEAR, high * _YEAR + _YEAR - 1) if years else (low, high)
+        gap_number = f"({number(gap.until)} - {number(gap.since)})"
+        pieces.append(f"({gap_number} BETWEEN {writer.value(first)} AND {writer.value(last)})")
+    return "(" + " OR ".join(pieces) + ")"
+
+
+def _has(writer: Writer, row: RowOf, has: HasRows) -> str:
+    table = writer.population.table(has.table)
+    inner = RowOf(table, row.depth + 1, row, _carried(writer, has.where))
+    source = _carrying(writer, inner) if inner.carried else writer.relation(inner)
+    same = f"{writer.person(inner)} = {writer.person(row)}"
+    for (up, name), carried in inner.carried.items():
+        same += f" AND {writer.column(inner, carried)} <=> {writer.around(inner, up, name)}"
+    if has.at_least == 1:
+        return f"EXISTS (SELECT 1 FROM {source} WHERE {same} AND {predicate_sql(writer, inner, has.where)})"
+    if any(_far(has.where)):
+        counted = f"SELECT COUNT(*) FROM {source} WHERE {same} AND {predicate_sql(writer, inner, has.where)}"
+        return f"(({counted}) >= {writer.value(has.at_least)})"
+    key = writer.person(inner)
+    where = f"{key} IS NOT NULL AND {predicate_sql(writer, inner, has.where)}"
+    grouped = f"SELECT {key} FROM {source} WHERE {where} GROUP BY {key} HAVING COUNT(*) >= {writer.value(has.at_least)}"
+    return f"({writer.person(row)} IN ({grouped}))"
+
+
+def _carried(writer: Writer, where: Predicate) -> dict[tuple[int, str], str]:
+    """Return what a row has to carry of rows further out, under names longer than any of the catalogue."""
+    far = () if writer.dialect.compares_rows else sorted(set(_far(where)))
+    return {(up, name): f"{f'{name} of the row {up} further out':_<99}" for up, name in far}
+
+
+def _carrying(writer: Writer, row: RowOf) -> str:
+    """Return the relation of a row together with every value that a person has in the columns it carries.
+
+    Only one of the values is that of the row further out, and the caller picks it, so no row is there twice.
+    """
+    columns, joins = [f"{row.alias}.*"], []
+    for i, ((up, name), carried) in enumerate(row.carried.items()):
+        origin = RowOf(row.up(up).table)
+        values = f"SELECT DISTINCT {writer.person(origin)} AS p, {writer.column(origin, name)} AS carried"
+        joins.append(f"JOIN ({values} FROM {writer.relation(origin)}) AS c{i} ON c{i}.p = {writer.person(row)}")
+        columns.append(f"c{i}.carried AS {writer.dialect.name(carried)}")
+    return f"(SELECT {', '.join(columns)} FROM {writer.relation(row)} {' '.join(joins)}) AS {row.alias}"
+
+
+def _far(predicate: Predicate, depth: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield what this row and those inside refer to beyond it: how many rows out from here, and the name there."""
+    match predicate:
+        case AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _far(part, depth)
+        case Gap(until=until, since=since):
+            yield from ((ref.up - depth, ref.column) for ref in (until, since) if ref.up > depth)
+        case HasRows(where=where) | LacksRows(where=where):
+            yield from _far(where, depth + 1)
+        case _:
+            pass
+
+
+def term_sql(writer: Writer, row: RowOf, term: Term) -> str:
+    """Return the SQL of a term of `row`."""
+    match term:
+        case OnGrid():
+            return _on_grid(writer, row, term)
+        case Elapsed():
+            return _elapsed(writer, row, term)
+        case ConstantTerm(value):
+            return writer.value(value)
+        case Plus(left, right):
+            return f"({term_sql(writer, row, left)} + {term_sql(writer, row, right)})"
+        case Times(left, right):
+            return f"({term_sql(writer, row, left)} * {term_sql(writer, row, right)})"
+        case Rounded(inner, bits):
+            return _rounded(writer, f"CAST({term_sql(writer, row, inner)} AS {writer.dialect.real})", -bits)
+
+
+def clipped(writer: Writer, number: str, low: float, high: float) -> str:
+    """Return a number that is not missing, clipped to bounds of its own type."""
+    return f"LEAST(GREATEST({number}, {writer.value(low)}), {writer.value(high)})"
+
+
+def _on_grid(writer: Writer, row: RowOf, term: OnGrid) -> str:
+    column = writer.column(row, term.column)
+    if not isinstance(writer.type_of(row, term.column), Real):
+        return clipped(writer, column, term.low, term.high)
+    step = 2.0**-term.bits
+    number = clipped(writer, column, term.low * step, term.high * step)
+    if term.bits < 0:
+        # PostgreSQL refuses to halve the smallest doubles; whatever is this near to zero lands on zero anyway.
+        near = f"{number} BETWEEN {writer.value(-0.5)} AND {writer.value(0.5)}"
+        number = f"CASE WHEN {near} THEN {writer.value(0.0)} ELSE {number} END"
+    return _rounded(writer, number, term.bits)
+
+
+def _rounded(writer: Writer, number: str, bits: int) -> str:
+    """Return floor(number * 2^bits + 1/2) of a double, which is exact and cannot fail below 2^52."""
+    scaled = f"{number} * {writer.value(2.0**bits)} + {writer.value(0.5)}"
+    return f"CAST(FLOOR({scaled}) AS {writer.dialect.integer})"
+
+
+def _elapsed(writer: Writer, row: RowOf, term: Elapsed) -> str:
+    years = term.unit is Unit.YEARS
+
+    def number(end: str | int) -> str:
+        if isinstance(end, int):
+            return writer.value(ymd(end) if years else end)
+        column = writer.column(row, end)
+        return writer.ymd(column) if years else writer.day_number(column)
+
+    gap = f"({number(term.until)} - {number(term.since)})"
+    if years:
+        real, whole = writer.dialect.real, writer.dialect.integer
+        gap = f"CAST(FLOOR(CAST({gap} AS {real}) / {writer.value(10_000.0)}) AS {whole})"
+    return clipped(writer, gap, term.low, term.high)
+
+
+@dataclass(frozen=True, slots=True)
+class CellColumn:
+    """One part of a cell's key, once it is a column: its name, a whole number for it, and how to order it."""
+
+    name: str
+    select: str
+    number: str
+    order: str
+
+
+def cell_columns(writer: Writer, row: RowOf, keys: Sequence[Key]) -> list[CellColumn]:
+    """Return the columns k0, k1, ... that say in which cell a row is."""
+    return [_cell_column(writer, row, key, f"k{i}") for i, key in enumerate(keys)]
+
+
+def _cell_column(writer: Writer, row: RowOf, key: Key, name: str) -> CellColumn:
+    match key:
+        case GridKey(term=term, width=width):
+            low, _ = bounds(term)
+            offset = f"({term_sql(writer, row, term)} - {writer.value(low)})"
+            return CellColumn(name, f"{offset} - MOD({offset}, {writer.value(width)})", name, name)
+        case BinnedKey(column=column, line=line, bins=bins):
+            cases = " ".join(
+                f"WHEN {predicate_sql(writer, row, InIntervals(column=column, line=line, spans=(span,)))} THEN {i}"
+                for i, span in enumerate(bins)
+            )
+            select, number, order = f"CASE {cases} END", name, name
+        case DeclaredKey(column=column) | PrivateKey(column=column):
+            select, number, order = _value_column(writer, row, column, name)
+    if key.missing:
+        number, order = f"COALESCE({number}, -1)", f"CASE WHEN {name} IS NULL THEN 0 ELSE 1 END, {order}"
+    return CellColumn(name, select, number, order)
+
+
+def _value_column(writer: Writer, row: RowOf, column: str, name: str) -> tuple[str, str, str]:
+    """Return how to select a column as `name`, a whole number for it, and how to order it."""
+    select, dialect, kind = writer.column(row, column), writer.dialect, writer.type_of(row, column)
+    match kind:
+        case _ if writer.is_text(kind):
+            return select, dialect.text_number.format(name), dialect.text_order.format(name)
+        case Boolean():
+            number = f"CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 END"
+            return select, number, number
+        case Date():
+            return writer.day_number(select), name, name
+        case _:
+            return select, name, name
+
+
+def row_number(writer: Writer, row: RowOf, column: str) -> str:
+    """Return a whole number that tells a row of a person from their others; -1 where the column is missing."""
+    name = writer.column(row, column)
+    text = isinstance(writer.type_of(row, column), Text)
+    return f"COALESCE({writer.dialect.text_number.format(name) if text else name}, -1)"
+
+
+def fold(writer: Writer, salt: int, numbers: Sequence[str]) -> str:
+    """Return the first half of `row_sampling.rank`: the numbers folded into one residue."""
+    state = ""
+    for number in numbers:
+        scaled = f"{state} * {FACTOR}" if state else writer.value(salt * FACTOR)
+        state = f"MOD({scaled} + MOD({number}, {MODULUS}) + {MODULUS}, {MODULUS})"
+    return f"MOD({state} * {STRETCH}, {MODULUS})"
+
+
+def rank(folded: str) -> str:
+    """Return the second half of `row_sampling.rank`: two squarings of a residue that is a column."""
+    square = f"MOD({folded} * {folded} + {SHIFT}, {MODULUS})"
+    return f"MOD({square} * {square}, {MODULUS})"

@@ -1,0 +1,253 @@
+"""How a question reads: on an engine that stays open under it, stopped where it must be, and failing in one way only.
+
+A question holds the engine it reads from by a lease (`Generations`). When the tables have a new version a new engine is
+opened; questions that run end on the old one, which is closed with its last lease. No engine is closed under a
+question.
+
+A question is cancelled by its `CancelScope`, from any thread. What runs in the scope is stopped in the database, what
+has not begun does not begin, and no other question notices. It fails like any other failure; its charge stays.
+
+The reason of a failure may depend on the data, so it is for the custodian's log only (`hide_failures`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from threading import Event, Lock, Thread, Timer
+from typing import Final, Generic, Protocol, Self, TypeVar
+
+from lapwing.vocabulary.errors import EngineError
+
+T = TypeVar("T")
+
+TIME_LIMIT: Final = 600
+"""Seconds, where nothing else is said."""
+LONGEST: Final = 86_400
+_AGAIN: Final = 0.1
+"""Seconds between two attempts to stop a statement: a database forgets what it is told before the statement begins."""
+
+
+def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
+    """Return what `work` returns; should it fail in any way, tell the custodian why and the caller only that it failed.
+
+    Whatever touches data runs in here. An interrupt (Ctrl-C, a signal handler that ends the process) comes out as a new
+    one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
+    """
+    try:
+        return _hide_failures(work, on_failure)
+    except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
+        kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
+    # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
+    raise _constant(kind)
+
+
+def _hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
+    """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
+    try:
+        return work()
+    except EngineError:  # whose reason was told already, where it happened
+        raise
+    except Exception as failure:  # noqa: BLE001 - as above
+        with suppress(Exception):
+            on_failure(failure)
+    raise EngineError
+
+
+_INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
+def _constant(kind: type[BaseException]) -> BaseException:
+    """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
+    match [one for one in _INTERRUPTS if issubclass(kind, one)]:
+        case [interrupt]:
+            return SystemExit(1) if interrupt is SystemExit else interrupt()
+        case _:
+            return EngineError()
+
+
+class SupportsClose(Protocol):
+    """What is opened and has to be closed: an engine."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+E = TypeVar("E", bound=SupportsClose)
+
+
+@dataclass(eq=False, slots=True)
+class _Generation(Generic[E]):
+    engine: E
+    versions: Mapping[str, int]
+    leases: int = 0
+
+    def serves(self, versions: Mapping[str, int]) -> bool:
+        return all(self.versions.get(table) == version for table, version in versions.items())
+
+
+class Generations(Generic[E]):
+    """The engines of one population that are in use: one for all who ask about the same versions of the tables.
+
+    Parameters
+    ----------
+    on_failure : told why an engine could not be closed, which is nothing for those who ask
+    """
+
+    def __init__(self, on_failure: Callable[[Exception], None]) -> None:
+        self._on_failure = on_failure
+        self._lock, self._opening = Lock(), Lock()
+        self._all: list[_Generation[E]] = []  # the newest last
+        self._closed = False
+
+    @contextmanager
+    def leased(self, versions: Mapping[str, int], open_: Callable[[], tuple[E, Mapping[str, int]]]) -> Iterator[E]:
+        """Hold the engine on these versions open; one that is not there is opened by `open_`, once for all who wait.
+
+        Parameters
+        ----------
+        versions : those of the tables that will be read
+        open_ : returns an engine and the versions of all its tables, which must be these
+        """
+        generation = self._taken(versions) or self._opened(versions, open_)
+        try:
+            yield generation.engine
+        finally:
+            self._give_back(generation)
+
+    def close(self) -> None:
+        """Close what nobody uses; the rest is closed with its last lease."""
+        self._closed = True
+        self._retire()
+
+    def _taken(self, versions: Mapping[str, int]) -> _Generation[E] | None:
+        with self._lock:
+            found = next((one for one in reversed(self._all) if one.serves(versions)), None)
+            if found is not None:
+                found.leases += 1
+            return found
+
+    def _opened(self, versions: Mapping[str, int], open_: Callable[[], tuple[E, Mapping[str, int]]]) -> _Generation[E]:
+        with self._opening:
+            found = self._taken(versions)
+            if found is not None:
+                return found
+            made = _Generation(*open_(), leases=1)
+            with self._lock:
+                self._all.append(made)
+        self._retire()
+        return made
+
+    def _give_back(self, generation: _Generation[E]) -> None:
+        with self._lock:
+            generation.leases -= 1
+        self._retire()
+
+    def _retire(self) -> None:
+        """Close every engine that nobody uses, but for the newest, which the next question will want."""
+        with self._lock:
+            older = self._all if self._closed else self._all[:-1]
+            idle = [one for one in older if not one.leases]
+            self._all = [one for one in self._all if one not in idle]
+        for one in idle:
+            try:
+                one.engine.close()
+            except Exception as failure:  # noqa: BLE001 - it is gone for us, and a matter of the custodian
+                self._on_failure(failure)
+
+
+_scope: ContextVar["CancelScope | None"] = ContextVar("scope", default=None)
+
+
+class CancelledError(Exception):
+    """The question was cancelled. Only the custodian hears of it."""
+
+
+class CancelScope:
+    """One question, that it may be cancelled: whatever the thread that entered the scope reads in it.
+
+    A cancelled scope stays cancelled. `cancel` returns at once, and may be called from any thread, a signal handler
+    included, before the scope is entered, in it and after it.
+
+    Examples
+    --------
+    >>> with CancelScope() as scope:
+    ...     scope.cancel()
+    ...     with stoppable(stop=lambda: None):
+    ...         print("the statement runs")
+    Traceback (most recent call last):
+    lapwing.engines.reading.CancelledError: this question was cancelled
+    """
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self._running: _Statement | None = None
+        self._before: Token[CancelScope | None] | None = None
+
+    def cancel(self) -> None:
+        """Stop the statement that runs in the scope, and let none begin there any more."""
+        self.cancelled = True  # before it is looked what runs: who begins a statement looks the other way round
+        running = self._running
+        if running is not None:
+            # By a thread of its own: it may take a while, and who calls may be the one who waits for the statement.
+            Thread(target=running.stop_until_it_ends, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        self._before = _scope.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            _scope.reset(self._before)
+
+    def run(self, statement: "_Statement | None") -> None:
+        """Make it known that a statement begins in the scope, or that the last one ended; refuse if it is cancelled."""
+        self._running = statement
+        if self.cancelled:
+            raise CancelledError("this question was cancelled")
+
+
+class _Statement:
+    """A statement that runs, and how it is stopped; once it has ended its connection may be another question's."""
+
+    def __init__(self, stop: Callable[[], object]) -> None:
+        self._stop, self._lock, self._ended = stop, Lock(), Event()
+
+    def stop(self) -> None:
+        with self._lock, suppress(Exception):  # what it would stop may have ended just now
+            if not self._ended.is_set():
+                self._stop()
+
+    def stop_until_it_ends(self) -> None:
+        while not self._ended.is_set():
+            self.stop()
+            self._ended.wait(_AGAIN)
+
+    def end(self) -> None:
+        with self._lock:  # nobody is stopping it just now
+            self._ended.set()
+
+
+@contextmanager
+def stoppable(stop: Callable[[], object], *, seconds: float | None = None) -> Iterator[None]:
+    """Let the block be stopped: after `seconds`, by the scope it runs in, or by an interrupt of this thread.
+
+    `stop` makes the database give up the statement of the block, from another thread; the statement then fails. It is
+    called during the block only. A block that ends although its question was cancelled fails as well.
+    """
+    statement, scope = _Statement(stop), _scope.get() or CancelScope()
+    timer = None if seconds is None else Timer(seconds, statement.stop)
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    try:
+        scope.run(statement)
+        yield
+    except (KeyboardInterrupt, SystemExit):  # which end our waiting, and not always what is waited for
+        statement.stop()
+        raise
+    finally:
+        statement.end()
+        if timer is not None:
+            timer.cancel()
+    scope.run(None)

@@ -1,0 +1,94 @@
+"""How many different values a column holds, where a person brings at most `max_groups` of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from lapwing.queries.aggregate import DistinctKeys
+from lapwing.queries.expressions import Name
+from lapwing.queries.plan import BoundedValue, Family, Noise, NoisyMeaning, Plan
+from lapwing.queries.planning import Planner, Question
+from lapwing.queries.questions import By, ConditionLike, as_condition, as_name
+from lapwing.queries.sql_nodes import name_of
+from lapwing.queries.sql_refusals import only
+from lapwing.queries.statistics.people import plan_people
+from lapwing.queries.statistics.statistic import WHERE, Selected, Statistic
+from lapwing.queries.words import at_most
+from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import Exact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountDistinct(Question):
+    """The number of different values in a column."""
+
+    column: Name
+
+    def plan(self, planner: Planner) -> Plan:
+        """Let a person bring few of the values; different people are people."""
+        if planner.scope.is_person_key(self.column):
+            return plan_people(planner)
+        planner.require_ungrouped()
+        key = planner.key(By(column=self.column))
+        planner.keys = (replace(key, missing=False),)  # what is missing is no value, as in SQL
+        return planner.build(DistinctKeys(max_cells=planner.groups()), Distinct())
+
+
+def count_distinct(
+    table: str, column: str | Name, where: ConditionLike = None, *, max_groups: int | None = None
+) -> CountDistinct:
+    """Ask how many different values a column holds, counting at most `max_groups` of one person."""
+    return CountDistinct(table=table, column=as_name(column), where=as_condition(where), max_groups=max_groups)
+
+
+@stored("distinct")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distinct(NoisyMeaning):
+    """The number of different values."""
+
+    family_of_private_keys = Family.NOISE  # one number, whatever the values are: which they are is not told
+    unit = "values"
+    keys_are_groups = False
+
+    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
+        """Return the number within what can be: that costs nothing, and brings it nearer the truth."""
+        most = plan.aggregate.cell_count
+
+        def clamp(number: Any) -> Any:
+            return max(0, number) if most is None else min(most, max(0, number))
+
+        around = NoisyMeaning.values(self, plan, released, noise, confidence)
+        return [replace(one, value=clamp(one.value), low=clamp(one.low), high=clamp(one.high)) for one in around]
+
+    def asked(self, plan: Plan) -> str:
+        """Say what is asked."""
+        return f"how many of {plan.groups[0]} there are"
+
+    def bounds_away(self, plan: Plan) -> tuple[str, ...]:
+        """Say how many values of a person count."""
+        return (at_most(plan.bounded_by(DistinctKeys).max_cells, "value"),)
+
+
+def _read(selected: Selected, node: exp.Count) -> CountDistinct:
+    """Read count(distinct column)."""
+    only(node, "this", "big_int")
+    only(node.this, "expressions")
+    if len(node.this.expressions) != 1:
+        raise BadQuestionError("different values are counted in one column; write count(distinct column)")
+    return CountDistinct(column=name_of(node.this.expressions[0]), **selected.common)
+
+
+STATISTICS = (
+    Statistic(
+        name="distinct",
+        ask=count_distinct,
+        help="how many different values",
+        tells="values",
+        columns=1,
+        options=WHERE | {"max_groups"},
+        sql={exp.Distinct: ("count", _read)},
+    ),
+)

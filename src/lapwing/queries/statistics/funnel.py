@@ -1,0 +1,116 @@
+"""How many people pass one condition after the other, at the price of one count.
+
+A person is in one bin, the first condition they fail or the end, and a step is the sum of all bins from its own on.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.mechanisms.margins import margin_of_sum
+from lapwing.queries.aggregate import LastStepPerPerson
+from lapwing.queries.binding import bind
+from lapwing.queries.expressions import Condition
+from lapwing.queries.limits import MOST_FRACTIONS, check_most
+from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan
+from lapwing.queries.planning import Planner, Question
+from lapwing.queries.questions import ConditionLike, as_condition
+from lapwing.queries.statistics.statistic import WHERE, Statistic
+from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import Exact, probability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Funnel(Question):
+    """The number of people who pass the first step, the first two, ... and all of them."""
+
+    steps: tuple[Condition, ...]
+    names: tuple[str, ...]
+
+    def plan(self, planner: Planner) -> Plan:
+        """Let a person count at the last condition that one of their rows reaches."""
+        planner.require_ungrouped()
+        if not self.steps:
+            raise BadQuestionError("a funnel without steps is a count; write count(...)")
+        check_most("steps", len(self.steps), MOST_FRACTIONS)
+        steps = tuple(bind(step, planner.scope) for step in self.steps)
+        return planner.build(LastStepPerPerson(steps=steps), Steps(names=self.names))
+
+
+def funnel(table: str, steps: Sequence[ConditionLike], where: ConditionLike = None) -> Funnel:
+    """Ask how many people pass the first of `steps`, the first two, and so on, at the price of one count.
+
+    >>> funnel("patients", ["sex = 'M'", "age between 20 and 30", "cancer_survivor"]).names
+    ("sex = 'M'", 'age between 20 and 30', 'cancer_survivor')
+    """
+    names: list[str] = []
+    for number, step in enumerate(steps, start=1):
+        name = step if isinstance(step, str) else f"step {number}"
+        names.append(f"{name} (step {number})" if name in names else name)
+    conditions = tuple(as_condition(step) for step in steps)
+    return Funnel(table=table, steps=conditions, names=tuple(names), where=as_condition(where))
+
+
+@stored("steps")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps(NoisyMeaning):
+    """The number of people who pass the first n conditions, for each n, from the number that stops at each."""
+
+    unit = "people"
+    keys_are_groups = False
+    row_name = "step"
+    names: tuple[str, ...]
+
+    @property
+    def in_canonical(self) -> "Steps":
+        """What an analyst calls the steps is no part of the question."""
+        return Steps(names=())
+
+    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return how many pass each step: all that stop later."""
+        plan.blocks(released)
+        passed = list(itertools.accumulate(reversed(released)))[-2::-1]
+        return {(name,): Fraction(number) for name, number in zip(self.names, passed, strict=True)}
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> int:
+        """Return how far off the first step is at most: the sum of the most bins."""
+        del plan
+        return self._margin_of_bins(len(self.names), noise, confidence)
+
+    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
+        """Return each step with its own margin: later ones are sums of fewer bins."""
+        estimates, steps = self.estimates(plan, released), len(self.names)
+        margins = [self._margin_of_bins(steps - i, noise, confidence) for i in range(steps)]
+        return [
+            BoundedValue.around(key, value, margin)
+            for (key, value), margin in zip(estimates.items(), margins, strict=True)
+        ]
+
+    def _margin_of_bins(self, bins: int, noise: Noise, confidence: Exact) -> int:
+        """Bound a step that is the sum of this many bins, such that the bounds of all steps hold at once."""
+        each = 1 - (1 - probability("confidence", confidence)) / len(self.names)
+        return margin_of_sum(noise.event, bins, each)
+
+    def asked(self, plan: Plan) -> str:
+        """Say what is asked."""
+        del plan
+        return f"how many people pass {len(self.names)} conditions, one after the other"
+
+    def bounding(self, plan: Plan) -> str:
+        """Say where a person counts."""
+        del plan
+        return "a person counts once, at the last condition that one of their rows reaches."
+
+
+STATISTICS = (
+    Statistic(
+        name="funnel",
+        ask=funnel,
+        help="how many people pass one condition after the other",
+        tells="people",
+        options=WHERE | {"steps"},
+        needs={"steps": "--step CONDITION, once for each"},
+    ),
+)

@@ -1,0 +1,241 @@
+"""Means, variances, covariances and correlations, at the price of one count: from sums of Bernstein polynomials.
+
+One release of the sums of one value gives the number of rows, the mean and the variance together; of products of the
+polynomials of two values, their covariance and correlation.
+
+Proof: proofs/bernstein_moments.md, proofs/moment_bounds.md
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from lapwing.queries.aggregate import BoundedRowsPerPerson
+from lapwing.queries.expressions import Value
+from lapwing.queries.measure import Measure
+from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan, Scale, plain_number
+from lapwing.queries.planning import Planner, Question, scale_of
+from lapwing.queries.questions import ConditionLike, Groupings, ValueLike, as_condition, as_groups, as_value
+from lapwing.queries.sql_refusals import only
+from lapwing.queries.statistics.bernstein import Moment, basis, moment, moment_bounds, products
+from lapwing.queries.statistics.statistic import Selected, Statistic
+from lapwing.queries.term import Term
+from lapwing.queries.words import at_most, from_to, groups_at_most, in_groups, leaves, value_words
+from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import Exact
+
+_DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.CORRELATION: 2}
+"""The degree of the polynomials whose sums give a moment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MomentQuestion(Question):
+    """The mean, variance, covariance or correlation of one or two values."""
+
+    moment: Moment
+    values: tuple[Value, ...]
+
+    def plan(self, planner: Planner) -> Plan:
+        """Let few rows of a person count in each of few groups."""
+        degree, rows, groups = _DEGREES[self.moment], planner.rows(), planner.groups()
+
+        def most(values: list[Measure]) -> int:
+            return math.prod(scale_of(value).extent ** degree for value in values)
+
+        values = planner.measure(self.values, lambda values: rows * groups * most(values))
+        terms = products([basis(value.term, degree) for value in values])
+        bounding = BoundedRowsPerPerson(terms=terms, most=most(values), max_rows=rows, max_cells=groups)
+        scales = tuple(scale_of(value) for value in values)
+        return planner.build(bounding, Moments(moment=self.moment, scales=scales))
+
+
+def mean(
+    table: str,
+    of: ValueLike,
+    where: ConditionLike = None,
+    *,
+    by: Groupings = (),
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+) -> MomentQuestion:
+    """Ask for the mean of a value over rows, at most `max_rows` of one person in a group."""
+    return _ask(Moment.MEAN, (of,), table, where, by, max_rows, max_groups)
+
+
+def variance(
+    table: str,
+    of: ValueLike,
+    where: ConditionLike = None,
+    *,
+    by: Groupings = (),
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+) -> MomentQuestion:
+    """Ask for the variance of a value over rows; the mean and the number of rows come with it."""
+    return _ask(Moment.VARIANCE, (of,), table, where, by, max_rows, max_groups)
+
+
+def covariance(
+    table: str,
+    x: ValueLike,
+    y: ValueLike,
+    where: ConditionLike = None,
+    *,
+    by: Groupings = (),
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+) -> MomentQuestion:
+    """Ask for the covariance of two values over rows."""
+    return _ask(Moment.COVARIANCE, (x, y), table, where, by, max_rows, max_groups)
+
+
+def correlation(
+    table: str,
+    x: ValueLike,
+    y: ValueLike,
+    where: ConditionLike = None,
+    *,
+    by: Groupings = (),
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+) -> MomentQuestion:
+    """Ask for the correlation of two values over rows."""
+    return _ask(Moment.CORRELATION, (x, y), table, where, by, max_rows, max_groups)
+
+
+def _ask(  # noqa: PLR0917 - the four functions above in one
+    moment: Moment,
+    values: tuple[ValueLike, ...],
+    table: str,
+    where: ConditionLike,
+    by: Groupings,
+    max_rows: int | None,
+    max_groups: int | None,
+) -> MomentQuestion:
+    return MomentQuestion(
+        moment=moment,
+        values=tuple(map(as_value, values)),
+        table=table,
+        where=as_condition(where),
+        by=as_groups(by),
+        max_rows=max_rows,
+        max_groups=max_groups,
+    )
+
+
+@stored("moments")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments(NoisyMeaning):
+    """Bernstein sums of one or two values, from which `moment` follows."""
+
+    unit = "value"
+    margin_refusal = "cannot be promised: the error of a mean or a moment depends on how many rows there are"
+    moment: Moment
+    scales: tuple[Scale, ...]
+
+    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return the moment in each cell; it lies within its bounds, at any confidence: proofs/moment_bounds.md."""
+        return {
+            key: moment(self.moment, self.scales, [max(0, number) for number in block])
+            for key, block in plan.blocks(released)
+        }
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> None:
+        """Return None: the error of a moment depends on how many rows there are."""
+
+    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
+        """Return the moment in each cell with its bounds."""
+        estimates, margin = self.estimates(plan, released), plan.margin_of_each(noise, confidence)
+        found = []
+        for key, block in plan.blocks(released):
+            low, high = moment_bounds(self.moment, self.scales, block, margin)
+            found.append(BoundedValue(key=key, value=plain_number(estimates[key]), low=low, high=high))
+        return found
+
+    def asked(self, plan: Plan) -> str:
+        """Say what is asked."""
+        terms = plan.bounded_by(BoundedRowsPerPerson).terms
+        value = value_words(terms, as_it_is=self._of_columns(terms))
+        return f"the {self.moment.value} of {value}, and with it the number of rows"
+
+    def _of_columns(self, terms: tuple[Term, ...]) -> bool:
+        """Whether these are the moments of columns themselves: nothing else is computed from them."""
+        columns = sorted(set().union(*map(leaves, terms)), key=repr)
+        if len(columns) != len(self.scales):
+            return False
+        with suppress(BadQuestionError):  # too wide to be what was planned
+            return any(
+                terms == products([basis(column, _DEGREES[self.moment]) for column in order])
+                for order in itertools.permutations(columns)
+            )
+        return False
+
+    def bounding(self, plan: Plan) -> str:
+        """Say how many rows of a person count."""
+        bounding = plan.bounded_by(BoundedRowsPerPerson)
+        rows, groups = bounding.max_rows, in_groups(plan.aggregate, bounding.max_cells)
+        return f"at most {rows} {'row' if rows == 1 else 'rows'} of a person count{groups}; a public rule picks which."
+
+    def bounds_away(self, plan: Plan) -> tuple[str, ...]:
+        """Say how many rows and groups of a person count, and to what values are clipped."""
+        values = " and ".join(from_to(scale.low, scale.low + scale.width) for scale in self.scales)
+        rows = at_most(plan.bounded_by(BoundedRowsPerPerson).max_rows, "row")
+        return rows, *groups_at_most(plan.aggregate), f"values clipped to {values}"
+
+    def hidden(self, plan: Plan) -> str:
+        """Say that noise hides one person."""
+        del plan
+        return "noise hides whatever one person within these bounds can add"
+
+
+_OF_TWO = {Moment.COVARIANCE, Moment.CORRELATION}
+_IN_SQL: dict[type[exp.Expr], Moment] = {
+    exp.Avg: Moment.MEAN,
+    exp.VariancePop: Moment.VARIANCE,
+    exp.CovarPop: Moment.COVARIANCE,
+    exp.Corr: Moment.CORRELATION,
+}
+
+
+def _read(selected: Selected, node: exp.Expr) -> MomentQuestion:
+    moment = _IN_SQL[type(node)]
+    only(node, "this", *(("expression",) if moment in _OF_TWO else ()))
+    of = [node.this, node.expression] if moment in _OF_TWO else [node.this]
+    values = tuple(selected.reader.value(each) for each in of)
+    return MomentQuestion(moment=moment, values=values, **selected.common)
+
+
+STATISTICS = (
+    Statistic(
+        name="mean", ask=mean, help="the mean of a value", tells="mean", columns=1, sql={exp.Avg: ("avg", _read)}
+    ),
+    Statistic(
+        name="variance",
+        ask=variance,
+        help="the variance of a value",
+        tells="variance",
+        columns=1,
+        sql={exp.VariancePop: ("var_pop", _read)},
+    ),
+    Statistic(
+        name="covariance",
+        ask=covariance,
+        help="the covariance of two values",
+        tells="covariance",
+        columns=2,
+        sql={exp.CovarPop: ("covar_pop", _read)},
+    ),
+    Statistic(
+        name="correlation",
+        ask=correlation,
+        help="the correlation of two values",
+        tells="correlation",
+        columns=2,
+        sql={exp.Corr: ("corr", _read)},
+    ),
+)

@@ -1,0 +1,239 @@
+"""Below which value a fraction of the rows lies: chosen among the cells of a grid over the range of the value.
+
+The score of a cell is computed from the number of rows in each; `score_sensitivity` says how far the protected people
+move it, and it is derived here and nowhere else.
+
+Proof: proofs/ranked_choice.md
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
+from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey
+from lapwing.queries.expressions import Literal, Value
+from lapwing.queries.limits import MOST_FRACTIONS, check_most
+from lapwing.queries.measure import measure
+from lapwing.queries.plan import BoundedValue, ChosenMeaning, Number, Plan, Scale, plain_number
+from lapwing.queries.planning import Planner, Question, scale_of
+from lapwing.queries.questions import ConditionLike, ValueLike, as_condition, as_value
+from lapwing.queries.sql_refusals import only, refusal
+from lapwing.queries.statistics.statistic import WHERE, Selected, Statistic
+from lapwing.queries.term import ConstantTerm, bounds
+from lapwing.queries.words import at_most, from_to, is_a_column, value_words
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.decimals import format_short
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import Exact, as_int, exact, probability
+from lapwing.vocabulary.privacy_unit import PrivacyUnit
+
+_MOST_GRID_CELLS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QuantileQuestion(Question):
+    """The values below which these fractions of the rows lie."""
+
+    value: Value
+    at: tuple[Fraction, ...]
+    cells: int
+
+    def plan(self, planner: Planner) -> Plan:
+        """Let few rows of a person count, in all cells of the grid together."""
+        planner.require_ungrouped()
+        check_most("quantiles", len(self.at), MOST_FRACTIONS)
+        value = measure(planner.scope.spelled(self.value), planner.scope)
+        scale = scale_of(value)
+        width = -(-(scale.extent + 1) // self.cells)
+        key = GridKey(term=value.term, width=width)
+        planner.keys = (key,)
+        bounding = BoundedRowsPerPerson(terms=(ConstantTerm(1),), most=1, max_rows=planner.rows(), max_cells=None)
+        coarse = Scale(low=scale.low, step=scale.step * width, extent=key.cells - 1)
+        return planner.build(bounding, Quantiles(at=self.at, scale=coarse))
+
+
+def quantiles(
+    table: str,
+    of: ValueLike,
+    at: Exact | Sequence[Exact],
+    where: ConditionLike = None,
+    *,
+    max_rows: int | None = None,
+    cells: int = 1000,
+) -> QuantileQuestion:
+    """Ask below which value the fractions `at` of the rows lie; the answers are edges of `cells` cells of its range.
+
+    >>> quantiles("visits", "nights", ["0.25", "0.5", "0.75"], max_rows=3).at
+    (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+    """
+    fractions = [at] if isinstance(at, str) or not isinstance(at, Sequence) else list(at)
+    return QuantileQuestion(
+        table=table,
+        value=as_value(of),
+        at=tuple(sorted({probability("at", fraction) for fraction in fractions})),
+        where=as_condition(where),
+        max_rows=max_rows,
+        cells=as_int("cells", cells, least=2, most=_MOST_GRID_CELLS),
+    )
+
+
+def median(
+    table: str, of: ValueLike, where: ConditionLike = None, *, max_rows: int | None = None, cells: int = 1000
+) -> QuantileQuestion:
+    """Ask for the value in the middle."""
+    return quantiles(table, of, "0.5", where, max_rows=max_rows, cells=cells)
+
+
+def score_sensitivity(fraction: Fraction, rows: int, unit: PrivacyUnit) -> int:
+    """Return how far the protected people move the score of a cell, if each has at most `rows` rows.
+
+    The score for the fraction a/b is how far b * (rows below) is from a * (all rows). A row that comes or goes moves it
+    by b - a if it is below and by a if it is not; a row that takes the place of another by b at most. A group moves it
+    as far as all its rows together.
+
+    Proof: proofs/ranked_choice.md
+    """
+    a, b = fraction.numerator, fraction.denominator
+    of_one_row = max(a, b - a) if unit.adjacency is Adjacency.ADD_REMOVE else b
+    return of_one_row * rows * unit.protects_groups_of
+
+
+@stored("quantiles")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles(ChosenMeaning):
+    """The values below which the fractions `at` of the rows lie, from a histogram with `scale.extent` + 1 cells."""
+
+    unit = "rows in the order"
+    row_name = "quantile"
+    told_in_a_sentence = True
+    at: tuple[Fraction, ...]
+    scale: Scale
+
+    @property
+    def choices(self) -> int:
+        """How many choices share the price."""
+        return len(self.at)
+
+    def selection(self, plan: Plan, epsilon: Fraction, selector: Selector) -> PrivateQuantiles:
+        """Return the mechanism that chooses."""
+        rows = _rows(plan)
+        return PrivateQuantiles(
+            at=self.at,
+            cells=plan.aggregate.cell_count or 0,
+            sensitivities=[score_sensitivity(fraction, rows, plan.unit) for fraction in self.at],
+            epsilon=epsilon,
+            selector=selector,
+        )
+
+    def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
+        """Return the lower edges of the chosen cells.
+
+        Each was chosen for itself, so they may cross. Sorting them costs nothing, and none gets worse: of places that
+        are all within a margin of theirs, so are the sorted ones.
+        """
+        del plan
+        places = [plain_number(self.scale.low + cell * self.scale.step) for cell in sorted(released)]
+        return [
+            BoundedValue(key=(str(fraction),), value=place, low=None, high=None)
+            for fraction, place in zip(self.at, places, strict=True)
+        ]
+
+    def asked(self, plan: Plan) -> str:
+        """Say what is asked."""
+        term = _grid(plan).term
+        value = value_words([term], as_it_is=is_a_column(term))
+        return f"the quantiles of {value} at {', '.join(str(fraction) for fraction in self.at)}"
+
+    def bounding(self, plan: Plan) -> str:
+        """Say how many rows of a person count."""
+        rows = _rows(plan)
+        return f"at most {rows} {'row' if rows == 1 else 'rows'} of a person count; a public rule picks which."
+
+    def bounds_away(self, plan: Plan) -> tuple[str, ...]:
+        """Say how many rows of a person count, and to what values are clipped."""
+        key, low = _grid(plan), self.scale.low
+        least, most = bounds(key.term)
+        values = from_to(low, low + (most - least) * self.scale.step / key.width)
+        return at_most(_rows(plan), "row"), f"values clipped to {values}"
+
+    def accuracy(self, margin: Number) -> str:
+        """Say what a margin means: it is no distance in years or francs, but in rows."""
+        return f"its place in the order within {format_short(margin)} rows"
+
+    def told_margin(self, margin: Number) -> str:
+        """Say, below the answer, what a margin means."""
+        return f"each has its place in the order within {format_short(margin)} rows"
+
+
+def _rows(plan: Plan) -> int:
+    return plan.bounded_by(BoundedRowsPerPerson).max_rows
+
+
+def _grid(plan: Plan) -> GridKey:
+    (key,) = (key for key in plan.aggregate.keys if isinstance(key, GridKey))
+    return key
+
+
+def _read(selected: Selected, node: exp.Expr) -> QuantileQuestion:
+    """Read median(x), quantile_cont(x, 0.9), and percentile_cont(0.9) within group (order by x)."""
+    at: list[exp.Expr] = [exp.Literal.number("0.5")]
+    match node:
+        case exp.Median():
+            only(node, "this")
+            of = node.this
+        case exp.PercentileCont():
+            only(node, "this", "expression")
+            of, several = node.this, node.expression
+            if isinstance(several, exp.Array):
+                only(several, "expressions")
+                at = several.expressions
+            else:
+                at = [several]
+        case _:
+            only(node, "this", "expression")
+            of, at = _read_within_group(node)
+    if selected.by:
+        raise BadQuestionError("a quantile cannot be grouped; ask once for each group, with a where of its own")
+    value = selected.reader.value(of)
+    fractions = [selected.reader.value(each) for each in at]
+    numbers = [exact("number", each.value if isinstance(each, Literal) else each) for each in fractions]
+    plain = quantiles(selected.table, value, numbers)
+    return QuantileQuestion(
+        value=plain.value, at=plain.at, cells=plain.cells, **{**selected.common, "max_groups": None}
+    )
+
+
+def _read_within_group(node: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
+    inner, order = node.this, node.expression
+    if isinstance(inner, exp.PercentileCont) and isinstance(order, exp.Order) and len(order.expressions) == 1:
+        only(inner, "this")
+        only(order, "expressions")
+        only(order.expressions[0], "this", "nulls_first")
+        return order.expressions[0].this, [inner.this]
+    raise refusal(inner if isinstance(inner, exp.PercentileDisc) else node)
+
+
+STATISTICS = (
+    Statistic(
+        name="median",
+        ask=median,
+        help="the value in the middle",
+        tells="median",
+        columns=1,
+        options=WHERE | {"max_rows"},
+        sql=dict.fromkeys((exp.Median, exp.PercentileCont, exp.WithinGroup), ("quantile", _read)),
+    ),
+    Statistic(
+        name="quantiles",
+        ask=quantiles,
+        help="below which values fractions of the rows lie",
+        tells="value",
+        columns=1,
+        options=WHERE | {"max_rows", "at"},
+        needs={"at": "--at 0.25,0.5,0.75"},
+    ),
+)

@@ -1,0 +1,42 @@
+"""The statistics that can be asked: the one list that the SQL reader and the command line read.
+
+To add a statistic, write its file, and add its `STATISTICS` here.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlglot import exp
+
+from lapwing.queries.planning import Question
+from lapwing.queries.sql_refusals import refusal
+from lapwing.queries.statistics import distinct, funnel, moments, people, quantiles, rows, top, total
+from lapwing.queries.statistics.statistic import Selected, SqlWord, Statistic
+
+STATISTICS: Final[dict[str, Statistic]] = {
+    one.name: one
+    for file in (people, rows, distinct, total, moments, quantiles, top, funnel)
+    for one in file.STATISTICS
+}
+"""By their names at the command line, in the order in which they are told."""
+
+
+def read_statistic(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
+    """Return the question that one column of a SELECT asks, and a name for it; refuse what is no statistic."""
+    words: dict[SqlWord, tuple[str, Callable[[Selected, Any], Question]]] = {}
+    for statistic in STATISTICS.values():
+        words.update(statistic.sql)
+    if _word(node) not in words:
+        raise refusal(node)
+    name, read = words[_word(node)]
+    return name, read(selected, node)
+
+
+def _word(node: exp.Expr) -> SqlWord:
+    match node:
+        case exp.Anonymous():
+            return str(node.this).casefold()
+        case exp.Count(this=exp.Distinct()):
+            return exp.Distinct
+        case _:
+            return type(node)

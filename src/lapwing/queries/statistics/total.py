@@ -1,0 +1,112 @@
+"""The total of a value: a person's part in a group is clipped to `max_rows` times the bounds of the value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from lapwing.queries.aggregate import ClippedSumPerPerson
+from lapwing.queries.expressions import Value
+from lapwing.queries.measure import Measure
+from lapwing.queries.plan import CellKey, Estimate, Noise, NoisyMeaning, Number, Plan
+from lapwing.queries.planning import Planner, Question
+from lapwing.queries.questions import ConditionLike, Groupings, ValueLike, as_condition, as_groups, as_value
+from lapwing.queries.sql_refusals import only
+from lapwing.queries.statistics.statistic import Selected, Statistic
+from lapwing.queries.term import bounds
+from lapwing.queries.words import from_to, groups_at_most, in_groups, is_a_column, plain, value_words
+from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.exact import Exact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sum(Question):
+    """The total of a value, a person's part clipped to `max_rows` times its bounds."""
+
+    value: Value
+
+    def plan(self, planner: Planner) -> Plan:
+        """Clip a person's total in each of few groups."""
+        rows, groups = planner.rows(), planner.groups()
+
+        def most(values: list[Measure]) -> int:
+            return rows * groups * max(abs(bound) for bound in bounds(values[0].term))
+
+        (value,) = planner.measure([self.value], most)
+        low, high = (bound * rows for bound in bounds(value.term))
+        bounding = ClippedSumPerPerson(term=value.term, low=min(0, low), high=max(0, high), max_cells=groups)
+        return planner.build(bounding, Total(step=value.step))
+
+
+def total(
+    table: str,
+    of: ValueLike,
+    where: ConditionLike = None,
+    *,
+    by: Groupings = (),
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+) -> Sum:
+    """Ask for the total of a value. A person's part in a group is clipped to `max_rows` times the value's bounds.
+
+    >>> total("visits", "clip(cost, 0, 500)", "kind = 'ER'", max_rows=3).max_rows
+    3
+    """
+    where, groups = as_condition(where), as_groups(by)
+    return Sum(table=table, value=as_value(of), where=where, by=groups, max_rows=max_rows, max_groups=max_groups)
+
+
+@stored("total")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total(NoisyMeaning):
+    """The total of a value in each cell, in steps of `step`."""
+
+    unit = "value"
+    step: Fraction
+
+    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return the total in each cell."""
+        return {key: number * self.step for key, (number,) in plan.blocks(released)}
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number:
+        """Return how far off all totals are at most, all at once."""
+        return plan.margin_of_each(noise, confidence) * self.step
+
+    def asked(self, plan: Plan) -> str:
+        """Say what is asked."""
+        term = plan.bounded_by(ClippedSumPerPerson).term
+        return f"the total of {value_words([term], as_it_is=is_a_column(term))}, in steps of {self.step}"
+
+    def bounding(self, plan: Plan) -> str:
+        """Say to what a person's total is clipped."""
+        clipped = plan.bounded_by(ClippedSumPerPerson)
+        total_ = from_to(clipped.low * self.step, clipped.high * self.step)
+        return f"a person's total is clipped to {total_}{in_groups(plan.aggregate, clipped.max_cells)}."
+
+    def bounds_away(self, plan: Plan) -> tuple[str, ...]:
+        """Say in how many groups a person counts, and to what values and totals are clipped."""
+        clipped = plan.bounded_by(ClippedSumPerPerson)
+        least, most = bounds(clipped.term)
+        values = f"values clipped to {from_to(least * self.step, most * self.step)}"
+        if (clipped.low, clipped.high) != (min(0, least), max(0, most)):
+            values += f", a person's total to {from_to(clipped.low * self.step, clipped.high * self.step)}"
+        return *groups_at_most(plan.aggregate), values
+
+    def hidden(self, plan: Plan) -> str:
+        """Say how far one person can move the total."""
+        groups = " in all groups together" if plan.aggregate.keys else ""
+        moved = plain(plan.sensitivity.l1 * self.step)
+        return f"one person changes the total by at most {moved}{groups}, and noise hides that much"
+
+
+def _read(selected: Selected, node: exp.Sum) -> Sum:
+    only(node, "this")
+    return Sum(value=selected.reader.value(node.this), **selected.common)
+
+
+STATISTICS = (
+    Statistic(
+        name="total", ask=total, help="the total of a value", tells="total", columns=1, sql={exp.Sum: ("sum", _read)}
+    ),
+)

@@ -1,0 +1,209 @@
+"""Plain English for what plans are made of: conditions, groups, values, and what bounds leave out."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+
+from lapwing.queries.aggregate import (
+    Aggregate,
+    BinnedKey,
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    CountPerPerson,
+    DeclaredKey,
+    GridKey,
+    Key,
+    PrivateKey,
+)
+from lapwing.queries.intervals import DAYS, DOUBLES, TRUTHS, Domain, Interval, day, double_at
+from lapwing.queries.predicate import (
+    ALWAYS,
+    GAPS,
+    AllOf,
+    AnyOf,
+    Gap,
+    HasRows,
+    InIntervals,
+    InTexts,
+    IsMissing,
+    IsPresent,
+    LacksRows,
+    NotInTexts,
+    Predicate,
+    Ref,
+    StartsNotWith,
+    StartsWith,
+    Unit,
+)
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, columns
+
+
+def at_most(number: int, what: str) -> str:
+    """Say how many of something a person has at most: 'one row a person', 'at most 3 rows a person'."""
+    return f"one {what} a person" if number == 1 else f"at most {number} {what}s a person"
+
+
+def groups_at_most(aggregate: Aggregate) -> tuple[str, ...]:
+    """Say in how many groups a person counts, where there are groups and not all may count."""
+    match aggregate.bounding:
+        case (
+            CountPerPerson(max_cells=int() as groups)
+            | ClippedSumPerPerson(max_cells=groups)
+            | BoundedRowsPerPerson(max_cells=int() as groups)
+        ) if aggregate.keys:
+            return (at_most(groups, "group"),)
+        case _:
+            return ()
+
+
+def in_groups(aggregate: Aggregate, groups: int | None) -> str:
+    """Say in how many groups, for the middle of a sentence."""
+    if not aggregate.keys or groups is None:
+        return ""
+    return " in one group" if groups == 1 else f" in each of at most {groups} groups"
+
+
+def plain(number: Fraction) -> str:
+    """Return a number as it is declared: on a grid of powers of two every one is a decimal."""
+    return str(number.numerator) if number.denominator == 1 else f"{float(number):.12g}"
+
+
+def from_to(low: Fraction, high: Fraction) -> str:
+    """Return the range from one number to another."""
+    return f"{plain(low)}..{plain(high)}"
+
+
+def value_words(measured: Iterable[Term], *, as_it_is: bool) -> str:
+    """Name what is added up or ranked: columns `as_it_is`, or a value that is computed from columns."""
+    names = " and ".join(sorted(set().union(*map(columns, measured))))
+    return names if as_it_is else f"a value of {names}"
+
+
+def is_a_column(term: Term) -> bool:
+    """Whether a term is one column, with nothing computed from it."""
+    return leaves(term) == {term}
+
+
+def leaves(term: Term) -> set[Term]:
+    """Return the columns that a term is computed from, on the grid they are computed on."""
+    match term:
+        case OnGrid() | Rounded(OnGrid(), _):
+            return {term}
+        case Plus(left, right) | Times(left, right):
+            return leaves(left) | leaves(right)
+        case Rounded() | Elapsed() | ConstantTerm():
+            return set()
+
+
+def key_words(key: Key) -> str:
+    """Name the groups of a key."""
+    match key:
+        case DeclaredKey(column=column, values=values):
+            return f"the {len(values)} declared values of {column}"
+        case BinnedKey(column=column, bins=bins):
+            return f"{len(bins)} bins of {column}"
+        case GridKey():
+            return f"{key.cells} cells"
+        case PrivateKey(column=column):
+            return f"whatever values {column} has"
+
+
+def words(predicate: Predicate) -> str:
+    """Return a predicate in words.
+
+    >>> words(AllOf((IsMissing(column="age"), InTexts(column="sex", texts=("F", "M")))))
+    "age is missing and sex is 'F' or 'M'"
+    """
+    match predicate:
+        case AllOf(()) | AnyOf(()):
+            return "always" if predicate == ALWAYS else "never"
+        case AllOf(parts):
+            return " and ".join(_inside(part) for part in parts)
+        case AnyOf(parts):
+            return " or ".join(_inside(part) for part in parts)
+        case HasRows(table=table, where=where, at_least=times):
+            return f"the person has {_times(times)} in {table}{_such(where)}"
+        case LacksRows(table=table, where=where, at_least=1):
+            return f"the person has no row in {table}{_such(where)}"
+        case LacksRows(table=table, where=where, at_least=times):
+            return f"the person has fewer than {times} rows in {table}{_such(where)}"
+        case Gap():
+            return _gap(predicate)
+        case _:
+            return f"{predicate.column} {_value(predicate)}"
+
+
+@lru_cache(maxsize=1 << 12)
+def bin_words(line: Domain, label: Interval) -> str:
+    """Name a bin; each is in many rows, so names are remembered."""
+    return _interval(line, label)
+
+
+def _inside(predicate: Predicate) -> str:
+    several = isinstance(predicate, AllOf | AnyOf) and len(predicate.parts) > 1
+    return f"({words(predicate)})" if several else words(predicate)
+
+
+def _such(where: Predicate) -> str:
+    return "" if where == ALWAYS else f" where ({words(where)})"
+
+
+def _times(times: int) -> str:
+    return "a row" if times == 1 else f"at least {times} rows"
+
+
+def _value(
+    atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent,
+) -> str:
+    match atom:
+        case InIntervals(line=line, spans=spans):
+            return "is " + " or ".join(_interval(line, span) for span in spans)
+        case InTexts(texts=texts):
+            return "is " + " or ".join(repr(text) for text in texts)
+        case NotInTexts(texts=texts):
+            return "is neither " + " nor ".join(repr(text) for text in texts)
+        case StartsWith(prefix=prefix):
+            return f"starts with {prefix!r}"
+        case StartsNotWith(prefix=prefix):
+            return f"does not start with {prefix!r}"
+        case IsMissing():
+            return "is missing"
+        case IsPresent():
+            return "is known"
+
+
+def _interval(line: Domain, span: Interval) -> str:
+    low, high = span
+    if low == high:
+        return _point(line, low)
+    least, most = _end(line, low, low - 1, "at least", "over"), _end(line, high, high + 1, "at most", "below")
+    if low == line.lowest or high == line.highest:
+        return most if low == line.lowest else least
+    if least.startswith("over") or most.startswith("below"):
+        return f"{least} and {most}"
+    return f"from {_point(line, low)} to {_point(line, high)}"
+
+
+def _end(line: Domain, place: int, beyond: int, within: str, outside: str) -> str:
+    """Say where a span of numbers ends: by its last number, or by the first beyond, whichever is the shorter to say."""
+    if line == DOUBLES and line.lowest < place < line.highest and len(_point(line, beyond)) < len(_point(line, place)):
+        return f"{outside} {_point(line, beyond)}"
+    return f"{within} {_point(line, place)}"
+
+
+def _point(line: Domain, number: int) -> str:
+    if line == DAYS:
+        return day(number).isoformat()
+    if line == DOUBLES:
+        return repr(double_at(number)).removesuffix(".0")
+    return str(bool(number)).lower() if line == TRUTHS else str(number)
+
+
+def _gap(gap: Gap) -> str:
+    spans = " or ".join(_interval(GAPS[gap.unit], span) for span in gap.spans)
+    unit = "days" if gap.unit is Unit.DAYS else "completed years"
+    return f"from {_ref(gap.since)} to {_ref(gap.until)} it is {spans} {unit}"
+
+
+def _ref(ref: Ref) -> str:
+    return ref.column if ref.up == 0 else f"the outer row's {ref.column}"

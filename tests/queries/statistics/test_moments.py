@@ -1,0 +1,116 @@
+"""Without noise, answers read from the released numbers are the statistics themselves; with it, they stay in range."""
+
+import math
+import statistics
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lapwing as ask
+from engines.clinic import clinic
+from engines.rows_in_memory import RowsInMemory
+from lapwing.queries.planning import plan
+from lapwing.queries.statistics.bernstein import moment_bounds
+from lapwing.queries.statistics.moments import Moments
+from lapwing.vocabulary.errors import BadQuestionError
+
+CLINIC = clinic()
+AGES = st.lists(st.tuples(st.integers(0, 120), st.integers(640, 3840)), min_size=2, max_size=8)
+
+
+def answers(question, rows):
+    blank = dict.fromkeys(c.name for c in CLINIC.table("patients").columns)
+    patients = [{"pid": i, **blank, **row} for i, row in enumerate(rows)]
+    asked = plan(question, CLINIC)
+    numbers = RowsInMemory(CLINIC, {"patients": patients}).vector(asked.aggregate).open_for_release()
+    return asked.meaning.estimates(asked, numbers)
+
+
+@given(AGES)
+def test_moments_are_exact_without_noise(rows) -> None:
+    ages, bmis = [Fraction(age) for age, _ in rows], [Fraction(bmi, 64) for _, bmi in rows]
+    n = len(rows)
+    mean_age, mean_bmi = sum(ages) / n, sum(bmis) / n
+    together = sum((a - mean_age) * (b - mean_bmi) for a, b in zip(ages, bmis, strict=True)) / n
+    assert answers(ask.mean("patients", "bmi"), people(rows)) == {(): mean_bmi}
+    assert answers(ask.variance("patients", "age"), people(rows)) == {(): sum((a - mean_age) ** 2 for a in ages) / n}
+    assert answers(ask.covariance("patients", "age", "bmi"), people(rows)) == {(): together}
+
+
+@given(AGES)
+def test_correlations_are_exact_on_their_grid_without_noise(rows) -> None:
+    steps = [float(scale.step) for scale in plan(ask.correlation("patients", "age", "bmi"), CLINIC).meaning.scales]
+    ages, bmis = ([math.floor(v / step + 0.5) for v in values] for values, step in zip(pairs(rows), steps, strict=True))
+    (found,) = answers(ask.correlation("patients", "age", "bmi"), people(rows)).values()
+    if len(set(ages)) > 1 and len(set(bmis)) > 1:
+        assert found == pytest.approx(statistics.correlation(ages, bmis), abs=1e-9)
+    else:
+        assert found == 0
+
+
+def pairs(rows):
+    return [age for age, _ in rows], [bmi / 64 for _, bmi in rows]
+
+
+def people(rows):
+    return [{"age": age, "bmi": bmi / 64} for age, bmi in rows]
+
+
+def test_counts_totals_and_funnels() -> None:
+    three = [{"sex": "F", "age": 70, "smoker": True}, {"sex": "F", "age": 30, "smoker": True}, {"sex": "M", "age": 10}]
+    assert answers(ask.count("patients", by="sex"), three) == {("F",): 2, ("M",): 1, ("é",): 0, (None,): 0}
+    assert answers(ask.total("patients", "bmi"), [{"bmi": 20.5}, {"bmi": 60.0}]) == {(): Fraction(161, 2)}
+    steps = ["smoker", "age > 65", "sex = 'M'"]
+    assert answers(ask.funnel("patients", steps), three) == {("smoker",): 2, ("age > 65",): 1, ("sex = 'M'",): 0}
+
+
+NOISY = st.integers(-(10**6), 10**6)
+
+
+@given(st.lists(NOISY, min_size=9, max_size=9))
+def test_answers_stay_in_range_whatever_the_noise(noise) -> None:
+    for question, size, low, high in [
+        (ask.mean("patients", "bmi"), 2, 10, 60),
+        (ask.variance("patients", "age"), 3, 0, 3600),
+        (ask.covariance("patients", "age", "bmi"), 4, -1500, 1500),
+        (ask.correlation("patients", "age", "bmi"), 9, -1, 1),
+    ]:
+        (found,) = plan(question, CLINIC).meaning.estimates(plan(question, CLINIC), noise[:size]).values()
+        assert low <= found <= high
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ask.mean("patients", "bmi"),
+        ask.variance("patients", "bmi"),
+        ask.covariance("patients", "bmi", "age"),
+        ask.correlation("patients", "bmi", "age"),
+    ],
+    ids=["mean", "variance", "covariance", "correlation"],
+)
+def test_a_moment_lies_within_its_own_bounds_at_every_margin(question) -> None:
+    asked = plan(question, CLINIC)
+    assert isinstance(asked.meaning, Moments)
+    terms = asked.aggregate.terms
+
+    @given(st.lists(st.integers(-200, 400), min_size=terms, max_size=terms), st.integers(0, 300))
+    def check(released, margin) -> None:
+        (value,) = asked.meaning.estimates(asked, released).values()
+        low, high = moment_bounds(asked.meaning.moment, asked.meaning.scales, released, margin)
+        assert low <= value <= high
+
+    check()
+
+
+def test_a_mean_over_no_rows_is_the_middle() -> None:
+    asked = plan(ask.mean("patients", "bmi"), CLINIC)
+    assert asked.meaning.estimates(asked, [-5, -9]) == {(): 35}
+
+
+def test_numbers_that_do_not_fit_the_plan_are_refused() -> None:
+    asked = plan(ask.mean("patients", "bmi"), CLINIC)
+    with pytest.raises(BadQuestionError, match="do not fit"):
+        asked.meaning.estimates(asked, [5])
