@@ -33,13 +33,9 @@ CRITICAL = (
 
 ACCURACY = (
     "mechanisms/margins.py",
-    "mechanisms/shown_counts.py",
-    "mechanisms/sparse_vector/accuracy.py",
-    "mechanisms/sparse_vector/advice.py",
-    "mechanisms/sparse_vector/estimates.py",
-    "mechanisms/sparse_vector/tails.py",
-    "mechanisms/sums_of_noise.py",
-    "mechanisms/truths_and_lies.py",
+    "mechanisms/sparse_vector/law_probabilities.py",
+    "mechanisms/sparse_vector/stream_accuracy.py",
+    "mechanisms/sparse_vector/stream_advice.py",
 )
 """What only says how far off an answer is."""
 
@@ -47,7 +43,7 @@ FURTHER = ("accounting/*", "answers/*", "ledger/*", "queries/*", *ACCURACY)
 """What the critical files stand on, and what is said of their answers."""
 
 MORE = {
-    "accounting": ("tests/mechanisms/test_stable_keys.py",),
+    "accounting": ("tests/mechanisms/test_partition_selection.py",),
     "answers": ("tests/session",),
     "ledger": ("tests/contracts/test_ledger.py", "tests/session"),
     "mechanisms": ("tests/contracts/test_mechanism.py", "tests/answers"),

@@ -3,6 +3,7 @@
 Proof: proofs/laplace.md
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from lapwing.mechanisms.margins import ByAccuracy
@@ -63,23 +64,23 @@ class LaplaceMechanism(RealNoise[LaplaceNoise, RoundedLaplace]):
         grid: Exact | None = None,
     ) -> None:
         sensitivity, size = positive("l1_sensitivity", l1_sensitivity), as_int("dimension", dimension)
-        law: Callable[[], RoundedLaplace]  # in steps of the grid, which follows from about how large the noise will be
+        law_on: Callable[[ValueGrid, int], RoundedLaplace]  # the grid follows from about how large the noise will be
         match parse_noise(
             values=values, epsilon=epsilon, scale=scale, within=above_zero(within), confidence=confidence
         ):
             case ByEpsilon(rate):
-                about, law = sensitivity / rate, lambda: RoundedLaplace(steps / rate)
+                about, law_on = sensitivity / rate, lambda _, steps: RoundedLaplace(steps / rate)
             case BySize(noise):
-                about, law = noise, lambda: RoundedLaplace(noise / lattice.step)
+                about, law_on = noise, lambda grid, _: RoundedLaplace(noise / grid.step)
             case ByAccuracy() as wish:
-                about, law = wish.within / 32, lambda: _widest_law(steps, lattice, wish)
+                about, law_on = wish.within / 32, lambda grid, steps: _widest_law(steps, grid, wish)
             case _:  # pragma: no cover - it is asked for in no other way
                 raise AssertionError
         lattice = ValueGrid.for_noise(grid, noise=about, move=sensitivity / size)
         steps = lattice.l1_steps(sensitivity, size)
-        noise_law = law()
-        event = LaplaceNoise(l1_sensitivity=steps * lattice.step, scale=noise_law.scale * lattice.step)
-        super().__init__(event=event, law=noise_law, grid=lattice, dimension=size)
+        law = law_on(lattice, steps)
+        event = LaplaceNoise(l1_sensitivity=steps * lattice.step, scale=law.scale * lattice.step)
+        super().__init__(event=event, law=law, grid=lattice, dimension=size)
 
     @property
     def epsilon(self) -> Fraction:

@@ -77,7 +77,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByAccuracy:
-    """Noise asked for by what it may do: `values` answers all within `within`, with probability `confidence` or more."""
+    """Noise asked for by how far it may reach: `values` answers, all within `within`, at a `confidence`."""
 
     within: Fraction
     confidence: Fraction

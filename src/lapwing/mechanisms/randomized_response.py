@@ -108,7 +108,7 @@ class Chances:
             law = np.asarray(lfilter([self.others[0], self.truth], [self.others[1], self.lie], law), np.float64)
 
     def margin(self, confidence: Fraction, people: int) -> float:
-        """Return m such that an estimated number of people is off by at most m, with probability at least `confidence`."""
+        """Return m such that an estimated number of people is off by at most m, with this probability or more."""
         allowed = float_below(1 - confidence)
         bound = self._bound(allowed, people)
         if people > EXACT_UP_TO or allowed < _SURE_TO:

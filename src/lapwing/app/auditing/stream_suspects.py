@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.app.auditing.opened import law_of
-from lapwing.app.auditing.suspect import Suspect
+from lapwing.app.auditing.suspect import Suspect, law_of
 from lapwing.auditor.noise_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.streams import AuditedStream, CorrelationStream

@@ -17,7 +17,7 @@ from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, positive, probability
-from lapwing.vocabulary.search import decimals, integers
+from lapwing.vocabulary.search import decimals
 
 
 class SparseVectorNoise(Enum):
@@ -220,10 +220,11 @@ def best_share(moves: tuple[int, int], yeses: int) -> Fraction:
 
 def _cube_root(n: int) -> int:
     """Return the largest integer whose cube is at most n."""
-    search = integers()
-    while search.open:
-        search.tell(search.guess**3 > n)
-    return search.below
+    low, high = 0, 1 << (n.bit_length() // 3 + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle**3 <= n else (low, middle)
+    return low
 
 
 def noise_of(kind: SparseVectorNoise) -> Callable[[int, Fraction], Geometric | DiscreteLaplace]:
