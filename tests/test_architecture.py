@@ -1,6 +1,7 @@
 """Rules about the source that no linter knows."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,18 @@ import lapwing
 
 SOURCE = Path(lapwing.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
+TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
+LONGEST = 460
+TWINS = {
+    "ledger": "the commands about the ledger are in the door's file of that name",
+    "questions": "so are those that ask",
+    "streams": "so are those of streams; the ledger and the session have a part each",
+    "errors": "the public module shows what the vocabulary holds",
+    "postgres": "an engine and a store",
+    "gaussian": "a mechanism and a sparse vector",
+    "expressions": "what an analyst writes, and the SQL that an engine writes for it",
+    "registry": "of the statistics, and of the tables of a database",
+}
 RANDOM = {"random", "secrets", "numpy.random", "os.urandom", "ssl.RAND_bytes", "np.random", "uuid.uuid4"}
 
 
@@ -36,3 +49,51 @@ def test_only_mechanisms_open_an_exact_value(file) -> None:
     }
     if file.relative_to(SOURCE).parts[0] != "mechanisms":
         assert "open_for_release" not in calls
+
+
+def folder_of(file):
+    """Return the folder of the design a file lies in, or the file itself."""
+    return file.relative_to(SOURCE).parts[0]
+
+
+def private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def test_no_class_name_occurs_twice() -> None:
+    names = Counter(node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert {name for name, times in names.items() if times > 1 and not private(name)} == set()
+
+
+def test_no_module_name_occurs_twice_but_for_twins_that_are_told_apart_by_their_folder() -> None:
+    names = Counter(file.stem for file in FILES if file.stem != "__init__")
+    assert {name for name, times in names.items() if times > 1} - {"answers", "tails"} <= set(TWINS)
+
+
+def test_a_file_can_be_read_at_one_sitting() -> None:
+    assert {file.name for file in FILES if len(file.read_text(encoding="utf-8").splitlines()) > LONGEST} == set()
+
+
+def test_nobody_reads_what_is_private_to_another_folder() -> None:
+    own: dict[str, set[str]] = {}
+    for file, tree in TREES.items():
+        for node in ast.walk(tree):
+            stored = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store)
+            name = next((vars(node)[part] for part in ("name", "id", "attr") if part in vars(node)), None)
+            if stored or isinstance(node, ast.FunctionDef):
+                own.setdefault(name, set()).add(folder_of(file))
+    read = {
+        (file.relative_to(SOURCE).as_posix(), node.attr)
+        for file, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and private(node.attr) and folder_of(file) not in own.get(node.attr, set())
+    }
+    imported = {
+        (file.relative_to(SOURCE).as_posix(), alias.name)
+        for file, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("lapwing.")
+        for alias in node.names
+        if private(alias.name)
+    }
+    assert {name for name in read | imported if name[0] != "app/auditing/opened.py"} == set()

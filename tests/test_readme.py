@@ -17,7 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 from lapwing.app.cli import main
-from lapwing.workspace.settings import PostgresSource, read_settings
+from lapwing.tables import PostgresSource
+from lapwing.workspace.settings import read_settings
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

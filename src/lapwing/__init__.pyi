@@ -3,7 +3,7 @@ from lapwing.answers.preview import Preview as Preview
 from lapwing.answers.stream_preview import StreamPreview as StreamPreview
 from lapwing.answers.verdicts import StreamAnswer as StreamAnswer
 from lapwing.answers.verdicts import Verdict as Verdict
-from lapwing.app.clinic.files import make_clinic as make_clinic
+from lapwing.app.clinic.clinic_files import make_clinic as make_clinic
 from lapwing.queries.expressions import age as age
 from lapwing.queries.expressions import col as col
 from lapwing.queries.questions import bins as bins
@@ -29,9 +29,9 @@ from lapwing.vocabulary.errors import LapwingError as LapwingError
 from lapwing.vocabulary.guarantee import ApproximateDP as ApproximateDP
 from lapwing.vocabulary.guarantee import ConcentratedDP as ConcentratedDP
 from lapwing.vocabulary.guarantee import PureDP as PureDP
-from lapwing.workspace.front import create as create
-from lapwing.workspace.front import open as open  # noqa: A004 - it is written lapwing.open
 from lapwing.workspace.workspace import Workspace as Workspace
+from lapwing.workspace.workspace import create as create
+from lapwing.workspace.workspace import open as open  # noqa: A004 - it is written lapwing.open
 from lapwing.workspace.workspace import open_workspace as open_workspace
 
 __version__: str

@@ -7,18 +7,16 @@ nothing and keeps the charge. Noise is drawn once for a charge, never again.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, Protocol, Self, TypeAlias, Unpack
+from typing import Final, Self, TypeAlias, Unpack
 
-from lapwing import streams
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.answers.answer import Answer
+from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
+from lapwing.answers.answer import CONFIDENCE, Answer, Price, PricedQuestion
 from lapwing.answers.preview import BudgetStatus, Preview
-from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
-from lapwing.engines.engine import Engine
 from lapwing.engines.reading import hide_failures
 from lapwing.ledger.entries import name
 from lapwing.ledger.faults import fault_point
@@ -29,9 +27,10 @@ from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.streams import QuestionStream, fresh_name, name_of_key
+from lapwing.streams import DataSource, QuestionStream, fresh_name, name_of_key
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
+from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.lifetime import Lifetime
 
 QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
@@ -39,13 +38,6 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.faults`)."""
-
-
-class DataSource(streams.Data, Protocol):
-    """Where the tables of a population are; `check` is called before any charge."""
-
-    def rehearsal(self) -> Engine:
-        """Return an engine on made-up rows."""
 
 
 class Session:
@@ -201,6 +193,17 @@ class Session:
         """Return what the account has left, for everybody and for this analyst."""
         return self._standing(self.population.touched)
 
+    def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
+        """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
+
+        It is shown beside the account, which counts what was chosen on the way and is what everybody is promised.
+        `delta` is where epsilon is wanted: if it is not said, that of an (epsilon, delta) budget, else a millionth.
+        """
+        self._lifetime.require()
+        account = self.ledger.account(self.population.name)
+        book = self.ledger.bookings(self.population.name, at_most=MOST_BOOKINGS + 1)
+        return planned_total(account, book, delta=delta, segments=self.population.touched)
+
     def close(self) -> None:
         """End the session: it answers nothing any more. What it shares with others stays open for them."""
         if self._lifetime.is_here:
@@ -251,7 +254,7 @@ class Session:
             key=fresh_name() if key is None else key,
             question=asked.text,
             tables=asked.tables,
-            charge=SingleRelease(event=asked.event, cells=self.population.touched),
+            charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
         )
         with self.ledger.turns.taken(request):
@@ -286,12 +289,12 @@ class Session:
         fault_point("ask.answered")
         return _answer(asked, told, free=False)
 
-    def _standing(self, cells: frozenset[str] | None) -> BudgetStatus:
-        """Return what some cells have left; streams are paid by all of them."""
+    def _standing(self, segments: frozenset[str] | None) -> BudgetStatus:
+        """Return what some segments have left; streams are paid by all of them."""
         self._lifetime.require()
         name = self.population.name
         account, own = self.ledger.account(name), self.ledger.allowance(name, self.analyst)
-        return BudgetStatus(account=account.within(cells), allowance=own and own.within(cells))
+        return BudgetStatus(account=account.within(segments), allowance=own and own.within(segments))
 
     def _stream(self, name: str) -> QuestionStream:
         return QuestionStream(

@@ -62,14 +62,17 @@ _PATIENCE: Final = 3
 """How often a question is put again when another process came first."""
 
 
-class Data(Protocol):
+class DataSource(Protocol):
     """Where the tables of a population are."""
 
     def check(self) -> None:
-        """Refuse if the data cannot be reached, or is not what its version says."""
+        """Refuse, before any charge, if the data cannot be reached, or is not what its version says."""
 
     def leased(self, versions: Mapping[str, int] | None = None) -> AbstractContextManager[Engine]:
         """Hold an engine on these versions of the tables open, or fail; where none are given, on what `check` found."""
+
+    def rehearsal(self) -> Engine:
+        """Return an engine on made-up rows."""
 
 
 class QuestionStream:
@@ -85,7 +88,7 @@ class QuestionStream:
         *,
         population: Population,
         ledger: Ledger,
-        data: Data,
+        data: DataSource,
         key: bytes,
         on_failure: Callable[[Exception], None],
         lifetime: Lifetime,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.accounting.dominating_pair import DominatingPair, largest_loss
+from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
@@ -135,8 +135,3 @@ def test_the_members_of_a_selection_dominate_every_worst_case() -> None:
 def test_too_few_atoms_are_refused() -> None:
     with pytest.raises(ParameterError, match="is too few"):
         price(EVENTS["laplace"]).pairs(1)
-
-
-def test_the_largest_loss_is_infinite_if_anything_is_lost() -> None:
-    assert largest_loss(price(EVENTS["approximate"]).pairs()[0]) == math.inf
-    assert largest_loss(price(EVENTS["pure"]).pairs()[0]) == 0.5

@@ -11,7 +11,7 @@ from lapwing.accounting.composition import CompositionRule, advanced_epsilon, co
 from lapwing.accounting.filters.loss_family import largest_mu_squared
 from lapwing.accounting.losses.sampled import amplified_epsilon
 from lapwing.accounting.pricing import price
-from lapwing.accounting.window import optimal_delta
+from lapwing.accounting.window import optimal_window
 from lapwing.vocabulary.event import (
     ExponentialSelection,
     GaussianNoise,
@@ -89,7 +89,7 @@ def test_e10_the_advanced_theorem_may_be_worse_than_adding_up(epsilon, advanced,
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
 def test_e11_the_corollary_is_safe_below_one(times, epsilon, delta) -> None:
     each = corollary(epsilon=epsilon, times=times, delta=delta)
-    assert optimal_delta(epsilon=Fraction(each), times=times, at=epsilon) <= delta
+    assert optimal_window(Fraction(each), times).delta(epsilon) <= delta
     assert advanced_epsilon(epsilon=each, times=times, delta=delta) < 0.73 * epsilon
 
 
@@ -110,8 +110,8 @@ def test_e11_what_each_of_k_uses_may_spend_of_a_total_of_one() -> None:
     for times, (printed, divided, optimum) in rows.items():
         assert corollary(epsilon=0.9999, times=times, delta=1e-6) == pytest.approx(printed, rel=0.02)
         assert 1 / times == pytest.approx(divided)
-        assert optimal_delta(epsilon=Fraction(optimum) * Fraction(99, 100), times=times, at=1.0) < 1e-6
-        assert optimal_delta(epsilon=Fraction(optimum) * Fraction(102, 100), times=times, at=1.0) > 1e-6
+        assert optimal_window(Fraction(optimum) * Fraction(99, 100), times).delta(1.0) < 1e-6
+        assert optimal_window(Fraction(optimum) * Fraction(102, 100), times).delta(1.0) > 1e-6
 
 
 @pytest.mark.parametrize(("epsilon", "tight", "stated"), [("0.5", 0.281, 0.5), ("0.1", 0.01046, 0.02)])

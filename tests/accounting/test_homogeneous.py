@@ -8,7 +8,7 @@ from mpmath import mpf
 
 from accounting import reference
 from lapwing.accounting.pricing import price
-from lapwing.accounting.window import optimal_delta, optimal_epsilon
+from lapwing.accounting.window import optimal_epsilon, optimal_window
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
@@ -37,7 +37,7 @@ def number(value):
 def test_delta_is_the_printed_formula_from_above(epsilon, times, lost, share) -> None:
     level = share * float(epsilon) * times
     truth = reference.optimal_delta(times, number(epsilon), mpf(level), number(lost))
-    found = optimal_delta(epsilon=epsilon, times=times, at=level, delta_each=lost)
+    found = optimal_window(epsilon, times, lost).delta(level)
     assert truth * (1 - mpf(10) ** -30) <= mpf(found) <= truth * (1 + mpf(10) ** -9) + mpf(10) ** -300
 
 

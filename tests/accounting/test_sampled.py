@@ -15,7 +15,7 @@ from lapwing.accounting.groups import amplified
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.sampled import SampledLaw, Sampling, amplified_epsilon, sampled
-from lapwing.accounting.pricing import price, required_adjacency
+from lapwing.accounting.pricing import price
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
@@ -27,6 +27,7 @@ from lapwing.vocabulary.event import (
     PoissonSampled,
     PureRelease,
     SampledWithoutReplacement,
+    required_adjacency,
 )
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 

@@ -70,7 +70,7 @@ class MadeUpDoors:
         return self.opened[-1]
 
     def spent(self, which: int = -1) -> Fraction:
-        return self.ledgers[which].account("clinic").filters["everyone"].realised
+        return self.ledgers[which].account("clinic").filters["everyone"].spent
 
     def close(self) -> None:
         self._stack.close()

@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from lapwing.auditor.added_noise import AddedNoise, Norm, OnASample, Several
 from lapwing.auditor.choices import (
     AuditedRule,
     Choice,
@@ -19,7 +20,6 @@ from lapwing.auditor.choices import (
     quantile_scores,
 )
 from lapwing.auditor.liars import FloatLaplace
-from lapwing.auditor.noise_addition import AddedNoise, Norm, OnASample, Several
 from lapwing.auditor.noise_laws import (
     AuditedDiscreteGaussian,
     AuditedDiscreteLaplace,
@@ -29,7 +29,7 @@ from lapwing.auditor.noise_laws import (
     Laplace,
 )
 from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
-from lapwing.auditor.streams import AuditedStream, CorrelationStream, transcript_in_words, transcript_laws
+from lapwing.auditor.stream_models import AuditedStream, CorrelationStream, transcript_in_words, transcript_laws
 from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, AuditedWithin, AuditedYes
 from lapwing.auditor.worst_pairs import AuditedMovement, NeighbouringPair
 from lapwing.vocabulary.adjacency import Adjacency

@@ -169,29 +169,29 @@ class TestAccounts:
 
 
 class TestPartitions:
-    def test_each_cell_has_a_cap_of_its_own(self, place) -> None:
-        with place.clinic(cells=["north", "south"]) as ledger:
-            ask(ledger, "k1", epsilon=1, cells=frozenset({"north"}))
-            ask(ledger, "k2", epsilon="1/2", cells=frozenset({"south"}))
-            with pytest.raises(BudgetExceededError, match="cell 'north'"):
+    def test_each_segment_has_a_cap_of_its_own(self, place) -> None:
+        with place.clinic(segments=["north", "south"]) as ledger:
+            ask(ledger, "k1", epsilon=1, segments=frozenset({"north"}))
+            ask(ledger, "k2", epsilon="1/2", segments=frozenset({"south"}))
+            with pytest.raises(BudgetExceededError, match="segment 'north'"):
                 ledger.questions.charge(request("k3", epsilon="1/100"))
-            ask(ledger, "k4", epsilon="1/2", cells=frozenset({"south"}))
-            assert spent(ledger, cell="north") == spent(ledger, cell="south") == 1
+            ask(ledger, "k4", epsilon="1/2", segments=frozenset({"south"}))
+            assert spent(ledger, segment="north") == spent(ledger, segment="south") == 1
             verify(ledger)
 
-    def test_under_replacement_any_two_cells_together_keep_the_cap(self, place) -> None:
+    def test_under_replacement_any_two_segments_together_keep_the_cap(self, place) -> None:
         unit = PrivacyUnit(person_key="id", adjacency=Adjacency.REPLACE)
-        with place.clinic(unit=unit, cells=["north", "south"]) as ledger:
-            ask(ledger, "k1", epsilon="1/2", cells=frozenset({"north"}))
+        with place.clinic(unit=unit, segments=["north", "south"]) as ledger:
+            ask(ledger, "k1", epsilon="1/2", segments=frozenset({"north"}))
             with pytest.raises(BudgetExceededError):
-                ledger.questions.charge(request("k2", epsilon="1/100", cells=frozenset({"north"})))
+                ledger.questions.charge(request("k2", epsilon="1/100", segments=frozenset({"north"})))
 
-    def test_a_yes_is_charged_to_every_cell_of_the_streams_scope(self, place) -> None:
-        with place.clinic(cells=["east", "north", "south"]) as ledger:
+    def test_a_yes_is_charged_to_every_segment_of_the_streams_scope(self, place) -> None:
+        with place.clinic(segments=["east", "north", "south"]) as ledger:
             scope = frozenset({"north", "south"})
-            ledger.streams.open(opening(cells=scope))
+            ledger.streams.open(opening(segments=scope))
             _question(ledger, 1, StreamOutcome.YES)
-            assert {cell: spent(ledger, cell=cell) for cell in ("east", "north", "south")} == {
+            assert {segment: spent(ledger, segment=segment) for segment in ("east", "north", "south")} == {
                 "east": 0,
                 "north": Fraction(1, 5),
                 "south": Fraction(1, 5),
@@ -497,7 +497,7 @@ class TestStreams:
         ledger.streams.open(opening())
         _question(ledger, 1, StreamOutcome.YES)
         own = ledger.allowance("clinic", "ana").filters["everyone"]
-        assert (own.realised, own.reserved) == (Fraction(1, 5), Fraction(1, 5))
+        assert (own.spent, own.reserved) == (Fraction(1, 5), Fraction(1, 5))
         with pytest.raises(BudgetExceededError, match="analyst 'ana'"):
             ledger.questions.charge(request("k1", epsilon="1/5"))
         ledger.streams.close("s")

@@ -164,7 +164,7 @@ class History:
         released = sum((release.cost for release in self.releases.values()), Fraction(0))
         assert spent(ledger) >= released, f"{released} was released and {spent(ledger)} charged"
         account = ledger.account("clinic").filters["everyone"]
-        assert account.realised + account.reserved <= account.epsilon
+        assert account.spent + account.reserved <= account.epsilon
         before = ledger.account("clinic")
         for key, release in self.releases.items():
             assert self._again(ledger, key) == release.told

@@ -208,7 +208,7 @@ class RowsInMemory:
                 same = [r for r in self.tables[name] if r[self.population.person_key(other)] == person]
                 enough = sum(self.true(where, [*rows, (other, r)]) for r in same) >= at_least
                 return enough if isinstance(predicate, HasRows) else not enough
-            case Gap(until=until, since=since, unit=unit, spans=spans):
+            case Gap(until=until, since=since, unit=unit, intervals=spans):
                 ends = [read(rows[-1 - ref.up][0], ref.column, rows[-1 - ref.up][1]) for ref in (until, since)]
                 return None not in ends and any(a <= elapsed(*ends, unit) <= b for a, b in spans)
         value = read(table, predicate.column, row)
@@ -219,7 +219,7 @@ class RowsInMemory:
                 return False
             case IsPresent():
                 return True
-            case InIntervals(spans=spans):
+            case InIntervals(intervals=spans):
                 return any(a <= value <= b for a, b in spans)
             case InTexts(texts=texts):
                 return value in texts

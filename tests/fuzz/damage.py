@@ -110,7 +110,7 @@ class Kept:
 
 
 def _realised(ledger: Ledger) -> Fraction:
-    realised: Fraction = ledger.account("clinic").filters["everyone"].realised  # type: ignore[union-attr]
+    realised: Fraction = ledger.account("clinic").filters["everyone"].spent  # type: ignore[union-attr]
     return realised
 
 

@@ -87,7 +87,7 @@ def pure(epsilon: object) -> Event:
 
 def request(key: str = "k", *, question: str | None = None, epsilon: object = "1/10", **changed) -> Request:
     """A question of its own for each key, unless one is given."""
-    charge = SingleRelease(event=pure(epsilon), cells=changed.pop("cells", None))
+    charge = SingleRelease(event=pure(epsilon), segments=changed.pop("segments", None))
     return replace(REQUEST, key=key, question=question or f"count {key}", **{"charge": charge, **changed})
 
 
@@ -100,8 +100,10 @@ def ask(ledger: Ledger, key: str = "k", answer: str = "42", **changed) -> Releas
 def opening(
     stream: str = "s", *, yeses: int = 3, opening: object = "1/10", price: object = "1/10", **changed
 ) -> Opening:
-    cells = changed.pop("cells", None)
-    reservation = Reservation(stream=stream, opening=Fraction(opening), price=Fraction(price), yeses=yeses, cells=cells)
+    segments = changed.pop("segments", None)
+    reservation = Reservation(
+        stream=stream, opening=Fraction(opening), price=Fraction(price), yeses=yeses, segments=segments
+    )
     given = {
         "population": "clinic",
         "analyst": "ana",
@@ -116,9 +118,9 @@ def opening(
     return Opening(**{**given, **changed})
 
 
-def spent(ledger: Ledger, population: str = "clinic", cell: str = "everyone") -> Fraction:
-    return ledger.account(population).filters[cell].realised
+def spent(ledger: Ledger, population: str = "clinic", segment: str = "everyone") -> Fraction:
+    return ledger.account(population).filters[segment].spent
 
 
-def reserved(ledger: Ledger, population: str = "clinic", cell: str = "everyone") -> Fraction:
-    return ledger.account(population).filters[cell].reserved
+def reserved(ledger: Ledger, population: str = "clinic", segment: str = "everyone") -> Fraction:
+    return ledger.account(population).filters[segment].reserved

@@ -135,7 +135,7 @@ class TestRows:
     def test_a_cost_that_is_no_number_finds_no_place(self, file, cost) -> None:
         """A cost is text inside an entry; an entry that is not in the chain is never read."""
         record = {**entries(file)[4].record, "seq": 22}
-        record["account"]["after"]["filters"]["everyone"]["realised"] = cost
+        record["account"]["after"]["filters"]["everyone"]["spent"] = cost
         edit(file)
         with closing(sqlite3.connect(file)) as connection, connection:
             connection.execute("insert into entries (body, hash) values (?, x'00')", (json.dumps(record),))
@@ -332,12 +332,12 @@ class TestForgers:
 
     FORGERIES: ClassVar = {
         "a charge is made cheaper": (5, lambda r: r["account"]["lines"][0]["cost"].update(epsilon="1/100")),
-        "a balance is improved": (5, lambda r: r["account"]["after"]["filters"]["everyone"].update(realised="0")),
-        "an allowance is improved": (5, lambda r: r["allowance"]["after"]["filters"]["everyone"].update(realised="0")),
+        "a balance is improved": (5, lambda r: r["account"]["after"]["filters"]["everyone"].update(spent="0")),
+        "an allowance is improved": (5, lambda r: r["allowance"]["after"]["filters"]["everyone"].update(spent="0")),
         "an allowance is forgotten": (5, lambda r: r.pop("allowance")),
         "an account starts below zero": (
             1,
-            lambda r: r["account"]["after"]["filters"]["everyone"].update(realised="-1"),
+            lambda r: r["account"]["after"]["filters"]["everyone"].update(spent="-1"),
         ),
         "a key is used twice": (7, lambda r: r.update(request="k0")),
         "a yes is free": (15, lambda r: [r.pop("account"), r.pop("allowance")]),
@@ -359,14 +359,14 @@ class TestForgers:
         "a recall of what was never told": (16, lambda r: r.update(recalls=5)),
         "closing gives back too much": (
             17,
-            lambda r: r["account"]["after"]["filters"]["everyone"].update(realised="3/10"),
+            lambda r: r["account"]["after"]["filters"]["everyone"].update(spent="3/10"),
         ),
         "a version skips one": (18, lambda r: [r.update(version=3), r["policy"]["tables"].update(patients=3)]),
         "a policy changes on the side": (18, lambda r: r["policy"].update(suspended=True)),
         "a new cap forgets the past": (
             19,
             lambda r: [
-                part["filters"]["everyone"].update(realised="0")
+                part["filters"]["everyone"].update(spent="0")
                 for part in (r["account"]["after"], r["account"]["lines"][0]["account"])
             ],
         ),

@@ -11,6 +11,7 @@ same mistakes from the same source. It fails if a mistake in what bounds, prices
 
 import importlib
 import itertools
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -21,13 +22,16 @@ import click
 from mutation.control import Control, Tests
 from mutation.equivalent import is_no_mistake
 from mutation.mistakes import Mutant, drawn, mutants
-from mutation.places import FURTHER, ROOT, SOURCE, critical_files, nearest_tests, source_files, waits_for_others
+from mutation.places import PLACES, ROOT, SOURCE, critical_files, nearest_tests, source_files
 from mutation.running import NOTHING, Ended, Rewriting, Run, run_all
 
 LOADED = ("apsw", "click", "cryptography.hazmat.primitives.ciphers.aead", "duckdb", "mpmath", "numpy", "pandas")
 LOADED += ("psutil", "pyarrow.parquet", "polars", "pyspark.sql", "rich.console", "scipy.optimize", "scipy.special")
 LOADED += ("scipy.stats", "sqlglot", "hypothesis.stateful", "hypothesis.strategies", "_pytest.doctest")
 """What tests load besides lapwing: once, before the first mistake."""
+
+ROUNDS = ((3, 30.0), (14, math.inf))
+"""How many test files each mistake meets, and for how many seconds: few at first, and more if they do not see it."""
 
 
 def chosen(files: list[Path], seed: int, words: str) -> Iterator[Mutant]:
@@ -40,10 +44,12 @@ def source_of(path: Path) -> str:
     return (SOURCE / "lapwing" / path).read_text(encoding="utf-8")
 
 
-def run_of(mutant: Mutant, control: Control) -> Run:
-    """Return the run of all tests that reach what is mutated."""
-    files = tests_for(mutant)
-    tests = control.of(mutant.path, mutant.piece, files)
+def run_of(mutant: Mutant, control: Control, near: int, most: float) -> Run:
+    """Return the run of tests that reach what is mutated: in the nearest files, the quickest for so many seconds."""
+    files = nearest_tests(mutant.path)[:near]
+    reach = control.of(mutant.path, mutant.piece, files)
+    taken = itertools.accumulate(reach.values())
+    tests = {test: reach[test] for test, so_far in zip(reach, taken, strict=True) if so_far - reach[test] <= most}
     seconds = {file: _seconds(file, tests) for file in files}
     named_alike = f"test_{mutant.path.stem}.py"
     needed = sorted(
@@ -58,10 +64,6 @@ def _seconds(file: Path, tests: Tests) -> float:
     return sum(0.001 + seconds for test, seconds in tests.items() if test.startswith(name))
 
 
-def tests_for(mutant: Mutant) -> list[Path]:
-    return [test for test in nearest_tests(mutant.path) if not waits_for_others(test)]
-
-
 @click.command(help=__doc__)
 @click.option("--mutants", "many", default=300, help="how many mistakes are made")
 @click.option("--seed", default=1, help="which ones")
@@ -69,24 +71,30 @@ def tests_for(mutant: Mutant) -> list[Path]:
 @click.option("--like", "words", default="", help="words of a mistake, to see it again")
 @click.option("--processes", default=os.cpu_count(), help="how many run at once")
 def main(many: int, seed: int, only: tuple[str, ...], words: str, processes: int) -> None:
+    os.nice(10)
     for name in LOADED:
         importlib.import_module(name)
     critical = source_files(only) if only else critical_files()
-    further = [] if only else [path for path in source_files(FURTHER) if path not in critical]
+    further = [] if only else [path for path in source_files(PLACES) if path not in critical]
     first = itertools.islice(chosen(critical, seed, words), many if only else many - many // 5)
     made = [*first, *itertools.islice(chosen(further, seed, words), many // 5)]
     control = Control()
-    control.look(sorted({test for mutant in made for test in tests_for(mutant)}), processes)
-    survivors: list[Mutant] = []
+    unseen: list[Mutant] = []
 
     def ended(mutant: Mutant, how: Ended) -> None:
-        unseen = {0: "SURVIVED", NOTHING: "SURVIVED: no test reaches it"}
-        fate = unseen.get(how.code) or next(iter(how.told.get("failed", ())), "") or how.last_words
+        if how.code in {0, NOTHING}:
+            unseen.append(mutant)
+            fate = "NOT SEEN" if how.code == 0 else "NOT REACHED"
+        else:
+            fate = next(iter(how.told.get("failed", ())), "") or how.last_words
         click.echo(f"{mutant.path}:{mutant.line} {mutant.title}\n    {fate}")
-        if fate.startswith("SURVIVED"):
-            survivors.append(mutant)
 
-    run_all(((mutant, run_of(mutant, control)) for mutant in made), processes, ended)
+    survivors = made
+    for near, seconds in ROUNDS:
+        unseen = []
+        control.look(sorted({test for one in survivors for test in nearest_tests(one.path)[:near]}), processes)
+        run_all(((one, run_of(one, control, near, seconds)) for one in survivors), processes, ended)
+        survivors = unseen
     click.echo(f"{len(made)} mistakes from seed {seed}: {len(made) - len(survivors)} were seen, not seen were")
     for mutant in survivors:
         where = "" if mutant.path in critical else " (bounds, prices and charges nothing by itself)"

@@ -1,104 +1,141 @@
-"""Where mistakes are made, and which tests must notice them.
+"""Where mistakes are made, and which tests must notice them. Both follow from the source, so that files may move.
 
-Tests mirror the source: a file `a/b/c.py` of lapwing is examined by the tests in `tests/a/b` and in `tests/a`, and by
-those of `MORE`. Which of them reach the piece of code in question is seen in a run without mistakes.
+What bounds, prices or charges is what a proof speaks of (its stamps say where), and the seam between the proved parts:
+answers, session and streams. A file is examined by the tests that import it, or that import what imports it; which of
+them reach the piece of code in question is seen in a run without mistakes.
 """
 
-from collections.abc import Iterator
+import ast
+import re
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
+TESTS = ROOT / "tests"
 
-CRITICAL = (
-    "accounting/filters/*",
-    "accounting/losses/*",
-    "answers/choosing.py",
-    "answers/releases.py",
-    "ledger/book.py",
-    "ledger/questions.py",
-    "ledger/replay.py",
-    "ledger/spending.py",
-    "ledger/streams.py",
-    "mechanisms/*",
-    "queries/aggregate.py",
-    "queries/planning.py",
-    "queries/sensitivity.py",
-    "queries/totality.py",
-    "session.py",
-    "streams.py",
+PLACES = ("accounting/*", "answers/*", "ledger/*", "mechanisms/*", "queries/*", "session.py", "streams.py")
+SEAM = ("answers/*", "session.py", "streams.py")
+STAMP = re.compile(r"^- `lapwing\.([\w.]+)(?::[\w.]+)?` `[0-9a-f]{16}`$", re.MULTILINE)
+
+TELLING = (
+    "margin",
+    "accuracy",
+    "advice",
+    "estimates",
+    "tails",
+    "bounds",
+    "law_probabilities",
+    "interpretation",
+    "answer.py",
 )
-"""What bounds, prices or charges: no mistake may stay unseen there."""
+TELLING += ("preview", "verdicts", "__init__")
+"""Words of files that say how far off an answer is, or what it means, and decide nothing."""
 
-ACCURACY = (
-    "mechanisms/margins.py",
-    "mechanisms/sparse_vector/law_probabilities.py",
-    "mechanisms/sparse_vector/stream_accuracy.py",
-    "mechanisms/sparse_vector/stream_advice.py",
+ELSEWHERE = ("postgres", "spark", "crashes", "fuzz", "golden", "audit/", "proofs", "mutation", "browser", "test_readme")
+ELSEWHERE += (
+    "test_after_the_charge",
+    "test_turns",
+    "test_damage",
+    "documentation",
+    "test_docs",
+    "examples",
+    "benchmark",
 )
-"""What only says how far off an answer is."""
-
-FURTHER = ("accounting/*", "answers/*", "ledger/*", "queries/*", *ACCURACY)
-"""What the critical files stand on, and what is said of their answers."""
-
-MORE = {
-    "accounting": ("tests/mechanisms/test_partition_selection.py",),
-    "answers": ("tests/session",),
-    "ledger": ("tests/contracts/test_ledger.py", "tests/session"),
-    "mechanisms": ("tests/contracts/test_mechanism.py", "tests/answers"),
-    "queries": ("tests/answers", "tests/engines/test_totality.py", "tests/session"),
-    "session.py": ("tests/session", "tests/answers"),
-    "streams.py": ("tests/session", "tests/answers"),
-}
-"""Tests of a part beside those that lie where it lies."""
-
-ELSEWHERE = (
-    "postgres",
-    "test_after_the_charge.py",
-    "test_turns.py",
-    "test_damage.py",
-    "test_docs.py",
-    "test_documentation.py",
-)
-"""Test files that wait for servers or other processes, run documents, or take minutes."""
+"""Words of test files that wait for servers or other processes, run documents, take minutes, or see everything."""
 
 
 def critical_files() -> list[Path]:
     """List the files in which no mistake may stay unseen."""
-    accuracy = source_files(ACCURACY)
-    return [path for path in source_files(CRITICAL) if path not in accuracy]
+    stamps = [STAMP.findall(proof.read_text(encoding="utf-8")) for proof in ROOT.glob("proofs/*.md")]
+    proved = {Path(*module.split(".")).with_suffix(".py") for some in stamps for module in some}
+    seam = source_files(SEAM)
+    deciding = [path for path in source_files(PLACES) if not any(word in path.name for word in TELLING)]
+    return [path for path in deciding if path in proved or path in seam]
 
 
-def source_files(patterns: tuple[str, ...]) -> list[Path]:
+def source_files(patterns: Iterable[str]) -> list[Path]:
     """List the files of lapwing that one of `patterns` names, as paths from its own folder."""
     package = SOURCE / "lapwing"
     files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
     missing = [pattern for pattern in patterns if not any(fnmatch(str(path), pattern) for path in files)]
     if missing:
-        raise FileNotFoundError(f"no file of lapwing is called {', '.join(missing)}; correct the lists in {__file__}")
+        raise FileNotFoundError(f"no file of lapwing is called {', '.join(missing)}")
     return [path for path in files if any(fnmatch(str(path), pattern) for pattern in patterns)]
 
 
 def nearest_tests(path: Path) -> list[Path]:
-    """List the test files for a file of lapwing, the nearest first."""
-    return list(dict.fromkeys(_nearest_tests(path)))
+    """List the test files for a file of lapwing, the nearest first: those that import it, and what imports it."""
+    module = ".".join(("lapwing", *path.with_suffix("").parts))
+    steps = {test: away[module] for test, away in _distances().items() if module in away}
+
+    def rank(test: Path) -> tuple[bool, int, bool, Path]:
+        beside = test.parent == TESTS / path.parent
+        return test.stem != f"test_{path.stem}" or not beside, steps[test], not beside, test
+
+    return sorted(steps, key=rank)
 
 
-def _nearest_tests(path: Path) -> Iterator[Path]:
-    tests = ROOT / "tests"
-    for folder in path.parents:
-        nearest = tests / folder / f"test_{path.stem}.py"
-        if nearest.exists():
-            yield nearest
-    for folder in path.parents:
-        if folder.parts:
-            yield from sorted((tests / folder).glob("test_*.py"))
-    for more in MORE.get(path.parts[0], ()):
-        found = ROOT / more
-        yield from sorted(found.glob("test_*.py")) if found.is_dir() else [found]
+@cache
+def _distances() -> Mapping[Path, Mapping[str, int]]:
+    """Return, for each test file, how many imports it is away from each module of lapwing."""
+    graph = {_module(path): _imported(path) for path in (SOURCE / "lapwing").rglob("*.py")}
+    tests = [test for test in TESTS.rglob("test_*.py") if not any(word in str(test) for word in ELSEWHERE)]
+    return {test: _away(_imported_by_test(test), graph) for test in tests}
 
 
-def waits_for_others(test: Path) -> bool:
-    """Whether a test file takes servers, documents or minutes."""
-    return any(word in test.name for word in ELSEWHERE)
+def _away(first: Iterable[str], graph: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    away, step, edge = {}, 0, set(first)
+    while edge:
+        away |= dict.fromkeys(edge, step)
+        edge = {near for module in edge for near in graph.get(module, ())} - away.keys()
+        step += 1
+    return away
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imported_by_test(path: Path, seen: tuple[Path, ...] = ()) -> set[str]:
+    """Return the modules of lapwing that a test, or a module that helps it, imports."""
+    found = _imported(path)
+    beside = [path.parent / "conftest.py"] if path.name.startswith("test_") else []
+    helpers = [TESTS / Path(*name.split(".")).with_suffix(".py") for name in found if not name.startswith("lapwing")]
+    for helper in (*helpers, *beside):
+        if helper.exists() and helper not in seen:
+            seen = (*seen, helper)
+            found = found | _imported_by_test(helper, seen)
+    return {name for name in found if name.startswith("lapwing")}
+
+
+@cache
+def _imported(path: Path) -> frozenset[str]:
+    """Return what a file imports: modules, and modules that a public package shows a name of."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found, shown = set(), _public_names()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {node.module, *names, *(shown[name] for name in names if name in shown)}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "lw":
+            found |= {shown.get(f"lapwing.{node.attr}", "lapwing")}
+    return frozenset(found)
+
+
+@cache
+def _public_names() -> Mapping[str, str]:
+    """Return where each public name is at home."""
+    stubs = {stub: ast.parse(stub.read_text(encoding="utf-8")) for stub in (SOURCE / "lapwing").rglob("__init__.pyi")}
+    return {
+        f"{_module(stub.with_suffix('.py'))}.{alias.name}": str(node.module)
+        for stub, tree in stubs.items()
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }

@@ -31,7 +31,7 @@ from mutation.places import ROOT, SOURCE
 MOST_MEMORY = 12 * 2**30
 PATIENCE = 20
 """Seconds of work that a test may take; one that takes long without a mistake may take five times as long with it."""
-LONGEST = 900
+LONGEST = 600
 """Seconds that anything may take, at work or waiting."""
 OPTIONS = ("-q", "-p", "no:cacheprovider", "--hypothesis-seed=1", "-o", "addopts=--import-mode=importlib")
 OPTIONS += ("-W", "ignore::pytest.PytestAssertRewriteWarning")

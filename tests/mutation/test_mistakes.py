@@ -9,7 +9,7 @@ import pytest
 from mutation.control import Control
 from mutation.equivalent import EQUIVALENT
 from mutation.mistakes import drawn, mutants
-from mutation.places import CRITICAL, FURTHER, SOURCE, nearest_tests, source_files
+from mutation.places import PLACES, SOURCE, TESTS, critical_files, nearest_tests, source_files
 
 PATH = Path("made_up.py")
 
@@ -43,7 +43,7 @@ def written(source: str) -> dict[str, list[str]]:
         "return {a, b}": {"return {a, b} -> return {b}", "return {a, b} -> return {a}"},
         "a += b": {"a += b -> a -= b", "a += b -> a = b"},
         "check(a)": {"check(a) -> pass"},
-        'reach("a place")': set(),
+        'fault_point("a place")': set(),
         "raise ValueError(a + 1)": {"raise ValueError(a + 1) -> pass"},
         "return f'{a + 1}'": set(),
         "return -a * (1 + 2 * ROUND_OFF)": {"return -a * (1 + 2 * ROUND_OFF) -> return a * (1 + 2 * ROUND_OFF)"},
@@ -87,15 +87,28 @@ def test_the_same_seed_draws_the_same_and_no_piece_twice_before_each_had_its_tur
     assert {mutant.piece for mutant in first[:3]} == {"A", "B", "c"}
 
 
-def test_every_place_has_tests_near_it() -> None:
-    for path in (*source_files(CRITICAL), *source_files(FURTHER)):
-        assert nearest_tests(path), path
+def test_every_place_has_tests_near_it_whatever_files_are_called() -> None:
+    for path in source_files(PLACES):
+        assert path.name == "__init__.py" or nearest_tests(path), path
+
+
+def test_the_nearest_tests_are_those_that_import_a_file() -> None:
+    near = nearest_tests(Path("session.py"))
+    assert TESTS / "session" / "test_asking.py" in near
+    assert nearest_tests(Path("queries/planning.py"))[0] == TESTS / "queries" / "test_planning.py"
+
+
+def test_what_is_proved_and_the_session_is_critical_and_what_only_tells_is_not() -> None:
+    critical = critical_files()
+    assert {Path("session.py"), Path("streams.py"), Path("mechanisms/geometric.py")} < set(critical)
+    assert Path("answers/preview.py") not in critical
+    assert len(critical) > 40
 
 
 def test_what_is_kept_as_no_mistake_can_still_be_made_and_has_a_reason() -> None:
     named = {title.partition(": ")[0] for title in EQUIVALENT}
     titles = set()
-    for path in {*source_files(CRITICAL), *source_files(FURTHER)}:
+    for path in source_files(PLACES):
         possible = mutants(path, (SOURCE / "lapwing" / path).read_text(encoding="utf-8"), named)
         titles |= {mutant.title for mutant in itertools.chain(*possible.values())}
     assert [kept for kept in EQUIVALENT if not any(title.startswith(kept) for title in titles)] == []

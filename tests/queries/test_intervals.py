@@ -18,18 +18,18 @@ def members(spans):
 
 @given(PIECES, PIECES)
 def test_spans_are_sets(left, right) -> None:
-    a, b = LINE.spans(left), LINE.spans(right)
+    a, b = LINE.union(left), LINE.union(right)
     assert members(a) == members(left)
     assert members(intersection(a, b)) == members(left) & members(right)
     assert members(LINE.without(left)) == set(range(-20, 21)) - members(left)
-    assert LINE.spans([*left, *right]) == LINE.spans([*right, *left]) == LINE.spans([*a, *b])
+    assert LINE.union([*left, *right]) == LINE.union([*right, *left]) == LINE.union([*a, *b])
 
 
 @given(PIECES)
 def test_equal_sets_have_equal_spans(pieces) -> None:
     singles = [(n, n) for n in sorted(members(pieces), reverse=True)]
-    assert LINE.spans(pieces) == LINE.spans(singles)
-    assert LINE.without(LINE.without(pieces)) == LINE.spans(pieces)
+    assert LINE.union(pieces) == LINE.union(singles)
+    assert LINE.without(LINE.without(pieces)) == LINE.union(pieces)
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))

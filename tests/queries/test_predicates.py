@@ -175,9 +175,9 @@ def test_folding_to_never_does_not_swallow_missing_values() -> None:
 
 
 def test_atoms_about_one_column_are_merged() -> None:
-    low, high = (InIntervals(column="x", line=INTEGERS, spans=((a, b),)) for a, b in ((0, 5), (3, 9)))
-    assert every([low, high]) == InIntervals(column="x", line=INTEGERS, spans=((3, 5),))
-    assert some([low, high]) == InIntervals(column="x", line=INTEGERS, spans=((0, 9),))
+    low, high = (InIntervals(column="x", domain=INTEGERS, intervals=((a, b),)) for a, b in ((0, 5), (3, 9)))
+    assert every([low, high]) == InIntervals(column="x", domain=INTEGERS, intervals=((3, 5),))
+    assert some([low, high]) == InIntervals(column="x", domain=INTEGERS, intervals=((0, 9),))
     assert every([low, IsMissing(column="x")]) == NEVER
     assert some([IsPresent(column="x"), IsMissing(column="x")]) == ALWAYS
 

@@ -116,7 +116,7 @@ WRONG = {
     "a key's range": replace(COUNT, keys=(GridKey(term=Plus(AGE, ConstantTerm(2**62 - 120)), width=2**63),)),
     "a width": replace(COUNT, keys=(GridKey(term=AGE, width=0),)),
     "a coarser grid": replace(COUNT, bounding=ClippedSumPerPerson(term=Rounded(AGE, 64), low=0, high=1, max_cells=1)),
-    "a bin": replace(COUNT, keys=(BinnedKey(column="age", line=INTEGERS, bins=((0, 2**63),), missing=False),)),
+    "a bin": replace(COUNT, keys=(BinnedKey(column="age", domain=INTEGERS, bins=((0, 2**63),), missing=False),)),
     "a bound": replace(COUNT, bounding=ClippedSumPerPerson(term=AGE, low=0, high=2**63, max_cells=1)),
     "a constant": replace(COUNT, bounding=ClippedSumPerPerson(term=ConstantTerm(2**63), low=0, high=1, max_cells=1)),
     "a part below zero": replace(
@@ -133,20 +133,20 @@ WRONG = {
         ),
     ),
     "a grid": replace(COUNT, bounding=ClippedSumPerPerson(term=replace(AGE, bits=3), low=0, high=1, max_cells=1)),
-    "a span": replace(COUNT, where=InIntervals(column="age", line=INTEGERS, spans=((0, 2**63),))),
+    "a span": replace(COUNT, where=InIntervals(column="age", domain=INTEGERS, intervals=((0, 2**63),))),
     "an empty list": replace(COUNT, where=InTexts(column="age", texts=())),
-    "a line": replace(COUNT, where=InIntervals(column="age", line=TRUTHS, spans=((0, 0),))),
-    "another line": replace(COUNT, where=InIntervals(column="age", line=Domain(0, 1), spans=((0, 0),))),
+    "a line": replace(COUNT, where=InIntervals(column="age", domain=TRUTHS, intervals=((0, 0),))),
+    "another line": replace(COUNT, where=InIntervals(column="age", domain=Domain(0, 1), intervals=((0, 0),))),
     "a text about a number": replace(COUNT, where=InTexts(column="age", texts=("x",))),
     "a text that is none": replace(COUNT, where=InTexts(column="city", texts=("\x00",))),
     "a gap": replace(
-        COUNT, where=Gap(until=Ref(column="born"), since=Ref(column="born"), unit=Unit.YEARS, spans=((0, 10_000),))
+        COUNT, where=Gap(until=Ref(column="born"), since=Ref(column="born"), unit=Unit.YEARS, intervals=((0, 10_000),))
     ),
     "a gap of numbers": replace(
-        COUNT, where=Gap(until=Ref(column="age"), since=Ref(column="born"), unit=Unit.DAYS, spans=((0, 1),))
+        COUNT, where=Gap(until=Ref(column="age"), since=Ref(column="born"), unit=Unit.DAYS, intervals=((0, 1),))
     ),
     "a reference that leads out": replace(
-        COUNT, where=Gap(until=Ref(column="born", up=1), since=Ref(column="born"), unit=Unit.DAYS, spans=((0, 1),))
+        COUNT, where=Gap(until=Ref(column="born", up=1), since=Ref(column="born"), unit=Unit.DAYS, intervals=((0, 1),))
     ),
     "a number of times": replace(COUNT, where=HasRows(table="visits", where=AllOf(()), at_least=2**62)),
     "the salt": replace(COUNT, salt=2**40),
@@ -166,8 +166,8 @@ def test_what_no_planner_should_make_is_not_written_either(wrong) -> None:
 
 
 def test_conditions_and_expressions_may_be_nested_so_deep_and_no_deeper() -> None:
-    adult = InIntervals(column="age", line=INTEGERS, spans=((18, 99),))
-    young = InIntervals(column="age", line=INTEGERS, spans=((0, 30),))
+    adult = InIntervals(column="age", domain=INTEGERS, intervals=((18, 99),))
+    young = InIntervals(column="age", domain=INTEGERS, intervals=((0, 30),))
     nested = {0: adult}
     for depth in range(1, DEEPEST + 2):
         nested[depth] = (AllOf if depth % 2 else AnyOf)((nested[depth - 1], young))
@@ -278,7 +278,8 @@ def looking_out(*seen):
     predicate = AllOf(())
     for ups in reversed(seen):
         gaps = (
-            Gap(until=Ref(column="day"), since=Ref(column="day", up=up), unit=Unit.DAYS, spans=((0, 30),)) for up in ups
+            Gap(until=Ref(column="day"), since=Ref(column="day", up=up), unit=Unit.DAYS, intervals=((0, 30),))
+            for up in ups
         )
         predicate = HasRows(table="visits", where=every([*gaps, predicate]))
     return predicate

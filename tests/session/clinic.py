@@ -137,4 +137,4 @@ def door(ledger: Ledger, data: Any, analyst: str = "ana", **unit: Any) -> Sessio
 def spent(ledger: Ledger) -> Fraction:
     """What a pure account has spent or holds in reserve."""
     everyone = ledger.account("clinic").filters["everyone"]
-    return everyone.realised + everyone.reserved
+    return everyone.spent + everyone.reserved

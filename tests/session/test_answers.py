@@ -262,7 +262,7 @@ def answers(clinic) -> Callable[..., Any]:
 
 def test_a_rising_function_takes_the_bounds_with_it(answers) -> None:
     answer = answers(count("patients", "age < 3"), "0.1")
-    clamped = answer.map_rising(lambda people: max(0, people))
+    clamped = answer.map_monotone(lambda people: max(0, people))
     low, high = clamped.interval()
     assert (low, high) == tuple(max(0, bound) for bound in answer.interval())
     assert low <= clamped.value <= high
@@ -270,11 +270,11 @@ def test_a_rising_function_takes_the_bounds_with_it(answers) -> None:
     assert (clamped.receipt, clamped.price) == (answer.receipt, answer.price)
     assert clamped.sentence.startswith("computed from the number of people")
     assert clamped.map(str).interval() == (None, None), "after any other function they are gone"
-    assert clamped.map(str).map_rising(len).interval() == (None, None)
+    assert clamped.map(str).map_monotone(len).interval() == (None, None)
 
 
 def test_a_function_that_falls_is_noticed(answers) -> None:
-    answer = answers(count("patients"), "0.1").map_rising(lambda people: -people)
+    answer = answers(count("patients"), "0.1").map_monotone(lambda people: -people)
     with pytest.raises(BadQuestionError, match="falls between"):
         answer.interval()
 

@@ -129,7 +129,7 @@ def test_the_ledger_itself_refuses_a_price_with_a_denominator_of_its_own(quick_p
 
 
 def test_a_sum_that_python_cannot_write_is_refused_in_a_sentence() -> None:
-    account = replace(open_account(PureDP(epsilon=Fraction(1))).filters["everyone"], realised=Fraction(1, 3**10_000))
+    account = replace(open_account(PureDP(epsilon=Fraction(1))).filters["everyone"], spent=Fraction(1, 3**10_000))
     with pytest.raises(ParameterError, match="cannot be written"):
         to_record(account)
 

@@ -13,7 +13,7 @@ from lapwing.accounting.filters.account import Account, Admission, CapChange, Op
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
 from lapwing.accounting.filters.charge import Cost, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
-from lapwing.answers.priced_question import PricedPlan
+from lapwing.answers.answer import PricedPlan
 from lapwing.answers.releases import StoredAnswer
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StoredVerdict, Verdict
@@ -65,12 +65,12 @@ EVENTS = (
 )
 
 RESERVATION = Reservation(
-    stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5, cells=frozenset({"south", "north"})
+    stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5, segments=frozenset({"south", "north"})
 )
-SINGLE = SingleRelease(event=PURE, cells=None)
+SINGLE = SingleRelease(event=PURE, segments=None)
 COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
 STEP = Accepted(residue=0.125, slack=Fraction(1, 2**40), failure=Fraction(0))
-PURE_FILTER = PureFilter(epsilon=Fraction(1), realised=Fraction(1, 10), reserved=Fraction(3, 4))
+PURE_FILTER = PureFilter(epsilon=Fraction(1), spent=Fraction(1, 10), reserved=Fraction(3, 4))
 ACCOUNT = Account(
     budget=PureDP(epsilon=Fraction(1)),
     adjacency=Adjacency.ADD_REMOVE,
@@ -116,7 +116,7 @@ POLICIES = (
 
 NUMBERS = Domain(-(2**63), 2**63 - 1)
 AGE = term.OnGrid(column="age", bits=0, low=0, high=120)
-ADULT = predicate.InIntervals(column="age", line=NUMBERS, spans=((18, 64), (66, 2**63 - 1)))
+ADULT = predicate.InIntervals(column="age", domain=NUMBERS, intervals=((18, 64), (66, 2**63 - 1)))
 MALE = predicate.InTexts(column="sex", texts=("M",))
 HERE, AROUND = predicate.Ref(column="day", up=0), predicate.Ref(column="birth", up=1)
 PREDICATES = (
@@ -129,8 +129,8 @@ PREDICATES = (
     predicate.IsMissing(column="age"),
     predicate.IsPresent(column="age"),
     HERE,
-    predicate.Gap(until=HERE, since=AROUND, unit=predicate.Unit.YEARS, spans=((18, 9999),)),
-    predicate.Gap(until=HERE, since=AROUND, unit=predicate.Unit.DAYS, spans=((0, 30),)),
+    predicate.Gap(until=HERE, since=AROUND, unit=predicate.Unit.YEARS, intervals=((18, 9999),)),
+    predicate.Gap(until=HERE, since=AROUND, unit=predicate.Unit.DAYS, intervals=((0, 30),)),
     predicate.HasRows(table="visits", where=MALE, at_least=2),
     predicate.LacksRows(table="visits", where=MALE, at_least=1),
     predicate.AllOf((ADULT, MALE)),
@@ -148,7 +148,7 @@ KEYS = (
     aggregate.DeclaredKey(column="sex", values=("F", "M"), missing=True),
     aggregate.DeclaredKey(column="ward", values=(1, 2), missing=False),
     aggregate.DeclaredKey(column="smoker", values=(False, True), missing=False),
-    aggregate.BinnedKey(column="age", line=NUMBERS, bins=((0, 17), (18, 120)), missing=False),
+    aggregate.BinnedKey(column="age", domain=NUMBERS, bins=((0, 17), (18, 120)), missing=False),
     aggregate.GridKey(term=AGE, width=5),
     aggregate.PrivateKey(column="city", missing=True),
 )

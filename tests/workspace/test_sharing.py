@@ -44,7 +44,7 @@ def opened(monkeypatch) -> list[DuckDB]:
             if self in engines:
                 engines.remove(self)
 
-    monkeypatch.setattr("lapwing.workspace.tables.DuckDB", Watched)
+    monkeypatch.setattr("lapwing.tables.DuckDB", Watched)
     return engines
 
 

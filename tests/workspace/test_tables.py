@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from lapwing.tables import Fingerprints
 from lapwing.vocabulary.errors import RegistrationError
-from lapwing.workspace.tables import Fingerprints
 
 BEFORE, AFTER = "id,age\n1,30\n2,40\n", "id,age\n1,30\n2,41\n"
 

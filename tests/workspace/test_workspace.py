@@ -13,7 +13,7 @@ import pytest
 import lapwing as lw
 from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, SettingsError, UnansweredError
 from lapwing.vocabulary.guarantee import PureDP
-from lapwing.workspace.workspace import open_workspace, read_key, renew_key
+from lapwing.workspace.workspace import Recovery, open_workspace, read_key, renew_key
 
 SETTINGS = """
 [populations.clinic]
@@ -135,7 +135,7 @@ def test_whatever_a_driver_raises_at_opening_is_the_one_failure(clinic, folder, 
         raise failure("patient 7 has the plague")
 
     with monkeypatch.context() as patched:
-        patched.setattr("lapwing.workspace.tables.DuckDB", fails)
+        patched.setattr("lapwing.tables.DuckDB", fails)
         with pytest.raises(EngineError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
     assert str(failed.value) == "the question could not be answered; the custodian can find out why"
@@ -213,8 +213,8 @@ def test_a_custodian_settles_what_dead_processes_left(clinic, folder, monkeypatc
         with pytest.raises(Died):
             clinic.ask(lw.count("patients"), epsilon=1, key="q")
     with lw.open_workspace(folder) as workspace:
-        assert workspace.recover() == 2
-        assert workspace.recover() == 0
+        assert workspace.recover().settled == 2
+        assert workspace.recover() == Recovery(settled=0, unsettled={})
     assert stream.ask("age < 100", key="s").verdict is lw.Verdict.ABOVE
     with pytest.raises(UnansweredError, match="lost after it was charged"):
         clinic.ask(lw.count("patients"), epsilon=1, key="q")

@@ -6,7 +6,6 @@ rounded towards more loss, so a pair here dominates the mechanism it stands for,
 Proof: proofs/connect_the_dots.md
 """
 
-import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -122,8 +121,3 @@ class DominatingPair:
         np.add.at(masses, left, self.masses - raised)
         np.add.at(masses, left + 1, raised)
         return DominatingPair.of_total_one(knots, masses, self.infinite_mass)
-
-
-def largest_loss(pair: DominatingPair) -> float:
-    """Return the largest loss that occurs: infinite if there is a mass at infinity."""
-    return math.inf if pair.infinite_mass > 0 else float(pair.losses[-1])

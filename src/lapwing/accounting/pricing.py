@@ -4,7 +4,7 @@ Every price is an upper bound, rounded towards more cost. Events inside another 
 priced as parameters that were fixed before the first answer; parameters that are chosen on the way need a filter.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial
 
@@ -37,6 +37,7 @@ from lapwing.vocabulary.event import (
     Repeated,
     SampledWithoutReplacement,
     checked_event,
+    required_adjacency,
 )
 from lapwing.vocabulary.exact import as_int, positive, probability
 
@@ -166,52 +167,3 @@ def _sample(loss: PricedLoss, rate: Fraction, sampling: Sampling) -> PricedLoss:
         return loss
     law, rate = flattened(loss.as_one_law(), rate)
     return _once(sampled(law, max(rate, _LEAST_RATE), sampling))  # a larger sample costs no less
-
-
-def required_adjacency(event: Event, population: Adjacency | None = None) -> Adjacency | None:
-    """Return the adjacency that `event` needs, None if it is good for both; refuse what needs two.
-
-    Parameters
-    ----------
-    event : what happened, or is planned
-    population : the adjacency that is in force, if known; an event that needs the other one is refused
-
-    Examples
-    --------
-    >>> from lapwing.vocabulary.event import PureRelease
-    >>> required_adjacency(PoissonSampled(part=PureRelease(epsilon=Fraction(1)), rate=Fraction(1, 10)))
-    <Adjacency.ADD_REMOVE: 'add-remove'>
-    """
-    needed = population
-    for part in _walk(event):
-        if type(part) not in _NEEDS:
-            continue
-        needs, remedy = _NEEDS[type(part)]
-        if needed is not None and needs is not needed:
-            raise ParameterError(
-                "event",
-                type(part).__name__,
-                reason=f"needs the adjacency {needs.value}, but {needed.value} is in force",
-                remedy=remedy,
-            )
-        needed = needs
-    return needed
-
-
-_NEEDS: dict[type[Event], tuple[Adjacency, str]] = {
-    PoissonSampled: (Adjacency.ADD_REMOVE, "draw a sample of fixed size, or protect the number of people too"),
-    SampledWithoutReplacement: (Adjacency.REPLACE, "sample each person independently, or make the number public"),
-    InParallel: (Adjacency.ADD_REMOVE, "a replaced person may move between partitions: charge the two worst, Composed"),
-}
-
-
-def _walk(event: Event) -> Iterator[Event]:
-    yield event
-    match event:
-        case Composed(parts=parts) | InParallel(parts=parts):
-            for part in parts:
-                yield from _walk(part)
-        case Repeated(part=part) | PoissonSampled(part=part) | SampledWithoutReplacement(part=part):
-            yield from _walk(part)
-        case _:
-            return

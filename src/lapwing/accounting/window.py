@@ -96,11 +96,6 @@ def optimal_epsilon(*, epsilon: Fraction, times: int, delta: float, delta_each: 
     return math.inf if found is None else found
 
 
-def optimal_delta(*, epsilon: Fraction, times: int, at: float, delta_each: Fraction = Fraction(0)) -> float:
-    """Return the delta at epsilon = `at` of `times` releases that are (epsilon, delta_each)-DP each."""
-    return optimal_window(epsilon, times, delta_each).delta(at)
-
-
 def optimal_window(epsilon: Fraction, times: int, delta_each: Fraction = Fraction(0)) -> Window:
     """Return the whole composed law: losses (times - 2 lies) epsilon with binomial masses, rounded up."""
     e, k = float_above(positive("epsilon", epsilon)), as_int("times", times, most=MOST_USES)

@@ -1,25 +1,151 @@
-"""The answer to a question: values, margins, price, receipt, and a sentence that says it.
+"""A question at its price, and its answer: values, margins, price, receipt, and a sentence that says it.
 
-An answer is made of released numbers alone. Whatever is computed from it is free.
+Several plans can be asked together and charged as one. An answer is made of released numbers alone: whatever is
+computed from it is free.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from importlib import import_module
 from typing import Any
 
-from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import Numbers
+from lapwing.accounting.filters.charge import cost_of_event
+from lapwing.accounting.rounding import float_above
+from lapwing.answers.releases import Numbers, Release
 from lapwing.answers.target import sure
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Shown
+from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Meaning, Number, Shown
+from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.decimals import format_exact, format_short, named, percent, rounded, spoken
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.results import Result, html_table
+
+CONFIDENCE = Fraction(95, 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a release costs: its pure epsilon if it has one, its delta, and its rho if it has one."""
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    @staticmethod
+    def of(event: Event) -> "Price":
+        """Return the price of an event."""
+        cost = cost_of_event(event)
+        return Price(epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; the rho, which may be irrational, rounded up."""
+        rho = None if self.rho is None else float_above(self.rho)
+        return {"epsilon": format_exact(self.epsilon), "delta": format_exact(self.delta), "rho": rho}
+
+    def __str__(self) -> str:
+        if self.epsilon is None:
+            return f"rho {format_short(self.rho or 0)}"
+        return f"epsilon {format_short(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
+
+
+@stored("priced-plan")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedPlan:
+    """What is asked and what will happen, as a question stands in the ledger."""
+
+    question: CanonicalQuestion
+    event: Event
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricedQuestion:
+    """One or more plans, each with its release, asked together and charged as one."""
+
+    releases: Mapping[str, Release]
+
+    def __post_init__(self) -> None:
+        if not self.releases:
+            raise BadQuestionError("nothing is asked; ask for one number at least")
+        groups = {(one.plan.key_names, one.plan.aggregate.keys) for one in self.several()}
+        if len(groups) > 1:
+            raise BadQuestionError(
+                "what is asked together has different groups, and quantiles and top categories have none to share; ask "
+                "for it one after the other"
+            )
+
+    @property
+    def event(self) -> Event:
+        """What is charged."""
+        events = [release.event for release in self.releases.values()]
+        return events[0] if len(events) == 1 else Composed(parts=tuple(events))
+
+    @property
+    def text(self) -> str:
+        """The canonical text: equal for what is the same question at the same price."""
+        return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.several()])
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """Every table that is read."""
+        return frozenset(table for one in self.releases.values() for table in tables_of(one.plan.aggregate))
+
+    @property
+    def words(self) -> str:
+        """What is asked, in plain English."""
+        return "; ".join(dict.fromkeys(one.plan.asked for one in self.several()))
+
+    @property
+    def bounding(self) -> str:
+        """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
+        return ", ".join(
+            dict.fromkeys(phrase for one in self.several() for phrase in one.plan.meaning.bounds_away(one.plan))
+        )
+
+    @property
+    def bounding_remark(self) -> str | None:
+        """What the bounds leave out, and that the error does not tell of it; None if nothing is left out."""
+        return f"{self.bounding}; the error is about noise only" if self.bounding else None
+
+    @property
+    def bounded_words(self) -> str:
+        """What is asked, and within which bounds, in plain English."""
+        return f"{self.words} ({self.bounding_remark})" if self.bounding else self.words
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """What the margin of each column counts."""
+        return {name: one.plan.meaning.unit for name, one in self.releases.items()}
+
+    @property
+    def meanings(self) -> list[Meaning]:
+        """What the numbers of each column mean."""
+        return [one.plan.meaning for one in self.several()]
+
+    def several(self) -> Iterator[Release]:
+        """Go through the releases."""
+        return iter(self.releases.values())
+
+    def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
+        """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
+        return {name: one.margin(sure(confidence)) for name, one in self.releases.items()}
+
+
+def tables_of(noun: object) -> set[str]:
+    """Return the tables that an aggregate reads: its own, and those its conditions look into."""
+    found: set[str] = set()
+    if isinstance(noun, tuple):
+        return found.union(*map(tables_of, noun))
+    if is_dataclass(noun):
+        for field in fields(noun):
+            part = getattr(noun, field.name)
+            found |= {part} if field.name == "table" else tables_of(part)
+    return found
+
 
 MOST_SHOWN = 100
 """So many rows of a table are shown to people; all of them are in the answer."""
@@ -157,7 +283,7 @@ class Answer(Result):
         """
         return replace(self, changes=(*self.changes, Change(function, rising=False)))
 
-    def map_rising(self, function: Callable[[Any], Any]) -> "Answer":
+    def map_monotone(self, function: Callable[[Any], Any]) -> "Answer":
         """Return the answer with every value and every bound changed by `function`, which must never fall.
 
         Rounding, clamping, adding and scaling by a positive number are such functions: what lies between two bounds
@@ -184,18 +310,13 @@ class Answer(Result):
         """How far off it is, in words."""
         if len(self.columns) > 1:
             return ""
-        known = None if self.changes else self._accuracy
+        (release,) = self.asked.several()
+        margin = None if self.changes else release.margin(CONFIDENCE)
+        known = None if margin is None else release.plan.meaning.accuracy(margin)
         if known is None and self._is_single:
             low, high = self.interval()
             known = None if low is None or high is None else f"from {spoken(low)} to {spoken(high)}"
         return "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
-
-    @property
-    def _accuracy(self) -> str | None:
-        """How far off its one column is, where that is known beforehand."""
-        (release,) = self.asked.several()
-        margin = release.margin(CONFIDENCE)
-        return None if margin is None else release.plan.meaning.accuracy(margin)
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
         """Return the answer as JSON, with bounds that hold with this confidence."""

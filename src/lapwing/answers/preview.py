@@ -10,7 +10,7 @@ from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
-from lapwing.answers.priced_question import Price, PricedQuestion
+from lapwing.answers.answer import Price, PricedQuestion
 from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import sure
 from lapwing.queries.plan import Number
@@ -40,12 +40,7 @@ class BudgetStatus(Result):
     @property
     def remaining(self) -> Remaining:
         """The largest single releases that would be admitted now."""
-        fits = [account.remaining() for account in self._accounts()]
-        return Remaining(
-            pure=min(fit.pure for fit in fits),
-            laplace=min(fit.laplace for fit in fits),
-            gaussian=min(fit.gaussian for fit in fits),
-        )
+        return Remaining.least(account.remaining() for account in self._accounts())
 
     @property
     def for_open_groups(self) -> Fraction | None:
@@ -229,9 +224,9 @@ def _currency(account: Account) -> str:
 
 
 def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
-    """Return what is spent, held and left of the fullest cell; None where a budget has no such numbers."""
+    """Return what is spent, held and left of the fullest segment; None where a budget has no such numbers."""
     match min(account.filters.values(), key=lambda one: getattr(one, "left", 0)):
-        case PureFilter(realised=spent, reserved=held, left=left):
+        case PureFilter(spent=spent, reserved=held, left=left):
             return spent, held, left
         case ConcentratedFilter(spent=spent, left=left):
             return spent, Fraction(0), left

@@ -11,11 +11,11 @@ from typing import Any, Final, Self
 import numpy as np
 
 from lapwing.app.clinic import SEED, make_clinic
-from lapwing.app.clinic.people import make_block
+from lapwing.app.clinic.made_up_people import make_block
 from lapwing.attacks.campaigns import AttackTarget
 from lapwing.attacks.door import AttackedDoor
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.workspace.workspace import create_workspace
+from lapwing.workspace.workspace import create
 
 PEOPLE: Final = 4000
 TABLE: Final = "patient"
@@ -54,7 +54,7 @@ class ClinicUnderAttack:
     def open(self, target: AttackTarget, epsilon: Fraction) -> AttackedDoor:
         """Make the clinic anew, with an account that nobody has spent from, and let the attacker in."""
         folder = Path(self._opened.enter_context(TemporaryDirectory(prefix="lapwing-"))) / "clinic"
-        workspace = self._opened.enter_context(create_workspace(make_clinic(folder, PEOPLE, epsilon=self.budget)))
+        workspace = self._opened.enter_context(create(make_clinic(folder, PEOPLE, epsilon=self.budget)))
         session = workspace.session(analyst=ATTACKER)
         return AttackedDoor(session, table=TABLE, column=PUBLIC, names=target.names, trait=self.trait, epsilon=epsilon)
 

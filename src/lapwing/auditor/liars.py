@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from lapwing.auditor.added_noise import AddedNoise
 from lapwing.auditor.choices import ThresholdedKeys
-from lapwing.auditor.noise_addition import AddedNoise
 from lapwing.auditor.noise_laws import (
     AuditedDiscreteLaplace,
     AuditedGeometric,
@@ -26,7 +26,7 @@ from lapwing.auditor.noise_laws import (
 )
 from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.auditor.sparse_vector_oracle import AfterCrash, Halting, Reveals, SparseVectorVariant
-from lapwing.auditor.streams import achieved_by
+from lapwing.auditor.stream_models import achieved_by
 from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes, Transcript
 from lapwing.auditor.white_box import Achieved, Inputs, WhiteBox, measured, search
 from lapwing.auditor.worst_pairs import AuditedMovement, NeighbouringPair, witness_of

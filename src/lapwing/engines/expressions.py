@@ -67,8 +67,8 @@ def _about_column(
 ) -> str:
     column = writer.column(row, atom.column)
     match atom:
-        case InIntervals(line=line, spans=spans):
-            return _in_spans(writer, column, line, spans)
+        case InIntervals(domain=domain, intervals=intervals):
+            return _in_intervals(writer, column, domain, intervals)
         case InTexts(texts=texts):
             return f"{column} IN ({writer.values(texts)})"
         case NotInTexts(texts=texts):
@@ -107,31 +107,31 @@ def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
             return None
 
 
-def _in_spans(writer: Writer, column: str, line: Domain, spans: tuple[Interval, ...]) -> str:
-    single = tuple(_point(line, low) for low, high in spans if low == high)
+def _in_intervals(writer: Writer, column: str, domain: Domain, intervals: tuple[Interval, ...]) -> str:
+    single = tuple(_point(domain, low) for low, high in intervals if low == high)
     pieces = [f"{column} IN ({writer.values(single)})"] if single else []
-    for low, high in spans:
+    for low, high in intervals:
         if low < high:
-            pieces.append(_between(writer, column, line, (low, high)))
+            pieces.append(_between(writer, column, domain, (low, high)))
     return pieces[0] if len(pieces) == 1 else "(" + " OR ".join(pieces) + ")"
 
 
-def _between(writer: Writer, column: str, line: Domain, span: Interval) -> str:
-    low, high = span
+def _between(writer: Writer, column: str, domain: Domain, interval: Interval) -> str:
+    low, high = interval
     # Doubles need their upper end against NaN, days both ends against infinity.
-    if line not in (DAYS, DOUBLES) and high == line.highest:
-        return f"{column} >= {writer.value(_point(line, low))}"
-    if line != DAYS and low == line.lowest:
-        return f"{column} <= {writer.value(_point(line, high))}"
-    return f"({column} BETWEEN {writer.value(_point(line, low))} AND {writer.value(_point(line, high))})"
+    if domain not in (DAYS, DOUBLES) and high == domain.highest:
+        return f"{column} >= {writer.value(_point(domain, low))}"
+    if domain != DAYS and low == domain.lowest:
+        return f"{column} <= {writer.value(_point(domain, high))}"
+    return f"({column} BETWEEN {writer.value(_point(domain, low))} AND {writer.value(_point(domain, high))})"
 
 
-def _point(line: Domain, number: int) -> Value:
-    if line == DAYS:
+def _point(domain: Domain, number: int) -> Value:
+    if domain == DAYS:
         return day(number)
-    if line == DOUBLES:
+    if domain == DOUBLES:
         return double_at(number)
-    return bool(number) if line == TRUTHS else number
+    return bool(number) if domain == TRUTHS else number
 
 
 def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
@@ -142,7 +142,7 @@ def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
         return writer.ymd(column) if years else writer.day_number(column)
 
     pieces = []
-    for low, high in gap.spans:
+    for low, high in gap.intervals:
         first, last = (low * _YEAR, high * _YEAR + _YEAR - 1) if years else (low, high)
         gap_number = f"({number(gap.until)} - {number(gap.since)})"
         pieces.append(f"({gap_number} BETWEEN {writer.value(first)} AND {writer.value(last)})")
@@ -279,10 +279,10 @@ def _cell_column(writer: Writer, row: RowOf, key: Key, name: str) -> CellColumn:
             low, _ = bounds(term)
             offset = f"({term_sql(writer, row, term)} - {writer.value(low)})"
             return CellColumn(name, f"{offset} - MOD({offset}, {writer.value(width)})", name, name)
-        case BinnedKey(column=column, line=line, bins=bins):
+        case BinnedKey(column=column, domain=domain, bins=bins):
             cases = " ".join(
-                f"WHEN {predicate_sql(writer, row, InIntervals(column=column, line=line, spans=(span,)))} THEN {i}"
-                for i, span in enumerate(bins)
+                f"WHEN {predicate_sql(writer, row, InIntervals(column=column, domain=domain, intervals=(b,)))} THEN {i}"
+                for i, b in enumerate(bins)
             )
             select, number, order = f"CASE {cases} END", name, name
         case DeclaredKey(column=column) | PrivateKey(column=column):

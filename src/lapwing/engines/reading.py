@@ -77,17 +77,23 @@ E = TypeVar("E", bound=SupportsClose)
 
 
 @dataclass(eq=False, slots=True)
-class _Generation(Generic[E]):
+class Generation(Generic[E]):
+    """An engine on some versions of the tables, and how many questions hold it."""
+
     engine: E
     versions: Mapping[str, int]
     leases: int = 0
 
     def serves(self, versions: Mapping[str, int]) -> bool:
+        """Say whether it reads these versions."""
         return all(self.versions.get(table) == version for table, version in versions.items())
 
 
 class Generations(Generic[E]):
     """The engines of one population that are in use: one for all who ask about the same versions of the tables.
+
+    What is taken or added is held until it is given back. Whoever finds none takes `opening`, looks again, and adds
+    one: it is opened once for all who wait.
 
     Parameters
     ----------
@@ -96,51 +102,35 @@ class Generations(Generic[E]):
 
     def __init__(self, on_failure: Callable[[Exception], None]) -> None:
         self._on_failure = on_failure
-        self._lock, self._opening = Lock(), Lock()
-        self._all: list[_Generation[E]] = []  # the newest last
+        self._lock, self.opening = Lock(), Lock()
+        self._all: list[Generation[E]] = []  # the newest last
         self._closed = False
 
-    @contextmanager
-    def leased(self, versions: Mapping[str, int], open_: Callable[[], tuple[E, Mapping[str, int]]]) -> Iterator[E]:
-        """Hold the engine on these versions open; one that is not there is opened by `open_`, once for all who wait.
-
-        Parameters
-        ----------
-        versions : those of the tables that will be read
-        open_ : returns an engine and the versions of all its tables, which must be these
-        """
-        generation = self._taken(versions) or self._opened(versions, open_)
-        try:
-            yield generation.engine
-        finally:
-            self._give_back(generation)
-
-    def close(self) -> None:
-        """Close what nobody uses; the rest is closed with its last lease."""
-        self._closed = True
-        self._retire()
-
-    def _taken(self, versions: Mapping[str, int]) -> _Generation[E] | None:
+    def take(self, versions: Mapping[str, int]) -> Generation[E] | None:
+        """Hold the newest engine on these versions, if there is one."""
         with self._lock:
             found = next((one for one in reversed(self._all) if one.serves(versions)), None)
             if found is not None:
                 found.leases += 1
             return found
 
-    def _opened(self, versions: Mapping[str, int], open_: Callable[[], tuple[E, Mapping[str, int]]]) -> _Generation[E]:
-        with self._opening:
-            found = self._taken(versions)
-            if found is not None:
-                return found
-            made = _Generation(*open_(), leases=1)
-            with self._lock:
-                self._all.append(made)
+    def add(self, engine: E, versions: Mapping[str, int]) -> Generation[E]:
+        """Hold a new engine on these versions of all its tables; those that nobody holds any more are closed."""
+        made = Generation(engine, versions, leases=1)
+        with self._lock:
+            self._all.append(made)
         self._retire()
         return made
 
-    def _give_back(self, generation: _Generation[E]) -> None:
+    def give_back(self, generation: Generation[E]) -> None:
+        """Let go of an engine; it is closed with its last lease, if there is a newer one."""
         with self._lock:
             generation.leases -= 1
+        self._retire()
+
+    def close(self) -> None:
+        """Close what nobody uses; the rest is closed with its last lease."""
+        self._closed = True
         self._retire()
 
     def _retire(self) -> None:

@@ -31,7 +31,7 @@ class Administration:
         *,
         unit: PrivacyUnit,
         budget: Budget,
-        cells: Iterable[str] = (EVERYONE,),
+        segments: Iterable[str] = (EVERYONE,),
         shares: DeltaShares | None = None,
         by: str = "custodian",
     ) -> Receipt:
@@ -42,20 +42,20 @@ class Administration:
         name : what to call it
         unit : who is protected
         budget : the lifetime cap of everything that is ever released about these people, by all analysts together
-        cells : the cells of the finest public partition, fixed for ever, the empty ones included; only where single
+        segments : those of the finest public partition, fixed for ever, the empty ones included; only where single
             people are protected, since the members of a group may be in several
         shares : how the delta of an `ApproximateDP` budget is divided
         """
         population = PopulationRecord(name=named("population", name), unit=unit)
-        names = [named("cell", cell) for cell in cells]
+        names = [named("segment", segment) for segment in segments]
         if len(names) > 1 and unit.protects_groups_of > 1:
             raise ParameterError(
-                "cells",
+                "segments",
                 len(names),
                 reason=f"divide {unit.protects_groups_of} people who are protected together and may be in several",
-                remedy="leave the cells out, or protect single people",
+                remedy="leave the segments out, or protect single people",
             )
-        account = open_account(budget, cells=names, adjacency=unit.adjacency, shares=shares)
+        account = open_account(budget, segments=names, adjacency=unit.adjacency, shares=shares)
         with self._chronicle.writing("population") as book:
             if name in book.populations():
                 raise ParameterError(
@@ -133,7 +133,9 @@ class Administration:
             if allowance is None:
                 decided = replace(known.analysts.get(analyst, Analyst()), allowance=None)
                 return self._decide(book, known.with_analyst(analyst, decided), by, "allowance", analyst=analyst)
-            fresh = open_account(allowance, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
+            fresh = open_account(
+                allowance, segments=account.filters, adjacency=account.adjacency, shares=account.shares
+            )
             change = charge_anew(fresh, book.lines(population, analyst))
             decided = replace(known.analysts.get(analyst, Analyst()), allowance=allowance)
             receipt = self._decide(

@@ -1,19 +1,21 @@
 """The ledger on paper: everything in the chain, nothing that is sealed, in formats that anyone can read and check.
 
 A JSON export has one line for the ledger and one for each entry. The text of `entry` as canonical JSON is what was
-hashed (`chain.py`), so that a few lines of any language can follow the chain; `check_export` does it in this one.
+hashed (`entries.py`), so that a few lines of any language can follow the chain; `check_export` does it in this one.
 """
 
 import json
 import os
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
-from lapwing.ledger.entries import Entry, Receipt, checked, compare
+from lapwing.ledger.entries import Entry, Receipt, Record, checked, compare
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.codec import canonical
+from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 
 _FORMAT: Final = "lapwing ledger export 1"
@@ -24,6 +26,48 @@ select seq, (entry ->> 'at')::timestamptz as "at", entry ->> 'kind' as kind, ent
 from read_json(?, format = 'newline_delimited', columns = {seq: 'bigint', entry: 'json', hash: 'varchar'})
 where seq is not null order by seq
 """
+
+
+def describe(entry: Record) -> tuple[str, str]:
+    """Return who did what, in words, as an entry of the history of a population says it."""
+    kind = entry["kind"]
+    who = entry.get("by") if kind == "policy" else entry.get("analyst")
+    words = [
+        _decided(entry) if kind == "policy" else None,
+        entry.get("table"),
+        f"stream {entry['stream']}" if "stream" in entry else None,
+        f"question {entry['number']}" if kind in {"intent", "outcome"} else None,
+        entry.get("outcome"),
+        f"of entry {entry['settles']}" if "settles" in entry and kind in {"answer", "lost"} else None,
+        f"of entry {entry['recalls']}, free" if "recalls" in entry else None,
+        f"version {entry['version']}" if "version" in entry else None,
+        _charged(entry) if kind in {"charge", "opening"} else None,
+    ]
+    return who or entry.get("by") or "", " ".join(word for word in words if word)
+
+
+def without_states(entry: Record) -> dict[str, Any]:
+    """Return an entry without the states of accounts and populations, which an export has in full."""
+    return {name: value for name, value in entry.items() if name not in {"account", "allowance", "policy"}}
+
+
+def _decided(entry: Record) -> str:
+    """Return what the custodian has decided, and about whom."""
+    change, analyst = str(entry["change"]), entry.get("analyst")
+    if change != "suspension":
+        return change if analyst is None else f"{change} of {analyst}"
+    whose = entry["policy"] if analyst is None else entry["policy"]["analysts"][analyst]
+    return f"{change} of {analyst or 'everybody'}{'' if whose['suspended'] else ' ended'}"
+
+
+def _charged(entry: Record) -> str:
+    """Return what an entry has charged."""
+    cost = entry["account"]["lines"][0]["cost"]
+    amounts = {"epsilon": cost["epsilon"], "delta": cost["delta"] if Fraction(cost["delta"]) else None}
+    amounts = amounts if amounts["epsilon"] else {"rho": cost["rho"]}
+    said = ", ".join(f"{name} {format_short(Fraction(amount))}" for name, amount in amounts.items() if amount)
+    held = Fraction(cost["reserved"])
+    return f"{said}, {format_short(held)} held" if held else said
 
 
 def export_json(ledger: Ledger, path: Path) -> Receipt:

@@ -6,10 +6,11 @@ data, release. There is no refund: a failure after the charge keeps the charge.
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
-from lapwing.accounting.filters.account import Account
+from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger import schema
 from lapwing.ledger.administration import Administration
 from lapwing.ledger.chronicle import Chronicle, now
@@ -69,11 +70,21 @@ class Ledger:
             decided = book.population(population).analysts.get(analyst)
             return book.allowance(population, analyst) if decided and decided.allowance else None
 
+    def analysts(self, population: str) -> frozenset[str]:
+        """Return who has ever asked about a population, or was spoken of by its custodian."""
+        return frozenset(entry["analyst"] for entry in self.history(population) if "analyst" in entry)
+
     def history(self, population: str) -> list[Record]:
         """Return what the entries about a population say, from the first on; nothing in them is secret."""
         with self.chronicle.reading() as book:
             book.population(population)
             return [entry.record for entry in book.about(population)]
+
+    def bookings(self, population: str, *, at_most: int) -> list[Booking]:
+        """Return the lines of the account of a population, from the first on, and no more of them than `at_most`."""
+        with self.chronicle.reading() as book:
+            book.population(population)
+            return list(islice(book.lines(population), at_most))
 
     def head(self) -> Receipt:
         """Return the receipt of the last entry: keep it elsewhere, and no older copy can pass for this ledger."""

@@ -48,7 +48,7 @@ class Request:
     key : the idempotency key, chosen by whoever asks: the same key brings back the same answer, for ever
     question : the canonical text of the plan; equal texts are the same question
     tables : the tables it reads
-    charge : what is put before the accounts: what will happen, and to which cells of the partition
+    charge : what is put before the accounts: what will happen, and to which segments of the partition
     fresh : whether the key was drawn for this request and nobody will use it again; then a stored answer, which is
         free, leaves no entry: what costs nothing must not make the ledger grow
     """

@@ -119,7 +119,7 @@ class Replay:
         require(population.name == name, "describes another population")
         claimed = from_record(Account, record["account"]["after"])
         fresh = open_account(
-            claimed.budget, cells=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
+            claimed.budget, segments=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
         )
         require(not population.tables and not population.analysts, "creates a population that has a past")
         alone = population.unit.protects_groups_of == 1
@@ -165,7 +165,7 @@ class Replay:
         if holder is None:
             due = raise_cap(before, budget, past)
         else:
-            fresh = open_account(budget, cells=before.filters, adjacency=before.adjacency, shares=before.shares)
+            fresh = open_account(budget, segments=before.filters, adjacency=before.adjacency, shares=before.shares)
             due = charge_anew(fresh, past)
         require(_agree(line.account, due.account), "does not charge the whole history under the new cap")
         self.accounts[name, holder] = line.account
@@ -322,22 +322,22 @@ def _answers(record: Record, asked: Record, scope: str) -> None:
 def _steps_agree(claimed: Admission, found: Any) -> bool:
     """Say whether an admission took at least what it had to, and is otherwise what is found now."""
     require(claimed.cost == found.cost and claimed.steps.keys() == found.steps.keys(), "was charged another price")
-    for cell, step in claimed.steps.items():
-        if not _no_larger(step.residue, found.steps[cell].residue):
+    for segment, step in claimed.steps.items():
+        if not _no_larger(step.residue, found.steps[segment].residue):
             return False
-    same = {cell: replace(step, residue=claimed.steps[cell].residue) for cell, step in found.steps.items()}
+    same = {segment: replace(step, residue=claimed.steps[segment].residue) for segment, step in found.steps.items()}
     return dict(claimed.steps) == same
 
 
 def _agree(claimed: Account, found: Account) -> bool:
     """Say whether two accounts are the same but for residues, and the claimed ones are no larger than those found."""
     filters = dict(found.filters)
-    for cell, filter_ in claimed.filters.items():
-        other = filters[cell]
+    for segment, filter_ in claimed.filters.items():
+        other = filters[segment]
         if isinstance(filter_, ApproximateFilter) and isinstance(other, ApproximateFilter):
             if not _no_larger(filter_.residue, other.residue):
                 return False
-            filters[cell] = replace(other, residue=filter_.residue)
+            filters[segment] = replace(other, residue=filter_.residue)
     return to_text(claimed) == to_text(replace(found, filters=filters))
 
 

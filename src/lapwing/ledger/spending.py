@@ -17,7 +17,7 @@ class RefusedError(Exception):
 
     def __init__(self, refusal: Refusal, whose: str) -> None:
         self.refusal = refusal
-        self.whose = whose if refusal.cell == EVERYONE else f"{whose} in cell {refusal.cell!r}"
+        self.whose = whose if refusal.segment == EVERYONE else f"{whose} in segment {refusal.segment!r}"
         super().__init__(whose)
 
     def explained(self) -> BudgetExceededError:

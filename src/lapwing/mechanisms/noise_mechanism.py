@@ -95,7 +95,7 @@ def parse_noise(
     lapwing.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;
     give epsilon alone, or scale alone
     """
-    many = as_int("values", values)
+    many = 1 if values == 1 else as_int("values", values)
     match exactly_one_of("noise", given, *_ways(tuple(given))):
         case ("epsilon",):
             return ByEpsilon(positive("epsilon", given["epsilon"]))

@@ -38,10 +38,10 @@ class DeclaredKey:
 @stored("binned-key")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinnedKey:
-    """One cell for each bin, a span on the column's line; what is in no bin is in no cell."""
+    """One cell for each bin, a interval on the column's domain; what is in no bin is in no cell."""
 
     column: str
-    line: Domain
+    domain: Domain
     bins: tuple[Interval, ...]
     missing: bool
 
@@ -201,8 +201,8 @@ def _in_a_cell(key: Key) -> Predicate:
     match key:
         case DeclaredKey(column=column, values=values):
             listed = _holds_one_of(column, values)
-        case BinnedKey(column=column, line=line, bins=bins):
-            listed = atom(InIntervals(column=column, line=line, spans=line.spans(bins)))
+        case BinnedKey(column=column, domain=domain, bins=bins):
+            listed = atom(InIntervals(column=column, domain=domain, intervals=domain.union(bins)))
         case PrivateKey(column=column):
             listed = IsPresent(column=column)
         case GridKey(term=term):
@@ -214,6 +214,8 @@ def _holds_one_of(column: str, values: tuple[str, ...] | tuple[int, ...] | tuple
     texts = tuple(value for value in values if isinstance(value, str))
     if texts:
         return atom(InTexts(column=column, texts=texts))
-    line = TRUTHS if isinstance(values[0], bool) else INTEGERS
+    domain = TRUTHS if isinstance(values[0], bool) else INTEGERS
     numbers = [int(value) for value in values]
-    return atom(InIntervals(column=column, line=line, spans=line.spans((number, number) for number in numbers)))
+    return atom(
+        InIntervals(column=column, domain=domain, intervals=domain.union((number, number) for number in numbers))
+    )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text
-from lapwing.queries.days import FLIPPED, compare_days, day_of, in_spans, span_of, speaks_of_days
+from lapwing.queries.days import FLIPPED, compare_days, day_of, in_intervals, intervals_of, speaks_of_days
 from lapwing.queries.expressions import (
     Age,
     And,
@@ -24,9 +24,9 @@ from lapwing.queries.expressions import (
     OneOf,
     Or,
     Prefixed,
+    ScopedCondition,
     Truth,
     Value,
-    Within,
 )
 from lapwing.queries.intervals import (
     DAYS,
@@ -81,7 +81,7 @@ def _bind(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
             return _compare(operator, left, right, scope, wanted=wanted)
         case Has():
             return _has(condition, scope, wanted=wanted)
-        case Within(where, alias, columns):
+        case ScopedCondition(where, alias, columns):
             alone = Scope(scope.population, scope.table, alias, columns=columns)  # the same row, and nothing around it
             return _bind(where, alone, wanted=wanted)
         case _:
@@ -116,9 +116,9 @@ def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: 
         )
     if operator in {"=", "<>"}:
         return _among(column, [right], wanted=wanted is (operator == "="))
-    line, limit = _limit(column, right)
-    chosen = span_of(operator, limit, line)
-    return in_spans(column, line, chosen, wanted=wanted)
+    domain, limit = _limit(column, right)
+    chosen = intervals_of(operator, limit, domain)
+    return in_intervals(column, domain, chosen, wanted=wanted)
 
 
 def _column(value: Value, scope: Scope) -> Column:
@@ -130,7 +130,7 @@ def _column(value: Value, scope: Scope) -> Column:
 
 
 def _limit(column: Column, literal: Literal) -> tuple[Domain, Fraction]:
-    """Return the line of an ordered column and the place of a constant on it."""
+    """Return the domain of an ordered column and the place of a constant on it."""
     match column.type:
         case Integer() | Category():
             if isinstance(column.type, Category) and isinstance(column.type.values[0], str):
@@ -155,15 +155,15 @@ def _among(column: Column, values: Iterable[Value], *, wanted: bool) -> Predicat
             texts = tuple(_text(column, literal) for literal in literals)
             _check_declared(column, texts, declared)
         case Boolean():
-            return in_spans(column, TRUTHS, [_truth(column, literal) for literal in literals], wanted=wanted)
+            return in_intervals(column, TRUTHS, [_truth(column, literal) for literal in literals], wanted=wanted)
         case _:
             points: list[Interval] = []
             for literal in literals:
-                line, place = _limit(column, literal)
+                domain, place = _limit(column, literal)
                 if isinstance(column.type, Category):
                     _check_declared(column, (place,), column.type.values)
-                points += span_of("=", place, line)
-            return in_spans(column, line, points, wanted=wanted)
+                points += intervals_of("=", place, domain)
+            return in_intervals(column, domain, points, wanted=wanted)
     return atom(InTexts(column=column.name, texts=texts) if wanted else NotInTexts(column=column.name, texts=texts))
 
 

@@ -148,8 +148,8 @@ class Population:
     tables : the tables, each with one row a person or with many, all with person keys of one type
     now : the date at which "age" without a date is meant; a question never asks the clock
     salt : a public number that decides which rows of a person count where not all may; it protects nothing
-    cells : a public partition of the people by their keys, fixed for ever; each cell has a budget of its own
-    cell : the one whose people are asked about, here; everybody if there is none
+    segments : a public partition of the people by their keys, fixed for ever; each segment has a budget of its own
+    segment : the one whose people are asked about, here; everybody if there is none
 
     Examples
     --------
@@ -167,14 +167,14 @@ class Population:
     tables: tuple[Table, ...]
     now: date | None = None
     salt: int = 0
-    cells: tuple[Segment, ...] = ()
-    cell: str | None = None
+    segments: tuple[Segment, ...] = ()
+    segment: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", tuple(self.tables))
-        object.__setattr__(self, "cells", tuple(self.cells))
-        if self.cells:
-            self._check_cells()
+        object.__setattr__(self, "segments", tuple(self.segments))
+        if self.segments:
+            self._check_segments()
         object.__setattr__(self, "salt", as_int("salt", self.salt, least=0, most=2**31 - 2))
         _check_distinct(f"tables of {self.name}", [t.name for t in self.tables])
         for table in self.tables:
@@ -192,33 +192,35 @@ class Population:
         return table.person_key or self.unit.person_key
 
     @property
-    def cell_titles(self) -> tuple[str, ...]:
-        """What the ledger calls the cells of these people; none if they are not partitioned."""
-        return (*(cell.title for cell in self.cells), ELSEWHERE) if self.cells else ()
+    def segment_titles(self) -> tuple[str, ...]:
+        """What the ledger calls the segments of these people; none if they are not partitioned."""
+        return (*(segment.title for segment in self.segments), ELSEWHERE) if self.segments else ()
 
     @property
     def touched(self) -> frozenset[str] | None:
-        """The cells of the account that pay for a question, as the ledger calls them; `None` for all there are."""
-        titles = {cell.name: cell.title for cell in self.cells}
-        return None if self.cell is None else frozenset({titles.get(self.cell, ELSEWHERE)})
+        """The segments of the account that pay for a question, as the ledger calls them; `None` for all there are."""
+        titles = {segment.name: segment.title for segment in self.segments}
+        return None if self.segment is None else frozenset({titles.get(self.segment, ELSEWHERE)})
 
-    def within(self, cell: str) -> "Population":
-        """Return the same population with only the people of one cell to ask about, or refuse and say which there are.
+    def within(self, segment: str) -> "Population":
+        """Return the population with only the people of one segment to ask about, or refuse and say which there are.
 
         >>> from lapwing.queries.segments import Segment
         >>> both = Population(
         ...     name="clinic",
         ...     unit=PrivacyUnit(person_key="patient_id"),
         ...     tables=(Table(name="patients", columns=()),),
-        ...     cells=(Segment(name="north", first=1, last=4999), Segment(name="south", first=5000, last=9999)),
+        ...     segments=(Segment(name="north", first=1, last=4999), Segment(name="south", first=5000, last=9999)),
         ... )
         >>> both.within("north").touched
         frozenset({'north: 1 to 4999'})
         """
-        names = [*(one.name for one in self.cells), *((ELSEWHERE,) if self.cells else ())]
-        if cell not in names:
-            raise BadQuestionError(f"population {self.name} has no cell {cell!r}; it has {', '.join(names) or 'none'}")
-        return replace(self, cell=cell)
+        names = [*(one.name for one in self.segments), *((ELSEWHERE,) if self.segments else ())]
+        if segment not in names:
+            raise BadQuestionError(
+                f"population {self.name} has no segment {segment!r}; it has {', '.join(names) or 'none'}"
+            )
+        return replace(self, segment=segment)
 
     def _check_key_types(self) -> None:
         """Refuse keys of two types: a condition on two tables compares them, and one odd text would fail it for all."""
@@ -232,20 +234,20 @@ class Population:
                     remedy="declare, and store, the person keys of all tables of a population alike",
                 )
 
-    def _check_cells(self) -> None:
-        _check_distinct(f"cells of {self.name}", [cell.name for cell in self.cells])
-        check_disjoint(self.cells)
+    def _check_segments(self) -> None:
+        _check_distinct(f"segments of {self.name}", [segment.name for segment in self.segments])
+        check_disjoint(self.segments)
         for table in self.tables:
             if table.key_type is not KeyType.INTEGER:
                 raise ParameterError(
-                    "cells", table.name, reason="has keys that are text", remedy="partition people by whole numbers"
+                    "segments", table.name, reason="has keys that are text", remedy="partition people by whole numbers"
                 )
         if self.unit.protects_groups_of > 1:
             raise ParameterError(
-                "cells",
+                "segments",
                 self.unit.protects_groups_of,
-                reason="people are protected together, and they may be in different cells",
-                remedy="leave the cells out, or protect single people",
+                reason="people are protected together, and they may be in different segments",
+                remedy="leave the segments out, or protect single people",
             )
 
 

@@ -21,32 +21,32 @@ FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _YEARS = Domain(date.min.year, date.max.year)
 
 
-def span_of(operator: str, limit: Fraction, line: Domain) -> list[Interval]:
-    """Return the numbers of `line` that stand in relation `operator` to `limit`.
+def intervals_of(operator: str, limit: Fraction, domain: Domain) -> list[Interval]:
+    """Return the numbers of `domain` that stand in relation `operator` to `limit`.
 
-    >>> span_of("<", Fraction(5, 2), Domain(0, 9)), span_of("=", Fraction(5, 2), Domain(0, 9))
+    >>> intervals_of("<", Fraction(5, 2), Domain(0, 9)), intervals_of("=", Fraction(5, 2), Domain(0, 9))
     ([(0, 2)], [])
     """
     below, above = math.ceil(limit) - 1, math.floor(limit) + 1
     match operator:
         case "<":
-            return [(line.lowest, below)]
+            return [(domain.lowest, below)]
         case "<=":
-            return [(line.lowest, math.floor(limit))]
+            return [(domain.lowest, math.floor(limit))]
         case ">":
-            return [(above, line.highest)]
+            return [(above, domain.highest)]
         case ">=":
-            return [(math.ceil(limit), line.highest)]
+            return [(math.ceil(limit), domain.highest)]
         case "=":
             return [(int(limit), int(limit))] if limit.denominator == 1 else []
         case _:
-            return [(line.lowest, below), (above, line.highest)]
+            return [(domain.lowest, below), (above, domain.highest)]
 
 
-def in_spans(column: Column, line: Domain, spans: Iterable[Interval], *, wanted: bool) -> Predicate:
-    """Return that the column is in `spans`, or that it is present and in none of them."""
-    chosen = line.spans(spans) if wanted else line.without(spans)
-    return atom(InIntervals(column=column.name, line=line, spans=chosen))
+def in_intervals(column: Column, domain: Domain, intervals: Iterable[Interval], *, wanted: bool) -> Predicate:
+    """Return that the column is in `intervals`, or that it is present and in none of them."""
+    chosen = domain.union(intervals) if wanted else domain.without(intervals)
+    return atom(InIntervals(column=column.name, domain=domain, intervals=chosen))
 
 
 def speaks_of_days(value: Value, scope: Scope) -> bool:
@@ -72,28 +72,28 @@ def compare_days(operator: str, left: Value, right: Value, scope: Scope, *, want
     match left:
         case Age(born, at):
             return _age(
-                born, at, span_of(operator, _whole_limit(right, "an age"), GAPS[Unit.YEARS]), scope, wanted=wanted
+                born, at, intervals_of(operator, _whole_limit(right, "an age"), GAPS[Unit.YEARS]), scope, wanted=wanted
             )
         case Year(of):
             column = _day_column(of, scope)
-            years = _YEARS.spans(span_of(operator, _whole_limit(right, "a year"), _YEARS))
-            spans = [(day_number(date(a, 1, 1)), day_number(date(b, 12, 31))) for a, b in years]
-            return in_spans(column, DAYS, spans, wanted=wanted)
+            years = _YEARS.union(intervals_of(operator, _whole_limit(right, "a year"), _YEARS))
+            intervals = [(day_number(date(a, 1, 1)), day_number(date(b, 12, 31))) for a, b in years]
+            return in_intervals(column, DAYS, intervals, wanted=wanted)
         case _:
             return _linear(operator, left, right, scope, wanted=wanted)
 
 
-def _age(born: Value, at: Value | None, spans: list[Interval], scope: Scope, *, wanted: bool) -> Predicate:
-    line = GAPS[Unit.YEARS]
-    years = line.spans(spans) if wanted else line.without(spans)
+def _age(born: Value, at: Value | None, intervals: list[Interval], scope: Scope, *, wanted: bool) -> Predicate:
+    domain = GAPS[Unit.YEARS]
+    years = domain.union(intervals) if wanted else domain.without(intervals)
     now = _now(scope) if at is None else at.value if isinstance(at, Literal) else None
     if now is None:
         until, since = _ref(at, scope), _ref(born, scope)
-        return atom(Gap(until=until, since=since, unit=Unit.YEARS, spans=years))
+        return atom(Gap(until=until, since=since, unit=Unit.YEARS, intervals=years))
     column = _day_column(born, scope)
     today = day_of(Literal(now), column.name)
-    days = DAYS.spans((_born_after(today, b + 1) + 1, _born_after(today, a)) for a, b in years)
-    return atom(InIntervals(column=column.name, line=DAYS, spans=days))
+    days = DAYS.union((_born_after(today, b + 1) + 1, _born_after(today, a)) for a, b in years)
+    return atom(InIntervals(column=column.name, domain=DAYS, intervals=days))
 
 
 def _born_after(today: date, years: int) -> int:
@@ -142,14 +142,14 @@ def _solved(operator: str, columns: dict[tuple[int, str], int], total: int, scop
     match sorted(columns.items(), key=lambda item: -item[1]):
         case [((0, name), 1 | -1 as weight)]:
             operator = operator if weight == 1 else FLIPPED[operator]
-            spans = span_of(operator, Fraction(-total * weight), DAYS)
-            return in_spans(scope.table.column(name), DAYS, spans, wanted=wanted)
+            intervals = intervals_of(operator, Fraction(-total * weight), DAYS)
+            return in_intervals(scope.table.column(name), DAYS, intervals, wanted=wanted)
         case [((up, name), 1), ((other_up, other), -1)]:
-            line = GAPS[Unit.DAYS]
-            spans = span_of(operator, Fraction(-total), line)
-            chosen = line.spans(spans) if wanted else line.without(spans)
+            domain = GAPS[Unit.DAYS]
+            intervals = intervals_of(operator, Fraction(-total), domain)
+            chosen = domain.union(intervals) if wanted else domain.without(intervals)
             until, since = Ref(column=name, up=up), Ref(column=other, up=other_up)
-            return atom(Gap(until=until, since=since, unit=Unit.DAYS, spans=chosen))
+            return atom(Gap(until=until, since=since, unit=Unit.DAYS, intervals=chosen))
         case _:
             raise BadQuestionError(
                 "a comparison of days has one or two columns, one of them of this table; write day - other <= 30"

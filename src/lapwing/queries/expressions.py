@@ -271,7 +271,7 @@ class Has(Condition):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Within(Condition):
+class ScopedCondition(Condition):
     """A condition about this row in a world of its own: what WITH says about the rows it names.
 
     In it the row is called `alias` and has these `columns`, and no row around it can be named, whatever they are called

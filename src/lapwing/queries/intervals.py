@@ -1,6 +1,6 @@
-"""Sets of whole numbers, as closed spans in order: what a comparison says about an ordered column.
+"""Sets of whole numbers, as closed intervals in order: what a comparison says about an ordered column.
 
-Integers, days and doubles are all one line of whole numbers here (a double stands at its rank among the doubles, NaN
+Integers, days and doubles are whole numbers in a domain here (a double stands at its rank among the doubles, NaN
 stands nowhere), so "between", "<", "in" and "not" are the same few operations for each of them, and two ways of writing
 a range end as one.
 """
@@ -33,10 +33,10 @@ class Domain:
         """The set of all of them."""
         return ((self.lowest, self.highest),)
 
-    def spans(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
-        """Return the union of `pieces` on this line: in order, disjoint, with a gap between any two.
+    def union(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
+        """Return the union of `pieces` on this domain: in order, disjoint, with a gap between any two.
 
-        >>> Domain(0, 9).spans([(7, 12), (0, 2), (3, 4)])
+        >>> Domain(0, 9).intervals([(7, 12), (0, 2), (3, 4)])
         ((0, 4), (7, 9))
         """
         merged: list[Interval] = []
@@ -50,20 +50,20 @@ class Domain:
         return tuple(merged)
 
     def without(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
-        """Return the numbers of this line that are in none of `pieces`.
+        """Return the numbers of this domain that are in none of `pieces`.
 
         >>> Domain(0, 9).without([(3, 4)])
         ((0, 2), (5, 9))
         """
         rest, start = [], self.lowest
-        for low, high in self.spans(pieces):
+        for low, high in self.union(pieces):
             rest.append((start, low - 1))
             start = high + 1
-        return self.spans([*rest, (start, self.highest)])
+        return self.union([*rest, (start, self.highest)])
 
 
 def intersection(left: Iterable[Interval], right: Iterable[Interval]) -> tuple[Interval, ...]:
-    """Return the numbers in both; the spans of each side are disjoint and in order.
+    """Return the numbers in both; the intervals of each side are disjoint and in order.
 
     >>> intersection([(0, 4), (7, 9)], [(3, 8)])
     ((3, 4), (7, 8))

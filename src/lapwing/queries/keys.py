@@ -26,14 +26,14 @@ def bind_key(by: By, scope: Scope) -> KeyOfColumn:
             column = scope.column(day) if isinstance(day, Name) else None
             if column is None or not isinstance(column.type, Date):
                 raise BadQuestionError("only a column of days has years; write year(day)")
-            return BinnedKey(column=column.name, line=DAYS, bins=_years(column), missing=column.nullable)
+            return BinnedKey(column=column.name, domain=DAYS, bins=_years(column), missing=column.nullable)
         case Name():
             column = scope.column(by.column)
         case _:
             raise BadQuestionError("bins are those of a column; write ", Call("bins", ("age", [0, 18, 65, 120])))
     if by.edges is not None:
-        line, bins = _bins(column, by.edges)
-        return BinnedKey(column=column.name, line=line, bins=bins, missing=column.nullable)
+        domain, bins = _bins(column, by.edges)
+        return BinnedKey(column=column.name, domain=domain, bins=bins, missing=column.nullable)
     return _values(column)
 
 
@@ -78,18 +78,18 @@ def _decades(column: Column) -> Call:
 
 
 def _bins(column: Column, edges: tuple[Literal, ...]) -> tuple[Domain, tuple[Interval, ...]]:
-    line, places = _places(column, edges)
+    domain, places = _places(column, edges)
     if not 1 < len(places) <= _MOST_BINS + 1 or any(a >= b for a, b in itertools.pairwise(places)):
         raise BadQuestionError(
             f"the edges of {column.name!r} must rise and make from 1 to {_MOST_BINS} bins; write ",
             Call("bins", (column.name, [0, 18, 65])),
         )
     whole = [math.ceil(place) for place in places]
-    spans = [(a, b - 1) for a, b in itertools.pairwise(whole)]
-    spans[-1] = (spans[-1][0], math.floor(places[-1]))
-    if any(low > high for low, high in spans):
+    intervals = [(a, b - 1) for a, b in itertools.pairwise(whole)]
+    intervals[-1] = (intervals[-1][0], math.floor(places[-1]))
+    if any(low > high for low, high in intervals):
         raise BadQuestionError(f"a bin of {column.name!r} holds no value; move its edges apart")
-    return line, tuple(spans)
+    return domain, tuple(intervals)
 
 
 def _places(column: Column, edges: tuple[Literal, ...]) -> tuple[Domain, list[Fraction]]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from lapwing.queries.expressions import And, Arithmetic, Condition, Literal, Name, OneOf, Or, Within
+from lapwing.queries.expressions import And, Arithmetic, Condition, Literal, Name, OneOf, Or, ScopedCondition
 from lapwing.vocabulary.errors import BadQuestionError
 
 LONGEST_TEXT = 20_000
@@ -72,7 +72,7 @@ def check_size(*asked: object) -> None:
                 operations += 1
             case Name(name=name):
                 characters += len(name)
-            case Condition() if not isinstance(node, And | Or | Within):
+            case Condition() if not isinstance(node, And | Or | ScopedCondition):
                 conditions += 1
             case _:
                 pass

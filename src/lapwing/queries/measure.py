@@ -149,10 +149,10 @@ def _elapsed(value: Age | Arithmetic, scope: Scope, limits: tuple[int, int] | No
     low, high = limits or _elapsed_bounds(until, since, unit)
     if low > high:
         raise BadQuestionError(f"the bounds {low} and {high} are the wrong way round; give the lower first")
-    line = GAPS[unit]
-    if low < line.lowest or high > line.highest:
+    domain = GAPS[unit]
+    if low < domain.lowest or high > domain.highest:
         raise BadQuestionError(
-            f"the bounds reach {magnitude(low, high)}, and no time between two days is longer than {line.highest} "
+            f"the bounds reach {magnitude(low, high)}, and no time between two days is longer than {domain.highest} "
             f"{unit.value}; clip it tighter"
         )
     ends = [end if isinstance(end, int) else end.name for end in (until, since)]

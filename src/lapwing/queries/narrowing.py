@@ -33,13 +33,13 @@ def narrowed(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
 
     >>> from lapwing.queries.intervals import INTEGERS
     >>> ages = DeclaredKey(column="age", values=(17, 18, 19), missing=True)
-    >>> narrowed(ages, InIntervals(column="age", line=INTEGERS, spans=((18, 99),)))
+    >>> narrowed(ages, InIntervals(column="age", domain=INTEGERS, intervals=((18, 99),)))
     DeclaredKey(column='age', values=(18, 19), missing=False)
     """
     for part in where.parts if isinstance(where, AllOf) else (where,):
         match part:
-            case InIntervals(column=key.column, spans=spans):
-                key = _within(key, spans)
+            case InIntervals(column=key.column, intervals=intervals):
+                key = _within(key, intervals)
             case InTexts(column=key.column, texts=texts):
                 key = _among(key, frozenset(texts))
             case NotInTexts(column=key.column, texts=texts) if isinstance(key, DeclaredKey):
@@ -56,13 +56,13 @@ def narrowed(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
     return key
 
 
-def _within(key: KeyOfColumn, spans: Sequence[Interval]) -> KeyOfColumn:
-    """Return the key with the groups that hold a number of `spans`, which are disjoint and in order."""
-    lows = [low for low, _ in spans]
+def _within(key: KeyOfColumn, intervals: Sequence[Interval]) -> KeyOfColumn:
+    """Return the key with the groups that hold a number of `intervals`, which are disjoint and in order."""
+    lows = [low for low, _ in intervals]
 
     def meets(low: int, high: int) -> bool:
         place = bisect_right(lows, high)
-        return place > 0 and spans[place - 1][1] >= low
+        return place > 0 and intervals[place - 1][1] >= low
 
     match key:
         case DeclaredKey(values=values):
@@ -70,8 +70,8 @@ def _within(key: KeyOfColumn, spans: Sequence[Interval]) -> KeyOfColumn:
         case BinnedKey(bins=bins):
             kept = tuple(one for one in bins if meets(*one))
             return replace(key, bins=_some(key, kept), missing=False)
-        case PrivateKey() if sum(high - low + 1 for low, high in spans) <= _MOST_LISTED:
-            return _listed(key, tuple(number for low, high in spans for number in range(low, high + 1)))
+        case PrivateKey() if sum(high - low + 1 for low, high in intervals) <= _MOST_LISTED:
+            return _listed(key, tuple(number for low, high in intervals for number in range(low, high + 1)))
         case PrivateKey():
             return replace(key, missing=False)
 

@@ -325,5 +325,5 @@ def _place(label: Label) -> tuple[bool, Any]:
 
 def _label_words(kind: Key, label: Label) -> Shown:
     if isinstance(kind, BinnedKey) and isinstance(label, tuple):
-        return bin_words(kind.line, label)
+        return bin_words(kind.domain, label)
     return None if isinstance(label, tuple) else label

@@ -28,7 +28,7 @@ from lapwing.queries.plan import Meaning, Plan, Scale
 from lapwing.queries.predicate import Predicate, every
 from lapwing.queries.questions import By
 from lapwing.queries.scope import Scope
-from lapwing.queries.segments import in_cell
+from lapwing.queries.segments import in_segment
 from lapwing.queries.sensitivity import sensitivity
 from lapwing.queries.term import bounds
 from lapwing.queries.totality import check_total
@@ -151,9 +151,13 @@ class Planner:
         return narrowed(bind_key(by, self.scope), self.where)
 
     def _asked_about(self) -> Predicate:
-        """Return the rows that are asked about: of the people of one cell, where only they are."""
-        asked, cell = bind(self.question.where, self.scope), self.population.cell
-        return asked if cell is None else every([asked, in_cell(self.population.cells, cell, self.scope.person_key)])
+        """Return the rows that are asked about: of the people of one segment, where only they are."""
+        asked, segment = bind(self.question.where, self.scope), self.population.segment
+        return (
+            asked
+            if segment is None
+            else every([asked, in_segment(self.population.segments, segment, self.scope.person_key)])
+        )
 
     def rows(self) -> int:
         """Return how many rows of a person count."""

@@ -24,11 +24,11 @@ from lapwing.vocabulary.codec import stored, to_text
 @stored("in-intervals")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InIntervals:
-    """The column holds one of these numbers: integers, days, ranks of doubles (see `spans`), or 0 and 1 for truth."""
+    """The column holds one of these numbers: integers, days, ranks of doubles, or 0 and 1 for truth."""
 
     column: str
-    line: Domain
-    spans: tuple[Interval, ...]
+    domain: Domain
+    intervals: tuple[Interval, ...]
 
 
 @stored("in-texts")
@@ -108,7 +108,7 @@ class Gap:
     until: Ref
     since: Ref
     unit: Unit
-    spans: tuple[Interval, ...]
+    intervals: tuple[Interval, ...]
 
 
 @stored("has-rows")
@@ -159,11 +159,11 @@ GAPS = {Unit.DAYS: Domain(DAYS.lowest - DAYS.highest, DAYS.highest - DAYS.lowest
 def every(parts: Iterable[Predicate]) -> Predicate:
     """Return the canonical form of "all of `parts`".
 
-    >>> adult = InIntervals(column="age", line=Domain(0, 200), spans=((18, 200),))
-    >>> young = InIntervals(column="age", line=Domain(0, 200), spans=((0, 30),))
+    >>> adult = InIntervals(column="age", domain=Domain(0, 200), intervals=((18, 200),))
+    >>> young = InIntervals(column="age", domain=Domain(0, 200), intervals=((0, 30),))
     >>> every([young, adult]) == every([adult, every([young])])
     True
-    >>> every([young, adult]).spans
+    >>> every([young, adult]).intervals
     ((18, 30),)
     """
     flat = [p for part in parts for p in (part.parts if isinstance(part, AllOf) else (part,))]
@@ -182,9 +182,9 @@ def atom(given: Atom) -> Predicate:
     """Return the canonical form of one atom: an impossible one is `NEVER`, one that only wants a value `IsPresent`."""
     match given:
         case (
-            InIntervals(spans=())
+            InIntervals(intervals=())
             | InTexts(texts=())
-            | Gap(spans=())
+            | Gap(intervals=())
             | StartsNotWith(prefix="")
             | HasRows(where=AnyOf(()))
         ):
@@ -193,13 +193,15 @@ def atom(given: Atom) -> Predicate:
             return ALWAYS
         case NotInTexts(column=column, texts=()) | StartsWith(column=column, prefix=""):
             return IsPresent(column=column)
-        case InIntervals(column=column, line=line, spans=spans) if spans == line.everything:
+        case InIntervals(column=column, domain=domain, intervals=intervals) if intervals == domain.everything:
             return IsPresent(column=column)
         case InTexts() | NotInTexts():
             return replace(given, texts=tuple(sorted(set(given.texts))))
         case Gap(until=until, since=since, unit=Unit.DAYS) if (since.up, since.column) < (until.up, until.column):
             # Days count the same both ways, years do not: 30 June to 1 July is 0 years, and -1 the other way.
-            return replace(given, until=since, since=until, spans=tuple((-b, -a) for a, b in reversed(given.spans)))
+            return replace(
+                given, until=since, since=until, intervals=tuple((-b, -a) for a, b in reversed(given.intervals))
+            )
         case _:
             return given
 
@@ -245,7 +247,7 @@ def _topic(part: Predicate) -> object:
 def _both(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
         case InIntervals(column=c), InIntervals(column=d) if c == d:
-            return atom(replace(left, spans=intersection(left.spans, right.spans)))
+            return atom(replace(left, intervals=intersection(left.intervals, right.intervals)))
         case InTexts(column=c, texts=a), InTexts(column=d, texts=b) if c == d:
             return atom(InTexts(column=c, texts=tuple(set(a) & set(b))))
         case (InTexts(column=c, texts=a), NotInTexts(column=d, texts=b)) | (
@@ -255,8 +257,8 @@ def _both(left: Predicate, right: Predicate) -> Predicate | None:
             return atom(InTexts(column=c, texts=tuple(set(a) - set(b))))
         case NotInTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(NotInTexts(column=c, texts=tuple(set(a) | set(b))))
-        case Gap(), Gap() if replace(left, spans=()) == replace(right, spans=()):
-            return atom(replace(left, spans=intersection(left.spans, right.spans)))
+        case Gap(), Gap() if replace(left, intervals=()) == replace(right, intervals=()):
+            return atom(replace(left, intervals=intersection(left.intervals, right.intervals)))
     return _present_and(left, right) or _present_and(right, left)
 
 
@@ -273,7 +275,7 @@ def _present_and(left: Predicate, right: Predicate) -> Predicate | None:
 def _either(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
         case InIntervals(column=c), InIntervals(column=d) if c == d:
-            return atom(replace(left, spans=left.line.spans([*left.spans, *right.spans])))
+            return atom(replace(left, intervals=left.domain.union([*left.intervals, *right.intervals])))
         case InTexts(column=c, texts=a), InTexts(column=d, texts=b) if c == d:
             return atom(InTexts(column=c, texts=tuple(set(a) | set(b))))
         case (InTexts(column=c, texts=a), NotInTexts(column=d, texts=b)) | (
@@ -283,8 +285,8 @@ def _either(left: Predicate, right: Predicate) -> Predicate | None:
             return atom(NotInTexts(column=c, texts=tuple(set(b) - set(a))))
         case NotInTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(NotInTexts(column=c, texts=tuple(set(a) & set(b))))
-        case Gap(), Gap() if replace(left, spans=()) == replace(right, spans=()):
-            return atom(replace(left, spans=GAPS[left.unit].spans([*left.spans, *right.spans])))
+        case Gap(), Gap() if replace(left, intervals=()) == replace(right, intervals=()):
+            return atom(replace(left, intervals=GAPS[left.unit].union([*left.intervals, *right.intervals])))
     return _present_or(left, right) or _present_or(right, left)
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from lapwing.queries.expressions import And, Literal, Name, Value, Within, Year
+from lapwing.queries.expressions import And, Literal, Name, ScopedCondition, Value, Year
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS, check_most
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import By
@@ -205,7 +205,7 @@ def _named_rows(reader: Reader, select: exp.Expr) -> Given:
     where = select.args.get("where")
     condition = And((rows.where, *([reader.where(where)] if where else [])))
     chosen = rows.columns if everything else tuple(columns)
-    return Given(rows.table, rows.alias, Within(condition, rows.alias, rows.columns), chosen)
+    return Given(rows.table, rows.alias, ScopedCondition(condition, rows.alias, rows.columns), chosen)
 
 
 def _unaliased(node: exp.Expr) -> tuple[str | None, exp.Expr]:

@@ -228,8 +228,8 @@ class _Conditions:
 
     def key(self, key: Key, table: Table) -> None:
         match key:
-            case BinnedKey(column=column, line=line, bins=bins):
-                self.spans(table, column, line, bins)
+            case BinnedKey(column=column, domain=domain, bins=bins):
+                self.intervals(table, column, domain, bins)
                 self.count(2 * len(bins))
             case GridKey(term=term, width=width):
                 _require(width >= 1, f"cells of width {width} cover no range")
@@ -252,14 +252,14 @@ class _Conditions:
                 _require(1 <= times <= _MOST_TIMES, f"{times} is too often for a condition; write at most {2**20}")
                 self.count(1)
                 self.condition(inner, (self.population.table(name), *where), depth + 1)
-            case Gap(until=until, since=since, unit=unit, spans=spans):
-                _check_spans(GAPS[unit], spans)
+            case Gap(until=until, since=since, unit=unit, intervals=intervals):
+                _check_intervals(GAPS[unit], intervals)
                 for ref in (until, since):
                     self.day(ref, where)
-                self.count(6 * len(spans))
-            case InIntervals(column=column, line=line, spans=spans):
-                self.spans(where[0], column, line, spans)
-                self.count(2 * len(spans))
+                self.count(6 * len(intervals))
+            case InIntervals(column=column, domain=domain, intervals=intervals):
+                self.intervals(where[0], column, domain, intervals)
+                self.count(2 * len(intervals))
             case InTexts(column=column, texts=texts) | NotInTexts(column=column, texts=texts):
                 self.texts(where[0], column, texts)
             case StartsWith(column=column, prefix=prefix) | StartsNotWith(column=column, prefix=prefix):
@@ -290,12 +290,12 @@ class _Conditions:
             case _:
                 return frozenset(), 0
 
-    def spans(self, table: Table, column: str, line: Domain, spans: tuple[Interval, ...]) -> None:
-        _require(self.line(table, column) == line, f"{column!r} is compared with what it does not hold")
-        _check_spans(line, spans)
+    def intervals(self, table: Table, column: str, domain: Domain, intervals: tuple[Interval, ...]) -> None:
+        _require(self.domain(table, column) == domain, f"{column!r} is compared with what it does not hold")
+        _check_intervals(domain, intervals)
 
     def texts(self, table: Table, column: str, texts: tuple[str, ...]) -> None:
-        _require(self.line(table, column) is None, f"{column!r} holds no text to compare with")
+        _require(self.domain(table, column) is None, f"{column!r} holds no text to compare with")
         for text in texts:
             check_is_text(column, text)
         self.count(len(texts))
@@ -327,8 +327,8 @@ class _Conditions:
                 self.term(inner, table, depth + 1)
                 self.count(2)
 
-    def line(self, table: Table, column: str) -> Domain | None:
-        """Return the line that a column's numbers are on, or None where it holds text."""
+    def domain(self, table: Table, column: str) -> Domain | None:
+        """Return the domain that a column's numbers are on, or None where it holds text."""
         if column == self.population.person_key(table):
             return INTEGERS if table.key_type is KeyType.INTEGER else None
         return line_of(table.column(column))
@@ -342,7 +342,7 @@ class _Conditions:
 
 
 def line_of(column: Column) -> Domain | None:
-    """Return the line of whole numbers that a column's values are on, or None where it holds text."""
+    """Return the domain of whole numbers that a column's values are on, or None where it holds text."""
     match column.type:
         case Integer():
             return INTEGERS
@@ -358,9 +358,11 @@ def line_of(column: Column) -> Domain | None:
             return TRUTHS
 
 
-def _check_spans(line: Domain, spans: tuple[Interval, ...]) -> None:
-    inside = all(line.lowest <= low <= high <= line.highest for low, high in spans)
-    _require(inside and bool(spans), f"a span of values leaves {line.lowest}..{line.highest}; write smaller numbers")
+def _check_intervals(domain: Domain, intervals: tuple[Interval, ...]) -> None:
+    inside = all(domain.lowest <= low <= high <= domain.highest for low, high in intervals)
+    _require(
+        inside and bool(intervals), f"a span of values leaves {domain.lowest}..{domain.highest}; write smaller numbers"
+    )
 
 
 def _check_depth(depth: int) -> None:

@@ -134,9 +134,9 @@ def words(predicate: Predicate) -> str:
 
 
 @lru_cache(maxsize=1 << 12)
-def bin_words(line: Domain, label: Interval) -> str:
+def bin_words(domain: Domain, label: Interval) -> str:
     """Name a bin; each is in many rows, so names are remembered."""
-    return _interval(line, label)
+    return _interval(domain, label)
 
 
 def _inside(predicate: Predicate) -> str:
@@ -156,8 +156,8 @@ def _value(
     atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent,
 ) -> str:
     match atom:
-        case InIntervals(line=line, spans=spans):
-            return "is " + " or ".join(_interval(line, span) for span in spans)
+        case InIntervals(domain=domain, intervals=intervals):
+            return "is " + " or ".join(_interval(domain, interval) for interval in intervals)
         case InTexts(texts=texts):
             return "is " + " or ".join(repr(text) for text in texts)
         case NotInTexts(texts=texts):
@@ -172,37 +172,41 @@ def _value(
             return "is known"
 
 
-def _interval(line: Domain, span: Interval) -> str:
-    low, high = span
+def _interval(domain: Domain, interval: Interval) -> str:
+    low, high = interval
     if low == high:
-        return _point(line, low)
-    least, most = _end(line, low, low - 1, "at least", "over"), _end(line, high, high + 1, "at most", "below")
-    if low == line.lowest or high == line.highest:
-        return most if low == line.lowest else least
+        return _point(domain, low)
+    least, most = _end(domain, low, low - 1, "at least", "over"), _end(domain, high, high + 1, "at most", "below")
+    if low == domain.lowest or high == domain.highest:
+        return most if low == domain.lowest else least
     if least.startswith("over") or most.startswith("below"):
         return f"{least} and {most}"
-    return f"from {_point(line, low)} to {_point(line, high)}"
+    return f"from {_point(domain, low)} to {_point(domain, high)}"
 
 
-def _end(line: Domain, place: int, beyond: int, within: str, outside: str) -> str:
-    """Say where a span of numbers ends: by its last number, or by the first beyond, whichever is the shorter to say."""
-    if line == DOUBLES and line.lowest < place < line.highest and len(_point(line, beyond)) < len(_point(line, place)):
-        return f"{outside} {_point(line, beyond)}"
-    return f"{within} {_point(line, place)}"
+def _end(domain: Domain, place: int, beyond: int, within: str, outside: str) -> str:
+    """Say where an interval ends: by its last number, or by the first beyond, whichever is shorter to say."""
+    if (
+        domain == DOUBLES
+        and domain.lowest < place < domain.highest
+        and len(_point(domain, beyond)) < len(_point(domain, place))
+    ):
+        return f"{outside} {_point(domain, beyond)}"
+    return f"{within} {_point(domain, place)}"
 
 
-def _point(line: Domain, number: int) -> str:
-    if line == DAYS:
+def _point(domain: Domain, number: int) -> str:
+    if domain == DAYS:
         return day(number).isoformat()
-    if line == DOUBLES:
+    if domain == DOUBLES:
         return repr(double_at(number)).removesuffix(".0")
-    return str(bool(number)).lower() if line == TRUTHS else str(number)
+    return str(bool(number)).lower() if domain == TRUTHS else str(number)
 
 
 def _gap(gap: Gap) -> str:
-    spans = " or ".join(_interval(GAPS[gap.unit], span) for span in gap.spans)
+    intervals = " or ".join(_interval(GAPS[gap.unit], interval) for interval in gap.intervals)
     unit = "days" if gap.unit is Unit.DAYS else "completed years"
-    return f"from {_ref(gap.since)} to {_ref(gap.until)} it is {spans} {unit}"
+    return f"from {_ref(gap.since)} to {_ref(gap.until)} it is {intervals} {unit}"
 
 
 def _ref(ref: Ref) -> str:

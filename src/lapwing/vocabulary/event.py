@@ -6,11 +6,13 @@ ten years, so: never rename one, never change what a field means, and give every
 Sensitivities already include the adjacency: they say how far one person (or one protected group) can move the value.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import TypeAlias, get_args
 
+from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, exact, keep, positive, probability
@@ -230,6 +232,54 @@ def checked_event(given: object) -> Event:
         return given  # type: ignore[no-any-return]
     remedy = "give its .event" if hasattr(given, "event") else "give what happened: the event of a mechanism"
     raise ParameterError("event", given, reason="is no event", remedy=remedy)
+
+
+def required_adjacency(event: Event, population: Adjacency | None = None) -> Adjacency | None:
+    """Return the adjacency that `event` needs, None if it is good for both; refuse what needs two.
+
+    Parameters
+    ----------
+    event : what happened, or is planned
+    population : the adjacency that is in force, if known; an event that needs the other one is refused
+
+    Examples
+    --------
+    >>> required_adjacency(PoissonSampled(part=PureRelease(epsilon=Fraction(1)), rate=Fraction(1, 10)))
+    <Adjacency.ADD_REMOVE: 'add-remove'>
+    """
+    needed = population
+    for part in _parts(event):
+        if type(part) not in _NEEDS:
+            continue
+        needs, remedy = _NEEDS[type(part)]
+        if needed is not None and needs is not needed:
+            raise ParameterError(
+                "event",
+                type(part).__name__,
+                reason=f"needs the adjacency {needs.value}, but {needed.value} is in force",
+                remedy=remedy,
+            )
+        needed = needs
+    return needed
+
+
+_NEEDS: dict[type[Event], tuple[Adjacency, str]] = {
+    PoissonSampled: (Adjacency.ADD_REMOVE, "draw a sample of fixed size, or protect the number of people too"),
+    SampledWithoutReplacement: (Adjacency.REPLACE, "sample each person independently, or make the number public"),
+    InParallel: (Adjacency.ADD_REMOVE, "a replaced person may move between partitions: charge the two worst, Composed"),
+}
+
+
+def _parts(event: Event) -> Iterator[Event]:
+    yield event
+    match event:
+        case Composed(parts=parts) | InParallel(parts=parts):
+            for part in parts:
+                yield from _parts(part)
+        case Repeated(part=part) | PoissonSampled(part=part) | SampledWithoutReplacement(part=part):
+            yield from _parts(part)
+        case _:
+            return
 
 
 def _events(name: str, given: object) -> tuple[Event, ...]:

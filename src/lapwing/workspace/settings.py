@@ -8,7 +8,7 @@
     [populations.clinic.analysts]
     ana = { epsilon = "1" }                         # an allowance of her own, under the budget
 
-    [populations.clinic.cells]
+    [populations.clinic.segments]
     north = { first = 1, last = 49999 }             # by person key: each has the whole budget (see docs/ledger.md)
 
     [populations.clinic.tables.patients]
@@ -27,12 +27,13 @@
 Nothing here is learned from the data. What is wrong is refused with its line.
 """
 
-import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
+from urllib.parse import unquote
 
 from lapwing.accounting.filters.account import Budget
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
@@ -40,76 +41,39 @@ from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.queries.segments import Segment
+from lapwing.tables import DuckDBSource, FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
-from lapwing.workspace.addresses import require_no_password
-from lapwing.workspace.toml_sections import Document, Section
+from lapwing.workspace.toml import Document, Section
+
+_IN_A_URL: Final = re.compile(r"[a-z]+://[^?]*:[^?]*@")
+_AS_A_WORD: Final = re.compile(r"(password|secret)\s*=")
+
+
+def require_no_password(name: str, address: str) -> None:
+    """Refuse an address of PostgreSQL that holds a password, without repeating it.
+
+    >>> require_no_password("postgres", "postgresql://reader@db.example.org:5432/ehr?passfile=/etc/lapwing/pgpass")
+    >>> require_no_password("postgres", "postgresql://reader:hunter2@db.example.org/ehr")
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: postgres = 'an address' holds a password, ...
+    """
+    if _IN_A_URL.match(address) or _AS_A_WORD.search(unquote(address)):
+        raise ParameterError(
+            name,
+            "an address",
+            reason="holds a password, for all to see who read the file or the list of processes",
+            remedy="take it out, and keep it in ~/.pgpass, in the file that PGPASSFILE or passfile=... names, or in a "
+            "service file",
+        )
+
 
 FILE: Final = "lapwing.toml"
 _NUMBER: Final = (str, int, float)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSource:
-    """A Parquet or CSV file."""
-
-    path: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuckDBSource:
-    """A table of a DuckDB file."""
-
-    path: Path
-    table: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostgresSource:
-    """A table of a PostgreSQL database; the address is the custodian's, so it is never shown."""
-
-    address: str = field(repr=False)
-    table: str
-    schema: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkSource:
-    """A table that Apache Spark knows by this name, with its schema and catalogue if they are given."""
-
-    table: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkFiles:
-    """A Parquet file or folder that Apache Spark reads."""
-
-    place: str
-
-
-Source: TypeAlias = FileSource | DuckDBSource | PostgresSource | SparkSource | SparkFiles
-
-
-def place_of(source: Source, folder: Path) -> tuple[str, ...]:
-    """Return where a source is, however it was spelt: paths are resolved, and told from the folder of the workspace."""
-    match source:
-        case FileSource(path=path):
-            return ("file", _from(folder, path))
-        case DuckDBSource(path=path, table=table):
-            return ("duckdb", _from(folder, path), table.casefold())
-        case PostgresSource(address=address, schema=schema, table=table):
-            return ("postgres", address, schema, table)
-        case SparkSource(table=table):
-            return ("spark", table.casefold())
-        case SparkFiles(place=place):
-            return ("file", place if "://" in place else _from(folder, Path(place)))
-
-
-def _from(folder: Path, path: Path) -> str:
-    return os.path.relpath(path.resolve(), folder.resolve())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +162,7 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
             tables=tuple(table for table, _ in read),
             now=section.take("now", date, None),
             salt=section.take("salt", int, 0),
-            cells=tuple(_cell(cell, one) for cell, one in section.section("cells", {}).sections()),
+            segments=tuple(_segment(segment, one) for segment, one in section.section("segments", {}).sections()),
         )
     settings = PopulationSettings(
         population=population,
@@ -217,7 +181,7 @@ def _time_limit(section: Section) -> int:
         return as_int("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)
 
 
-def _cell(name: str, section: Section) -> Segment:
+def _segment(name: str, section: Section) -> Segment:
     first, last = section.take("first", int), section.take("last", int)
     section.done()
     with section.blamed():

@@ -12,8 +12,9 @@ failures.log         why a question could not be answered; for the custodian
 import getpass
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -26,6 +27,7 @@ from lapwing.engines.reading import hide_failures
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
+from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary.errors import (
     EngineError,
     LapwingError,
@@ -36,7 +38,6 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
-from lapwing.workspace.tables import Fingerprints, Tables
 
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
@@ -46,6 +47,14 @@ SHARES: Final = DeltaShares(failures=Fraction(1, 10))
 _KEY_BYTES: Final = 32
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What was settled of what dead processes had left, how much it was, and the streams that still wait, with why."""
+
+    settled: int
+    unsettled: Mapping[str, LapwingError]
+
+
 class Workspace:
     """An open workspace: where sessions come from, and what the custodian does besides editing lapwing.toml."""
 
@@ -53,6 +62,8 @@ class Workspace:
         self.folder, self.settings, self.ledger = folder, settings, ledger
         self._fingerprints = Fingerprints(folder / FINGERPRINTS)
         self._tables: dict[str, Tables] = {}
+        self.resources = ExitStack()  # the ledger, and the databases above it
+        self.resources.callback(ledger.close)
         self._lock = Lock()
         self._lifetime = Lifetime("this workspace", remedy="open it again")
 
@@ -61,20 +72,20 @@ class Workspace:
         population: str | None = None,
         *,
         analyst: str | None = None,
-        cell: str | None = None,
+        segment: str | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> Session:
         """Return the door of a population: the only one, for whoever is logged in, where it is not said.
 
         All sessions of a workspace, in all threads, share its ledger and its databases, and one may be closed while
-        others go on. With a `cell`, questions are about the people of that cell, and its own budget pays for them.
+        others go on. With a `segment`, questions are about the people of that segment, and its budget pays for them.
         `on_close` is called when the session is closed.
         """
         declared = self.settings.declared(population)
         self._require_agreement(declared)
         tables = self._opened(declared)
         return Session(
-            declared.population if cell is None else declared.population.within(cell),
+            declared.population if segment is None else declared.population.within(segment),
             self.ledger,
             tables,
             analyst=getpass.getuser() if analyst is None else analyst,
@@ -97,7 +108,7 @@ class Workspace:
                     name,
                     unit=declared.population.unit,
                     budget=declared.budget,
-                    cells=declared.population.cell_titles or (EVERYONE,),
+                    segments=declared.population.segment_titles or (EVERYONE,),
                     shares=SHARES,
                 )
             self._require_unit(declared)
@@ -156,14 +167,11 @@ class Workspace:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
         self._opened(self.settings.declared(population)).check()
 
-    def recover(self, unsettled: dict[str, LapwingError] | None = None) -> int:
-        """Settle what dead processes left behind, and return how much it was; to be called when nobody is asking.
+    def recover(self) -> Recovery:
+        """Settle what dead processes left behind; to be called when nobody is asking.
 
-        A question without an answer is lost, and stays charged. A question of a stream is decided with its own noise.
-
-        Parameters
-        ----------
-        unsettled : is told the streams that could not be gone on with, and why; the others are settled all the same
+        A question without an answer is lost, and stays charged. A question of a stream is decided with its own noise;
+        where that cannot be, the others are settled all the same.
         """
         questions, intents = self.ledger.questions.unsettled(), self.ledger.streams.unsettled()
         for question in questions:
@@ -178,23 +186,17 @@ class Workspace:
             except LapwingError as failure:  # mostly it is lost now, or its stream is closed: settled as well
                 failures[intent.stream] = failure
         left = {intent.stream for intent in self.ledger.streams.unsettled()}
-        remaining = {name: reason for name, reason in failures.items() if name in left}
-        for reason in remaining.values():
+        unsettled = {name: reason for name, reason in failures.items() if name in left}
+        for reason in unsettled.values():
             self._log(reason)
-        if unsettled is not None:
-            unsettled.update(remaining)
-        return len(questions) + len(intents) - len(remaining)
+        return Recovery(settled=len(questions) + len(intents) - len(unsettled), unsettled=unsettled)
 
     def close(self) -> None:
         """Let go of the ledger and the databases; all sessions end."""
         if not self._lifetime.is_here:  # what was open when the process forked belongs to the other one
             return
         self._lifetime.end()
-        with self._lock:
-            opened, self._tables = self._tables, {}
-        for tables in opened.values():
-            tables.close()
-        self.ledger.close()
+        self.resources.close()
 
     def __enter__(self) -> Self:
         return self
@@ -221,10 +223,18 @@ class Workspace:
             name = declared.population.name
             if name not in self._tables:
                 self._tables[name] = self._tables_of(declared)
+                self.resources.callback(self._tables[name].close)
             return self._tables[name]
 
     def _tables_of(self, declared: PopulationSettings) -> Tables:
-        return Tables(declared, self.ledger, self._fingerprints, self._log)
+        return Tables(
+            declared.population,
+            declared.sources,
+            ledger=self.ledger,
+            fingerprints=self._fingerprints,
+            time_limit=declared.time_limit,
+            on_failure=self._log,
+        )
 
     def _require_agreement(self, declared: PopulationSettings) -> None:
         """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""
@@ -277,12 +287,12 @@ class Workspace:
                     f"{found[0]!r} ({found[1]})",
                     "take the change back: whose row it is never changes",
                 )
-        titles = declared.population.cell_titles or (EVERYONE,)
+        titles = declared.population.segment_titles or (EVERYONE,)
         if set(self.ledger.account(declared.population.name).filters) != set(titles):
             raise declared.section.error(
-                ("cells",),
-                "these are not the cells that this population was opened with",
-                "take the change back: whoever changed the cell would be paid for twice",
+                ("segments",),
+                "these are not the segments that this population was opened with",
+                "take the change back: whoever changed the segment would be paid for twice",
             )
 
     def _log(self, reason: Exception) -> None:
@@ -292,13 +302,29 @@ class Workspace:
             log.write(line)
 
 
-def create_workspace(folder: str | Path, settings: str | None = None) -> Workspace:
-    """Make a workspace of a folder: its ledger and its key, from its lapwing.toml or from the text of one.
+def create(folder: str | Path, settings: str | None = None) -> Workspace:
+    r"""Make a workspace of a folder: its ledger and its key, from its lapwing.toml or from the text of one.
 
     Parameters
     ----------
     folder : where; it is made if it is not there
     settings : the text of lapwing.toml, if the folder has none yet
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "patients.csv").write_text("patient_id,age\n1,31\n2,64\n")
+    >>> with create(folder, '''
+    ... [populations.clinic]
+    ... person_key = "patient_id"
+    ... budget = { epsilon = "3" }
+    ... [populations.clinic.tables.patients]
+    ... source = "patients.csv"
+    ... columns.age = { type = "integer", low = 0, high = 120 }
+    ... ''') as workspace:
+    ...     str(workspace.session().standing())
+    'epsilon 3'
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
@@ -331,6 +357,26 @@ def create_workspace(folder: str | Path, settings: str | None = None) -> Workspa
     workspace = Workspace(place, declared, ledger)
     workspace.update()
     return workspace
+
+
+def open(  # noqa: A001 - it is written lapwing.open
+    folder: str | Path, population: str | None = None, *, analyst: str | None = None, segment: str | None = None
+) -> Session:
+    """Open the door of a population, for an analyst.
+
+    Parameters
+    ----------
+    folder : the workspace
+    population : which of its populations; the only one if it is not said
+    analyst : who asks; whoever is logged in if it is not said
+    segment : the segment of its public partition to ask about, if it has one; everybody if it is not said
+    """
+    workspace = open_workspace(folder)
+    try:
+        return workspace.session(population, analyst=analyst, segment=segment, on_close=workspace.resources.close)
+    except BaseException:
+        workspace.close()
+        raise
 
 
 def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace:

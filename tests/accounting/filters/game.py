@@ -98,35 +98,35 @@ def gaussian_profile(mu_squared, r):
     return ndtr(mu / 2 - r / mu) - np.exp(np.minimum(r, 600) + log_ndtr(-mu / 2 - r / mu))
 
 
-def value(account: Account, menu, depth: int, r, *, cells=None, excess: float = 1.0):
+def value(account: Account, menu, depth: int, r, *, segments=None, excess: float = 1.0):
     """Return what the adversary reaches from `account` at the levels `r`, with at most `depth` more charges.
 
     Parameters
     ----------
-    cells : the cells that each move of the menu may be made in; a person who moves meets all of them
+    segments : the segments that each move of the menu may be made in; a person who moves meets all of them
     excess : by how much the last Gaussian release is larger than what is left: above 1 it is a cheat
     """
     best = np.maximum(0.0, -np.expm1(r))
-    for cell, filter_ in account.filters.items():
+    for segment, filter_ in account.filters.items():
         left = filter_.residue
-        if left and left > 1e-30 and admitted(account, _gaussian(left), cells and cell) is not None:
+        if left and left > 1e-30 and admitted(account, _gaussian(left), segments and segment) is not None:
             best = np.maximum(best, gaussian_profile(left * excess, r))
     if depth == 0:
         return best
     for move in menu:
-        for cell in cells or (None,):
-            after = admitted(account, move.event, cell)
+        for segment in segments or (None,):
+            after = admitted(account, move.event, segment)
             if after is None:
                 continue
             reached = np.full_like(r, move.infinite)
             for loss, mass in zip(move.losses, move.masses, strict=True):
-                reached += mass * value(after, menu, depth - 1, r - loss, cells=cells, excess=excess)
+                reached += mass * value(after, menu, depth - 1, r - loss, segments=segments, excess=excess)
             best = np.maximum(best, reached)
     return best
 
 
-def admitted(account: Account, event: Event, cell=None):
-    after = account.admit(SingleRelease(event=event, cells=None if cell is None else frozenset({cell})))
+def admitted(account: Account, event: Event, segment=None):
+    after = account.admit(SingleRelease(event=event, segments=None if segment is None else frozenset({segment})))
     return after if isinstance(after, Account) else None
 
 

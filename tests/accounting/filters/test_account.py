@@ -25,7 +25,7 @@ from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShare
 from lapwing.accounting.filters.charge import Cost, Reservation, SingleRelease, StreamClosing, YesCharge, cost_of
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.accounting.filters.sums import Accepted
-from lapwing.accounting.odometer import read_odometer
+from lapwing.accounting.planned_total import planned_total
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_record, to_record
@@ -44,7 +44,7 @@ from lapwing.vocabulary.event import (
 )
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
 
-CELLS = ("north", "south", "west")
+SEGMENTS = ("north", "south", "west")
 BUDGETS = {
     "pure": PureDP(epsilon=Fraction(1)),
     "concentrated": ConcentratedDP(rho=Fraction(1, 10)),
@@ -58,7 +58,7 @@ def tell(epsilon):
 
 
 sizes = st.sampled_from([Fraction(1, 100), Fraction(1, 20), Fraction(1, 9), Fraction(1, 3), Fraction(3, 4)])
-scopes = st.none() | st.frozensets(st.sampled_from(CELLS), min_size=1)
+scopes = st.none() | st.frozensets(st.sampled_from(SEGMENTS), min_size=1)
 events = st.one_of(
     st.builds(RandomizedResponseRelease, epsilon=sizes),
     st.builds(PureRelease, epsilon=sizes),
@@ -68,14 +68,14 @@ events = st.one_of(
     st.builds(ApproximateRelease, epsilon=sizes, delta=st.just(Fraction(1, 10**8))),
 )
 requests = st.one_of(
-    st.builds(SingleRelease, event=events, cells=scopes),
+    st.builds(SingleRelease, event=events, segments=scopes),
     st.builds(
         Reservation,
         stream=st.sampled_from("abc"),
         opening=sizes,
         price=sizes,
         yeses=st.integers(1, 3),
-        cells=scopes,
+        segments=scopes,
     ),
     st.builds(YesCharge, stream=st.sampled_from("abc")),
     st.builds(StreamClosing, stream=st.sampled_from("abc")),
@@ -117,7 +117,7 @@ def within_the_cap(account):
 @settings(max_examples=60)
 @given(st.sampled_from(list(BUDGETS.values())), st.sampled_from(list(Adjacency)), st.lists(requests, max_size=25))
 def test_nothing_is_admitted_beyond_the_cap_and_a_replay_is_the_same_bit_for_bit(budget, adjacency, wishes) -> None:
-    opening = open_account(budget, cells=CELLS, adjacency=adjacency, shares=SHARES)
+    opening = open_account(budget, segments=SEGMENTS, adjacency=adjacency, shares=SHARES)
     book, account = [], opening
     for line, account in carry_out(opening, wishes):
         assert within_the_cap(account)
@@ -132,7 +132,7 @@ def test_nothing_is_admitted_beyond_the_cap_and_a_replay_is_the_same_bit_for_bit
 @settings(max_examples=30)
 @given(st.sampled_from(list(BUDGETS.values())), st.lists(requests, max_size=15), requests)
 def test_a_refusal_leaves_the_account_as_it_was_and_says_what_would_fit(budget, wishes, wish) -> None:
-    opening = open_account(budget, cells=CELLS)
+    opening = open_account(budget, segments=SEGMENTS)
     account = [opening, *(after for _, after in carry_out(opening, wishes))][-1]
     if not isinstance(wish, SingleRelease):
         return
@@ -141,7 +141,7 @@ def test_a_refusal_leaves_the_account_as_it_was_and_says_what_would_fit(budget, 
     assert json.dumps(to_record(account)) == before
     if isinstance(outcome, Refusal):
         assert isinstance(outcome.error(), BudgetExceededError)
-        assert outcome.shortage.asked is None or outcome.shortage.asked > 0
+        assert outcome.insufficient.asked is None or outcome.insufficient.asked > 0
         fits = outcome.would_fit
         for size, event in (
             (fits.pure, lambda size: PureRelease(epsilon=size)),
@@ -149,7 +149,7 @@ def test_a_refusal_leaves_the_account_as_it_was_and_says_what_would_fit(budget, 
             (fits.gaussian, lambda size: GaussianNoise(l2_sensitivity_squared=size, sigma_squared=Fraction(1))),
         ):
             if size:
-                assert account.admit(SingleRelease(event=event(size), cells=frozenset({outcome.cell})))
+                assert account.admit(SingleRelease(event=event(size), segments=frozenset({outcome.segment})))
 
 
 @settings(max_examples=40)
@@ -166,10 +166,10 @@ def test_the_order_in_which_streams_are_paid_and_closed_does_not_matter(lines, p
     assert one == other
 
 
-def read(book, cell):
-    """The epsilon that all lines of `book` would have cost in `cell` had they been fixed in advance."""
-    touching = [line for line in book if isinstance(line, Admission) and cell in line.steps]
-    return read_odometer(touching, delta=Fraction(1, 10**6), adjacency=Adjacency.REPLACE).epsilon
+def read(book, segment):
+    """The epsilon that all lines of `book` would have cost in `segment` had they been fixed in advance."""
+    touching = [line for line in book if isinstance(line, Admission) and segment in line.steps]
+    return planned_total(open_account(BUDGETS["approximate"]), touching, segments={segment}).epsilon
 
 
 class TestExactTotals:
@@ -213,30 +213,32 @@ class TestExactTotals:
     @settings(max_examples=50)
     @given(st.lists(requests.filter(lambda wish: not isinstance(wish, StreamClosing)), max_size=20))
     def test_whatever_was_admitted_was_within_the_promise_had_it_been_fixed_in_advance(self, wishes) -> None:
-        book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"], cells=CELLS), wishes)]
-        for cell in CELLS:
-            assert read(book, cell) <= 1 + 1e-3
+        book = [line for line, _ in carry_out(open_account(BUDGETS["approximate"], segments=SEGMENTS), wishes)]
+        for segment in SEGMENTS:
+            assert read(book, segment) <= 1 + 1e-3
 
 
 class TestPartitions:
-    def test_disjoint_cells_pay_side_by_side(self) -> None:
-        account = open_account(BUDGETS["pure"], cells=CELLS)
-        for cell in CELLS:
-            account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1)), cells=frozenset({cell})))
+    def test_disjoint_segments_pay_side_by_side(self) -> None:
+        account = open_account(BUDGETS["pure"], segments=SEGMENTS)
+        for segment in SEGMENTS:
+            account = account.admit(
+                SingleRelease(event=PureRelease(epsilon=Fraction(1)), segments=frozenset({segment}))
+            )
         assert all(filter_.left == 0 for filter_ in account.filters.values())
 
-    def test_a_charge_that_one_cell_cannot_pay_is_charged_to_none(self) -> None:
-        account = open_account(BUDGETS["pure"], cells=CELLS)
-        account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1)), cells=frozenset({"south"})))
+    def test_a_charge_that_one_segment_cannot_pay_is_charged_to_none(self) -> None:
+        account = open_account(BUDGETS["pure"], segments=SEGMENTS)
+        account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1)), segments=frozenset({"south"})))
         refusal = account.admit(tell("1/10"))
-        assert refusal.cell == "south"
+        assert refusal.segment == "south"
         assert account.filters["north"].left == 1
 
     @pytest.mark.parametrize("name", BUDGETS)
-    def test_under_replace_two_cells_together_keep_the_budget(self, name) -> None:
-        """A person who moves is taken from one cell and put into another: both have to fit into one budget."""
+    def test_under_replace_two_segments_together_keep_the_budget(self, name) -> None:
+        """A person who moves is taken from one segment and put into another: both have to fit into one budget."""
         budget = BUDGETS[name]
-        apart = open_account(budget, cells=CELLS, adjacency=Adjacency.REPLACE).filters["west"]
+        apart = open_account(budget, segments=SEGMENTS, adjacency=Adjacency.REPLACE).filters["west"]
         whole = open_account(budget, adjacency=Adjacency.REPLACE).filters[EVERYONE]
         match budget:
             case PureDP():
@@ -250,32 +252,33 @@ class TestPartitions:
                 assert 2 * pure_there_gaussian_here + both_gaussian + 4 * float(apart.slack) <= d
 
     def test_halving_a_residue_would_not_do_under_replace(self) -> None:
-        """One cell spends its half purely, the other its half as a Gaussian release: far beyond delta."""
+        """One segment spends its half purely, the other its half as a Gaussian release: far beyond delta."""
         residue = open_account(BUDGETS["approximate"]).filters[EVERYONE].residue
         assert float(gaussian_profile(residue / 2, 1.0 - 0.5)) > 80 * 1e-6
 
-    def test_what_remains_is_what_every_cell_can_pay(self) -> None:
-        account = open_account(BUDGETS["pure"], cells=CELLS)
-        account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1, 4)), cells={"south"}))
+    def test_what_remains_is_what_every_segment_can_pay(self) -> None:
+        account = open_account(BUDGETS["pure"], segments=SEGMENTS)
+        account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1, 4)), segments={"south"}))
         assert account.remaining().pure == Fraction(3, 4)
         assert account.remaining(frozenset({"north"})).pure == 1
         assert account.how_many(tell("1/10")) == 7
         assert (
-            account.how_many(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)), cells={"north", "west"})) == 10
+            account.how_many(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)), segments={"north", "west"}))
+            == 10
         )
 
-    def test_of_each_kind_as_much_is_left_as_in_the_cell_that_has_least(self) -> None:
-        account = open_account(BUDGETS["approximate"], cells=CELLS)
-        account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)), cells={"south"}))
-        least, most = (account.remaining(frozenset({cell})) for cell in ("south", "north"))
+    def test_of_each_kind_as_much_is_left_as_in_the_segment_that_has_least(self) -> None:
+        account = open_account(BUDGETS["approximate"], segments=SEGMENTS)
+        account = account.admit(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)), segments={"south"}))
+        least, most = (account.remaining(frozenset({segment})) for segment in ("south", "north"))
         assert all(0 < getattr(least, kind) < getattr(most, kind) for kind in ("pure", "laplace", "gaussian"))
         assert account.remaining() == account.remaining(frozenset({"south", "north"})) == least
 
-    @pytest.mark.parametrize("cells", [frozenset({"nowhere"}), frozenset()], ids=["unknown", "none"])
-    def test_an_unknown_cell_is_refused(self, cells) -> None:
-        with pytest.raises(ParameterError, match="cell"):
-            open_account(BUDGETS["pure"], cells=CELLS).admit(
-                SingleRelease(event=PureRelease(epsilon=Fraction(1)), cells=cells)
+    @pytest.mark.parametrize("segments", [frozenset({"nowhere"}), frozenset()], ids=["unknown", "none"])
+    def test_an_unknown_segment_is_refused(self, segments) -> None:
+        with pytest.raises(ParameterError, match="segment"):
+            open_account(BUDGETS["pure"], segments=SEGMENTS).admit(
+                SingleRelease(event=PureRelease(epsilon=Fraction(1)), segments=segments)
             )
 
 
@@ -285,7 +288,7 @@ class TestRaisingTheCap:
     @settings(max_examples=25)
     @given(st.lists(requests, max_size=15))
     def test_the_same_cap_changes_nothing_and_a_larger_one_covers_the_history(self, wishes) -> None:
-        opening = open_account(BUDGETS["approximate"], cells=CELLS, shares=SHARES)
+        opening = open_account(BUDGETS["approximate"], segments=SEGMENTS, shares=SHARES)
         book, account = [], opening
         for line, account in carry_out(opening, wishes):  # noqa: B007
             book.append(line)
@@ -294,8 +297,8 @@ class TestRaisingTheCap:
         raised = account.book(change)
         assert raised.streams == account.streams
         assert within_the_cap(raised)
-        for cell, filter_ in account.filters.items():
-            assert (raised.filters[cell].residue or 0) >= (filter_.residue or 0)
+        for segment, filter_ in account.filters.items():
+            assert (raised.filters[segment].residue or 0) >= (filter_.residue or 0)
         assert replay(opening, [*book, from_record(CapChange, json.loads(json.dumps(to_record(change))))]) == raised
         assert raise_cap(raised, self.LARGER, [*book, change]).account == raised
 
@@ -345,7 +348,7 @@ class TestBadInput:
     @pytest.mark.parametrize("adjacency", ["replace", "REPLACE", None], ids=repr)
     def test_a_word_is_no_adjacency(self, adjacency) -> None:
         with pytest.raises(ParameterError, match="is no adjacency"):
-            open_account(BUDGETS["pure"], cells=["north", "south"], adjacency=adjacency)
+            open_account(BUDGETS["pure"], segments=["north", "south"], adjacency=adjacency)
 
     def test_a_refusal_is_no_yes(self) -> None:
         refused = open_account(BUDGETS["pure"]).admit(SingleRelease(event=PureRelease(epsilon=Fraction(10**6))))
@@ -391,16 +394,18 @@ class TestBadInput:
             with pytest.raises(ParameterError, match="needs the adjacency"):
                 open_account(BUDGETS["approximate"], adjacency=wrong).quote(SingleRelease(event=event))
 
-    @pytest.mark.parametrize("cells", ["north", [], [""]], ids=repr)
-    def test_a_partition_without_names_is_refused(self, cells) -> None:
+    @pytest.mark.parametrize("segments", ["north", [], [""]], ids=repr)
+    def test_a_partition_without_names_is_refused(self, segments) -> None:
         with pytest.raises(ParameterError, match="no list of names"):
-            open_account(BUDGETS["pure"], cells=cells)
+            open_account(BUDGETS["pure"], segments=segments)
 
-    @pytest.mark.parametrize("cells", ["north", 3], ids=repr)
-    def test_a_scope_that_is_no_set_is_refused(self, cells) -> None:
-        with pytest.raises(ParameterError, match="no set of cells"):
-            SingleRelease(event=PureRelease(epsilon=Fraction(1)), cells=cells)
-        assert SingleRelease(event=PureRelease(epsilon=Fraction(1)), cells=["north"]).cells == frozenset({"north"})
+    @pytest.mark.parametrize("segments", ["north", 3], ids=repr)
+    def test_a_scope_that_is_no_set_is_refused(self, segments) -> None:
+        with pytest.raises(ParameterError, match="no set of segments"):
+            SingleRelease(event=PureRelease(epsilon=Fraction(1)), segments=segments)
+        assert SingleRelease(event=PureRelease(epsilon=Fraction(1)), segments=["north"]).segments == frozenset(
+            {"north"}
+        )
 
     @pytest.mark.parametrize(
         "budget",
@@ -432,7 +437,7 @@ class TestBadInput:
             replay(account, [second, first])
 
     def test_a_line_of_another_account_is_refused(self) -> None:
-        line = open_account(BUDGETS["approximate"], cells=CELLS).quote(tell("0.1"))
+        line = open_account(BUDGETS["approximate"], segments=SEGMENTS).quote(tell("0.1"))
         with pytest.raises(ParameterError, match="was weighed against another"):
             open_account(BUDGETS["approximate"]).book(line)
         gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))

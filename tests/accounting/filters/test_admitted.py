@@ -153,7 +153,7 @@ class TestWhatFits:
 
     def test_a_gaussian_never_fits_a_pure_budget(self) -> None:
         refusal = open_account(PureDP(epsilon=Fraction(1))).admit(gaussian("0.01"))
-        assert refusal.shortage.asked is None
+        assert refusal.insufficient.asked is None
         assert "more is asked and epsilon 1 is left: ask at epsilon 1 or less" in str(refusal)
 
     def test_a_refusal_names_numbers_and_a_remedy(self) -> None:

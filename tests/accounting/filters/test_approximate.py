@@ -53,8 +53,8 @@ def test_a_cost_with_which_sums_would_grow_longer_for_ever_is_refused(account, o
 
 def test_what_was_reserved_is_settled_and_given_back_in_the_pure_arm_while_it_lives() -> None:
     held = FRESH.book(replace(COST, reserved=Fraction(1, 5)), STEP)
-    settled = held.settle(Fraction(1, 10))
-    assert (settled.pure.realised, settled.pure.reserved) == (Fraction(1, 5), Fraction(1, 10))
-    assert settled.release(Fraction(1, 10)).pure.left == Fraction(4, 5)
+    settled = held.settle(spent=Fraction(1, 10))
+    assert (settled.pure.spent, settled.pure.reserved) == (Fraction(1, 5), Fraction(1, 10))
+    assert settled.settle(returned=Fraction(1, 10)).pure.left == Fraction(4, 5)
     dead = replace(held, pure=None)
-    assert dead.settle(Fraction(1, 10)) == dead.release(Fraction(1, 10)) == dead
+    assert dead.settle(spent=Fraction(1, 10)) == dead.settle(returned=Fraction(1, 10)) == dead

@@ -62,13 +62,13 @@ def test_one_who_is_given_a_little_more_than_is_left_does(seed) -> None:
 
 
 @pytest.mark.parametrize("seed", range(max(1, GAMES // 4)))
-def test_one_who_moves_between_cells_does_not_either(seed) -> None:
-    """Under REPLACE a person leaves one cell and enters another: both cells' charges tell about them."""
+def test_one_who_moves_between_segments_does_not_either(seed) -> None:
+    """Under REPLACE a person leaves one segment and enters another: both segments' charges tell about them."""
     rng = random.Random(1000 + seed)
     epsilon, delta = Fraction(rng.choice([1, 3])), Fraction(1, 10**6)
     account = open_account(
-        ApproximateDP(epsilon=epsilon, delta=delta), cells=["from", "to"], adjacency=Adjacency.REPLACE
+        ApproximateDP(epsilon=epsilon, delta=delta), segments=["from", "to"], adjacency=Adjacency.REPLACE
     )
     menu = [coin(amount(rng, -1.5, -0.4) * epsilon), selection(amount(rng, -1.2, -0.2) * epsilon, rng.uniform(0.3, 1))]
-    reached = value(account, menu, 3, np.array([float(epsilon)]), cells=("from", "to"))
+    reached = value(account, menu, 3, np.array([float(epsilon)]), segments=("from", "to"))
     assert reached[0] <= float(delta) * ROUNDING

@@ -25,23 +25,23 @@ def tell(epsilon):
 
 
 class TestAcrossAPartition:
-    """One question about cell p, answered no; then five yeses about others, on the same threshold noise."""
+    """One question about segment p, answered no; then five yeses about others, on the same threshold noise."""
 
-    def test_a_person_of_p_loses_far_more_than_p_would_pay_if_a_yes_were_charged_to_its_own_cell(self) -> None:
+    def test_a_person_of_p_loses_far_more_than_p_would_pay_if_a_yes_were_charged_to_its_own_segment(self) -> None:
         loss = self.loss_of_a_person_of_p()
         assert loss == pytest.approx(1.0, abs=1e-3)
         assert loss > 3.9 * float(OPENING)
 
-    def test_every_yes_is_charged_to_every_cell_of_the_scope(self) -> None:
-        account = open_account(PureDP(epsilon=Fraction(2)), cells=["p", "q", "far away"])
+    def test_every_yes_is_charged_to_every_segment_of_the_scope(self) -> None:
+        account = open_account(PureDP(epsilon=Fraction(2)), segments=["p", "q", "far away"])
         account = account.admit(
-            Reservation(stream="s", opening=OPENING, price=PRICE, yeses=YESES, cells=frozenset({"p", "q"}))
+            Reservation(stream="s", opening=OPENING, price=PRICE, yeses=YESES, segments=frozenset({"p", "q"}))
         )
         for _ in range(YESES):
             account = account.book(YesCharge(stream="s"))
-        assert self.loss_of_a_person_of_p() <= account.filters["p"].realised == OPENING + 5 * PRICE
+        assert self.loss_of_a_person_of_p() <= account.filters["p"].spent == OPENING + 5 * PRICE
         assert account.filters["q"] == account.filters["p"]
-        assert account.filters["far away"].realised == 0
+        assert account.filters["far away"].spent == 0
 
     @staticmethod
     def loss_of_a_person_of_p():
@@ -69,8 +69,8 @@ class TestRealisedCharges:
     def explore(self, account, streams, told, depth):
         booked = account.filters[EVERYONE]
         loss = told + sum(stream.loss for stream in streams.values())
-        assert abs(loss) <= float(booked.realised) + 1e-9
-        assert booked.realised + booked.reserved <= self.CAP
+        assert abs(loss) <= float(booked.spent) + 1e-9
+        assert booked.spent + booked.reserved <= self.CAP
         if depth:
             self.act(account, streams, told, depth - 1)
 
@@ -114,7 +114,7 @@ class TestRealisedCharges:
         loss = Stream(float(OPENING), float(PRICE)).answered(log_no, (-1, 0)).loss
         assert loss == pytest.approx(float(OPENING), rel=1e-3)
         account = PURE.admit(STREAM).book(StreamClosing(stream="s"))
-        assert account.filters[EVERYONE].realised == OPENING
+        assert account.filters[EVERYONE].spent == OPENING
         assert account.filters[EVERYONE].reserved == 0
 
 
@@ -125,7 +125,7 @@ class TestTheBook:
         assert isinstance(account.admit(tell("1.1")), Refusal)
         for yeses in range(1, YESES + 1):
             account = account.book(YesCharge(stream="s"))
-            assert account.filters[EVERYONE].realised == OPENING + yeses * PRICE
+            assert account.filters[EVERYONE].spent == OPENING + yeses * PRICE
             assert account.filters[EVERYONE].left == 2 - STREAM.whole
         with pytest.raises(StreamHaltedError):
             account.book(YesCharge(stream="s"))

@@ -11,7 +11,7 @@ import pytest
 from app.cli.at_the_prompt import run, spent, start, write_patients
 from engines.workbenches import as_reader
 from lapwing.workspace.settings import read_settings
-from lapwing.workspace.settings_text import FORMS
+from lapwing.workspace.toml import FORMS
 
 KEY = ("--person-key", "patient_id")
 DECLARED = ("--integer", "age=0..120", "--category", "sex=F,M")
@@ -522,7 +522,7 @@ def test_whatever_else_keeps_a_table_from_being_read_is_in_the_log(fresh, monkey
         raise OSError(5, "the disk is on fire")
 
     before = (fresh / "lapwing.toml").read_text()
-    monkeypatch.setattr("lapwing.workspace.tables.DuckDB", broken)
+    monkeypatch.setattr("lapwing.tables.DuckDB", broken)
     told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
     assert told.code == 4
     assert "on fire" not in told.err

@@ -5,6 +5,8 @@ import json
 import duckdb
 import pytest
 
+import lapwing as lw
+from accounting import reference
 from app.cli.at_the_prompt import RECEIPT, run
 
 
@@ -81,6 +83,26 @@ def test_the_budget_counts_what_was_answered(used) -> None:
     ]
 
 
+def test_the_budget_tells_what_everything_would_cost_had_it_been_fixed_in_advance(used) -> None:
+    """Forty counts at 1/20 beside a count and a stream at 1 and 2: more than the forty alone, less than the sum."""
+    before = run(used, "budget", "--json").json["planned_total"]
+    assert before["epsilon"] <= 3
+    with lw.open(used, analyst="ana") as session:
+        for age in range(40):
+            session.ask(lw.count("patients", f"age > {age}"), epsilon="0.05")
+        assert session.planned_total().to_dict() == run(used, "budget", "--json").json["planned_total"]
+        tighter, looser = session.planned_total(delta="1e-9"), session.planned_total(delta="1e-3")
+    told = run(used, "budget", "--json").json
+    forty = float(reference.solve(lambda e: reference.optimal_delta(40, 0.05, e), 1e-6, 5))
+    assert told["spent"] == "5"
+    assert max(forty, before["epsilon"]) < told["planned_total"]["epsilon"] < before["epsilon"] + forty + 0.01
+    assert looser.epsilon < told["planned_total"]["epsilon"] < tighter.epsilon < 5
+    assert told["planned_total"]["delta"] == "0.000001"
+    sentence = " ".join(run(used, "budget").out.split())
+    assert f"planned {told['planned_total']['says']}" in sentence
+    assert "had everything been fixed in advance and every yes been given; it decides nothing" in sentence
+
+
 def test_an_explanation_of_a_question_and_of_an_epsilon(used) -> None:
     told = run(used, "explain", "select sex, count(*) as n, avg(age) from patients group by sex", "--json").json
     assert set(told["columns"]) == {"n", "avg"}
@@ -142,3 +164,20 @@ def test_a_receipt_of_another_workspace_is_told_from_a_ledger_that_was_put_back(
     assert told.code == 5
     assert "the receipt was issued by ledger 0123456789abcdef" in told.err
     assert "look in the workspace that gave the receipt" in told.err
+
+
+def test_a_suspension_says_of_whom(clinic) -> None:
+    for words in (["ana"], ["ana", "--end"], [], ["--end"]):
+        assert run(clinic, "suspend", *words).code == 0
+    shown = run(clinic, "ledger", "show", "--last", "4").out.splitlines()[1:]
+    ends = ["of ana", "of ana ended", "of everybody", "of everybody ended"]
+    assert [line.partition("suspension ")[2] for line in shown] == ends
+
+
+def test_a_name_that_nobody_has_is_suspended_with_a_word(clinic) -> None:
+    told = run(clinic, "suspend", "nobody")
+    assert told.code == 0
+    assert "note      nobody called nobody has asked about clinic yet" in told.out
+    assert run(clinic, "suspend", "nobody", "--json").json["known"] is True  # spoken of by now
+    run(clinic, "count", "patients", "--epsilon", "0.1")
+    assert "note" not in run(clinic, "suspend", "ana").out

@@ -132,8 +132,8 @@ def test_more_epsilon_than_any_noise_can_use_is_refused_in_terms_of_epsilon() ->
 
 def test_a_reservation_is_what_the_stream_costs() -> None:
     for mechanism in (SparseVector(**SHARED), AdaptiveSparseVector(**SHARED)):
-        held = mechanism.reservation("cohorts", cells=frozenset({"north"}))
-        assert (held.stream, held.cells) == ("cohorts", {"north"})
+        held = mechanism.reservation("cohorts", segments=frozenset({"north"}))
+        assert (held.stream, held.segments) == ("cohorts", {"north"})
         assert held.opening == mechanism.threshold_epsilon
         assert held.whole == mechanism.epsilon
         stream = mechanism.open(name="cohorts")

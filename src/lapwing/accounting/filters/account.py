@@ -1,4 +1,4 @@
-"""The account of one population: one filter for each cell of a public partition, and the streams that are open.
+"""The account of one population: one filter for each segment of a public partition, and the streams that are open.
 
 An account is a value. Whether a charge is admitted depends on the account and the charge alone, never on data; the
 account after it is a new one. `quote` computes, `book` writes down, `admit` does both: the ledger stores what `quote`
@@ -12,27 +12,25 @@ from functools import reduce
 from types import MappingProxyType
 from typing import TypeAlias
 
-from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
+from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares, Filter
 from lapwing.accounting.filters.charge import Charge, Cost, Reservation, StreamClosing, YesCharge, cost_of
 from lapwing.accounting.filters.remaining import Refusal, Remaining, how_many, what_fits
 from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, Insufficient, PureFilter, require_carried
-from lapwing.accounting.pricing import required_adjacency
 from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
+from lapwing.vocabulary.event import required_adjacency
 from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
 EVERYONE = "everyone"
-"""The only cell of a population that is not partitioned."""
-
-CellFilter: TypeAlias = PureFilter | ConcentratedFilter | ApproximateFilter
+"""The only segment of a population that is not partitioned."""
 
 
 @stored("admission")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """An admitted charge as it is written down: what it cost, and the step it took in each cell it touches."""
+    """An admitted charge as it is written down: what it cost, and the step it took in each segment it touches."""
 
     charge: Charge
     cost: Cost
@@ -56,15 +54,15 @@ class OpenStream:
 @stored("account")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What a population has spent of `budget`, cell by cell, and what is reserved for its open streams.
+    """What a population has spent of `budget`, segment by segment, and what is reserved for its open streams.
 
     However charges are chosen after whatever answers, everything released about the population together keeps
     `budget`, between any two tables that are neighbours by `adjacency`.
 
-    A cell is a set of people that each person's own record decides, the same in every table and data version; all cells
-    are declared, the empty ones too. A charge names the cells whose people it can tell apart and is booked in each of
-    them. Under `REPLACE` a person may leave one cell and enter another, so each cell gets a part of the budget that any
-    two cells together keep.
+    A segment is a set of people that each person's own record decides, the same in every table and data version; all
+    are declared, the empty ones too. A charge names the segments whose people it can tell apart and is booked in each
+    of them. Under `REPLACE` a person may leave one segment and enter another, so each gets a part of the budget that
+    any two together keep.
 
     Proof: proofs/partitions.md
 
@@ -74,19 +72,19 @@ class Account:
     >>> from lapwing.accounting.filters.account import open_account
     >>> from lapwing.vocabulary.event import PureRelease
     >>> from lapwing.vocabulary.guarantee import PureDP
-    >>> account = open_account(PureDP(epsilon=Fraction(1)), cells=["north", "south"])
+    >>> account = open_account(PureDP(epsilon=Fraction(1)), segments=["north", "south"])
     >>> half = PureRelease(epsilon=Fraction(1, 2))
-    >>> account = account.admit(SingleRelease(event=half, cells=frozenset({"north"})))
+    >>> account = account.admit(SingleRelease(event=half, segments=frozenset({"north"})))
     >>> account = account.admit(SingleRelease(event=half))
     >>> refusal = account.admit(SingleRelease(event=half))
-    >>> refusal.cell, refusal.shortage.left
+    >>> refusal.segment, refusal.insufficient.left
     ('north', Fraction(0, 1))
     """
 
     budget: Guarantee
     adjacency: Adjacency
     shares: DeltaShares
-    filters: Mapping[str, CellFilter]
+    filters: Mapping[str, Filter]
     streams: Mapping[str, OpenStream]
 
     def admit(self, charge: Charge) -> "Account | Refusal":
@@ -101,32 +99,34 @@ class Account:
         required_adjacency(charge.event, self.adjacency)
         cost = cost_of(charge)
         steps = {}
-        for cell in self._named(charge.cells):
-            verdict = self.filters[cell].weigh(charge.event, cost)
-            if isinstance(verdict, Insufficient):
-                return Refusal(cell=cell, shortage=verdict, filter_=self.filters[cell])
-            steps[cell] = verdict
+        for segment in self._named(charge.segments):
+            decision = self.filters[segment].weigh(charge.event, cost)
+            if isinstance(decision, Insufficient):
+                return Refusal(segment=segment, insufficient=decision, filter_=self.filters[segment])
+            steps[segment] = decision
         return Admission(charge=charge, cost=cost, steps=MappingProxyType(steps))
 
     def require_carried(self, charge: Charge) -> None:
         """Refuse a charge at a price with a denominator of its own, with which sums grow longer for ever.
 
-        Accounts of older ledgers may hold such prices; nothing new is added to them.
-
         Proof: proofs/sum_filters.md
         """
         if isinstance(charge, Reservation):
             require_carried("price", charge.price)
-        for cell in self._named(charge.cells):
-            self.filters[cell].require_carried(cost_of(charge))
+        for segment in self._named(charge.segments):
+            self.filters[segment].require_carried(cost_of(charge))
 
     def book(self, booking: "Booking") -> "Account":
         """Return the account after one line of its book. The steps of an admission are taken as they stand."""
         match booking:
             case Admission(charge=charge, cost=cost, steps=steps):
-                cells = self._named(charge.cells)
-                filters = {cell: self.filters[cell].book(cost, steps[cell]) for cell in cells if cell in steps}
-                if set(steps) != set(cells) or any(_overdrawn(after) for after in filters.values()):
+                segments = self._named(charge.segments)
+                filters = {
+                    segment: self.filters[segment].book(cost, steps[segment])
+                    for segment in segments
+                    if segment in steps
+                }
+                if set(steps) != set(segments) or any(_overdrawn(after) for after in filters.values()):
                     raise ParameterError(
                         "admission",
                         charge,
@@ -140,38 +140,38 @@ class Account:
                 if stream.given == stream.reservation.yeses:
                     raise StreamHaltedError(yeses=stream.given)
                 filters = {
-                    cell: self.filters[cell].settle(stream.reservation.price)
-                    for cell in self._named(stream.reservation.cells)
+                    segment: self.filters[segment].settle(spent=stream.reservation.price)
+                    for segment in self._named(stream.reservation.segments)
                 }
                 return self._with(filters, {**self.streams, name: replace(stream, given=stream.given + 1)})
             case StreamClosing(stream=name):
                 stream = self._open(name)
                 filters = {
-                    cell: self.filters[cell].release(stream.unused) for cell in self._named(stream.reservation.cells)
+                    segment: self.filters[segment].settle(returned=stream.unused)
+                    for segment in self._named(stream.reservation.segments)
                 }
                 return self._with(filters, {key: other for key, other in self.streams.items() if key != name})
             case CapChange(account=account):
                 return account
 
-    def within(self, cells: frozenset[str] | None) -> "Account":
-        """Return what concerns some of the cells, to look at: what they have left, and what a charge would do there."""
-        return replace(self, filters=MappingProxyType({cell: self.filters[cell] for cell in self._named(cells)}))
+    def within(self, segments: frozenset[str] | None) -> "Account":
+        """Return what concerns some segments, to look at: what they have left, and what a charge would do there."""
+        return replace(
+            self, filters=MappingProxyType({segment: self.filters[segment] for segment in self._named(segments)})
+        )
 
-    def remaining(self, cells: frozenset[str] | None = None) -> Remaining:
-        """Return the largest single releases of each kind that all of `cells` (by default all there are) admit now."""
-        fits = [what_fits(filter_) for filter_ in {self.filters[cell] for cell in self._named(cells)}]
-        return Remaining(
-            pure=min(fit.pure for fit in fits),
-            laplace=min(fit.laplace for fit in fits),
-            gaussian=min(fit.gaussian for fit in fits),
+    def remaining(self, segments: frozenset[str] | None = None) -> Remaining:
+        """Return the largest single releases of each kind that all of `segments` (or all there are) admit now."""
+        return Remaining.least(
+            what_fits(filter_) for filter_ in {self.filters[segment] for segment in self._named(segments)}
         )
 
     def how_many(self, charge: Charge, *, at_most: int = 10_000) -> int:
         """Return how many charges like `charge` would be admitted one after the other, up to `at_most`."""
-        filters = {self.filters[cell] for cell in self._named(charge.cells)}
+        filters = {self.filters[segment] for segment in self._named(charge.segments)}
         return min(how_many(filter_, charge, at_most=at_most) for filter_ in filters)
 
-    def _with(self, filters: Mapping[str, CellFilter], streams: Mapping[str, OpenStream]) -> "Account":
+    def _with(self, filters: Mapping[str, Filter], streams: Mapping[str, OpenStream]) -> "Account":
         return replace(
             self, filters=MappingProxyType({**self.filters, **filters}), streams=MappingProxyType(dict(streams))
         )
@@ -181,22 +181,22 @@ class Account:
             raise StreamError(f"stream {name!r} is not open; these are: {', '.join(sorted(self.streams)) or 'none'}")
         return self.streams[name]
 
-    def _named(self, cells: Iterable[str] | None) -> list[str]:
-        if cells is None:
+    def _named(self, segments: Iterable[str] | None) -> list[str]:
+        if segments is None:
             return list(self.filters)
-        named = set(cells)
+        named = set(segments)
         unknown = named - set(self.filters)
         if unknown or not named:
             raise ParameterError(
-                "cells",
+                "segments",
                 sorted(unknown),
-                reason="are not cells of this account" if unknown else "names no cell",
+                reason="are not segments of this account" if unknown else "names no segment",
                 remedy=f"name some of {sorted(self.filters)}, or none at all to charge everyone",
             )
         return sorted(named)
 
 
-def _overdrawn(filter_: CellFilter) -> bool:
+def _overdrawn(filter_: Filter) -> bool:
     return isinstance(filter_, PureFilter | ConcentratedFilter) and filter_.left < 0
 
 
@@ -224,7 +224,7 @@ Budget: TypeAlias = PureDP | ConcentratedDP | ApproximateDP
 def open_account(
     budget: Guarantee,
     *,
-    cells: Iterable[str] = (EVERYONE,),
+    segments: Iterable[str] = (EVERYONE,),
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     shares: DeltaShares | None = None,
 ) -> Account:
@@ -233,14 +233,17 @@ def open_account(
     Parameters
     ----------
     budget : what all releases together must keep: `PureDP`, `ConcentratedDP` or `ApproximateDP`
-    cells : the cells of the finest public partition, the empty ones included; one, `EVERYONE`, if there is none
+    segments : the segments of the finest public partition, the empty ones included; one, `EVERYONE`, if there is none
     adjacency : which tables are neighbours
     shares : how the delta of an `ApproximateDP` budget is divided
     """
-    names = [] if isinstance(cells, str) else sorted(set(cells))
+    names = [] if isinstance(segments, str) else sorted(set(segments))
     if not names or not all(isinstance(name, str) and name for name in names):
         raise ParameterError(
-            "cells", cells, reason="is no list of names", remedy='write for example ["north", "south"], or leave it out'
+            "segments",
+            segments,
+            reason="is no list of names",
+            remedy='write for example ["north", "south"], or leave it out',
         )
     shares = shares or DeltaShares()
     checked = _checked(budget)
@@ -281,7 +284,7 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
             "suspend the population to stop all spending",
         )
     history = list(bookings)
-    fresh = open_account(account.budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares)
+    fresh = open_account(account.budget, segments=account.filters, adjacency=account.adjacency, shares=account.shares)
     if replay(fresh, history) != account:
         raise ParameterError(
             "bookings",
@@ -290,7 +293,7 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
             remedy="give every line since the opening",
         )
     return charge_anew(
-        open_account(budget, cells=account.filters, adjacency=account.adjacency, shares=account.shares), history
+        open_account(budget, segments=account.filters, adjacency=account.adjacency, shares=account.shares), history
     )
 
 
@@ -311,7 +314,7 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
                     raise ParameterError(
                         "budget",
                         budget,
-                        reason=f"does not cover what was released already ({outcome.shortage})",
+                        reason=f"does not cover what was released already ({outcome.insufficient})",
                         remedy="write a larger one",
                     )
                 current = outcome
@@ -340,7 +343,7 @@ def _checked(budget: Guarantee) -> Budget:
 
 
 def _for_each_of_two(budget: Budget) -> Budget:
-    """Return the budget of a cell such that any two cells together keep `budget` (proofs/partitions.md)."""
+    """Return the budget of a segment such that any two segments together keep `budget` (proofs/partitions.md)."""
     match budget:
         case PureDP(epsilon=epsilon):
             return PureDP(epsilon=epsilon / 2)
@@ -350,7 +353,7 @@ def _for_each_of_two(budget: Budget) -> Budget:
             return ApproximateDP(epsilon=epsilon / 2, delta=delta / 4)
 
 
-def _fresh(budget: Budget, shares: DeltaShares) -> CellFilter:
+def _fresh(budget: Budget, shares: DeltaShares) -> Filter:
     match budget:
         case PureDP(epsilon=epsilon):
             return PureFilter(epsilon=epsilon)

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,7 +17,14 @@ from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.filters.charge import Cost, priced
 from lapwing.accounting.filters.loss_family import LossChain, LossFamily, largest_mu_squared
 from lapwing.accounting.filters.residue import residue_after
-from lapwing.accounting.filters.sums import Accepted, FilterDecision, Insufficient, PureFilter, require_carried
+from lapwing.accounting.filters.sums import (
+    Accepted,
+    ConcentratedFilter,
+    FilterDecision,
+    Insufficient,
+    PureFilter,
+    require_carried,
+)
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
 from lapwing.accounting.priced_loss import PricedLoss
@@ -108,7 +116,7 @@ class ApproximateFilter:
 
     def weigh(self, event: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if the residue arm does; if not, and the pure arm does, the residue arm is dead from then on."""
-        return self._residue_step(event, cost) or self._step_of_the_sum(cost) or self._shortage(event, cost)
+        return self._residue_step(event, cost) or self._step_of_the_sum(cost) or self._insufficient(event, cost)
 
     def require_carried(self, cost: Cost) -> None:
         """Refuse a cost whose sums would grow longer with every charge; residues and slacks are floats."""
@@ -130,13 +138,9 @@ class ApproximateFilter:
             failures=self.failures - step.failure,
         )
 
-    def settle(self, amount: Fraction) -> "ApproximateFilter":
-        """Turn a reserved amount into a spent one, in the pure arm; the residue arm paid at the opening."""
-        return replace(self, pure=self.pure and self.pure.settle(amount))
-
-    def release(self, amount: Fraction) -> "ApproximateFilter":
-        """Give a reserved amount back, in the pure arm; the residue arm paid at the opening."""
-        return replace(self, pure=self.pure and self.pure.release(amount))
+    def settle(self, **amounts: Fraction) -> "ApproximateFilter":
+        """Settle what was reserved in the pure arm; the residue arm paid at the opening."""
+        return replace(self, pure=self.pure and self.pure.settle(**amounts))
 
     def _can_follow(self, cost: Cost, step: Accepted) -> bool:
         if step.residue is not None:
@@ -165,7 +169,7 @@ class ApproximateFilter:
                 return Accepted(residue=after, slack=spent, failure=failure)
         return None
 
-    def _shortage(self, event: Event, cost: Cost) -> Insufficient:
+    def _insufficient(self, event: Event, cost: Cost) -> Insufficient:
         loss = loss_of(event)
         failure = max(cost.delta, Fraction(loss.infinite_mass))
         if failure > max(self.failures, self.slack):
@@ -174,6 +178,10 @@ class ApproximateFilter:
             return Insufficient(currency="epsilon", asked=cost.held, left=self.pure.left)
         asked = Fraction(loss.first_order_price)
         return Insufficient(currency="mu squared", asked=asked, left=Fraction(self.residue or 0))
+
+
+Filter: TypeAlias = PureFilter | ConcentratedFilter | ApproximateFilter
+"""One promise about the people of a cell, kept by saying no."""
 
 
 def power_of_two_below(number: Fraction) -> Fraction:

@@ -33,15 +33,15 @@ class SingleRelease:
     Parameters
     ----------
     event : what will happen
-    cells : the cells of the partition whose people the release can tell apart; `None` for all of them
+    segments : the segments of the partition whose people the release can tell apart; `None` for all of them
     """
 
     event: Event
-    cells: frozenset[str] | None = None
+    segments: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         checked_event(self.event)
-        object.__setattr__(self, "cells", _scope(self.cells))
+        object.__setattr__(self, "segments", _scope(self.segments))
 
 
 @stored("reservation")
@@ -58,7 +58,7 @@ class Reservation:
     opening : the pure epsilon of a stream that answers no for ever (the noise of its threshold)
     price : the pure epsilon of one yes
     yeses : after so many the stream halts
-    cells : the scope, every cell that any question of the stream may touch; each yes is charged to *all* of them
+    segments : the scope, every segment that any question of the stream may touch; each yes is charged to *all* of them
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Reservation:
     opening: Fraction
     price: Fraction
     yeses: int
-    cells: frozenset[str] | None = None
+    segments: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.stream, str) or not self.stream:
@@ -78,7 +78,7 @@ class Reservation:
         object.__setattr__(self, "opening", positive("opening", self.opening))
         object.__setattr__(self, "price", positive("price", self.price))
         object.__setattr__(self, "yeses", as_int("yeses", self.yeses))
-        object.__setattr__(self, "cells", _scope(self.cells))
+        object.__setattr__(self, "segments", _scope(self.segments))
 
     @property
     def whole(self) -> Fraction:
@@ -110,12 +110,12 @@ class StreamClosing:
 Charge: TypeAlias = SingleRelease | Reservation
 
 
-def _scope(cells: object) -> frozenset[str] | None:
-    if cells is None or isinstance(cells, frozenset):
-        return cells
-    if isinstance(cells, str) or not isinstance(cells, Iterable):
-        raise ParameterError("cells", cells, reason="is no set of cells", remedy='write for example {"north"}')
-    return frozenset(cells)
+def _scope(segments: object) -> frozenset[str] | None:
+    if segments is None or isinstance(segments, frozenset):
+        return segments
+    if isinstance(segments, str) or not isinstance(segments, Iterable):
+        raise ParameterError("segments", segments, reason="is no set of segments", remedy='write for example {"north"}')
+    return frozenset(segments)
 
 
 def refuse_below_zero(record: object, *names: str) -> None:

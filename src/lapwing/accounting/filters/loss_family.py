@@ -18,16 +18,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx
 
+from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.rounding import float_below
 from lapwing.vocabulary.search import bisect_float
-
-Array = NDArray[np.float64]
 
 ROUNDING = 2.0**-40
 """A bound on the relative error of each term of a profile, as computed: measured below 1e-13, and stated with room."""
@@ -44,13 +42,13 @@ class Terms(NamedTuple):
     mu^2 is density/(2 mu).
     """
 
-    upper: Array
-    lower: Array
-    density: Array
-    u: Array
+    upper: Floats
+    lower: Floats
+    density: Floats
+    u: Floats
 
 
-def terms(mu: float, r: Array) -> Terms:
+def terms(mu: float, r: Floats) -> Terms:
     """Return the terms of the profile of a Gaussian release with `mu` > 0 at the levels `r`.
 
     Examples
@@ -92,29 +90,13 @@ def largest_mu_squared(epsilon: Fraction, delta: Fraction) -> float:
     return float_below(Fraction(mu) ** 2)
 
 
-def _mills(x: Array) -> Array:
+def _mills(x: Floats) -> Floats:
     return _SQRT_HALF_PI * erfcx(x / math.sqrt(2))
 
 
 _STEPS_OF_RANGE = 32  # the gap between neighbouring members costs about 2/32² of a selection's price
 _STEPS_OF_LAST_TEST = 1024
 _LARGEST_EXPONENT = 700.0  # e^700 is still a number
-
-
-class Atoms(Protocol):
-    """One order of a dominating pair: finite losses, their masses, and the mass of an infinite loss."""
-
-    @property
-    def losses(self) -> Array:
-        """The finite losses."""
-
-    @property
-    def masses(self) -> Array:
-        """Their probabilities under the first law."""
-
-    @property
-    def infinite_mass(self) -> float:
-        """The probability under the first law of what is impossible under the second."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -128,17 +110,17 @@ class LossFamily:
     ..., range_.
     """
 
-    losses: Array
-    masses: Array
+    losses: Floats
+    masses: Floats
     infinite_mass: float
-    power: Array
-    size: Array
-    least_size: Array
+    power: Floats
+    size: Floats
+    least_size: Floats
     total_variation: float
     range_: float = 0.0
 
     @staticmethod
-    def of(orders: Sequence[Atoms]) -> "LossFamily":
+    def of(orders: Sequence[DominatingPair]) -> "LossFamily":
         """Return the family whose members are `orders`: both orders of a pair, or one where they are the same."""
         width = max(order.losses.size for order in orders)
         losses, masses = np.zeros((len(orders), width)), np.zeros((len(orders), width))
@@ -167,7 +149,7 @@ class LossFamily:
         """
         length = math.nextafter(float(epsilon), math.inf)
 
-        def upper(t: Array) -> Array:
+        def upper(t: Floats) -> Floats:
             return np.expm1(t - length) / math.expm1(-length)
 
         t, fine = (np.linspace(0.0, length, steps + 1) for steps in (_STEPS_OF_RANGE, _STEPS_OF_LAST_TEST))
@@ -189,7 +171,7 @@ class LossFamily:
         """The largest mean square of a member's loss, which is what a small charge takes from a residue."""
         return float((self.masses * self.losses**2).sum(axis=1).max())
 
-    def between(self, mu: float, r: Array, step: float) -> Array:
+    def between(self, mu: float, r: Floats, step: float) -> Floats:
         """Bound by how much members between two rows may exceed the larger of those rows, on [r_i, r_i + step].
 
         One row for each r, one column for each member: column k speaks of the members between k - 1 and k.
@@ -204,7 +186,7 @@ class LossFamily:
         nearest_to_zero = np.maximum(np.maximum(parts.u, -(parts.u + span / mu)), 0.0)
         density = np.exp(-0.5 * nearest_to_zero**2) / math.sqrt(2 * math.pi)
         share = self.range_ / -math.expm1(-self.range_)
-        bend: Array = (share + 1) * math.exp(span) * parts.lower + 2 * share * density / mu
+        bend: Floats = (share + 1) * math.exp(span) * parts.lower + 2 * share * density / mu
         return width**2 / 7.99 * bend
 
 

@@ -1,12 +1,12 @@
 """What still fits, as a largest release or as how many more of a given one, and a refusal that says so."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.accounting.filters.approximate import ApproximateFilter
+from lapwing.accounting.filters.approximate import ApproximateFilter, Filter
 from lapwing.accounting.filters.charge import Charge, cost_of, cost_of_event
-from lapwing.accounting.filters.sums import ConcentratedFilter, Filter, Insufficient, PureFilter
+from lapwing.accounting.filters.sums import ConcentratedFilter, Insufficient, PureFilter
 from lapwing.vocabulary.decimals import decimal_below
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.event import Event, LaplaceNoise, PureRelease
@@ -31,6 +31,12 @@ class Remaining:
     laplace: Fraction
     gaussian: Fraction
 
+    @classmethod
+    def least(cls, several: Iterable["Remaining"]) -> "Remaining":
+        """Return what all of several filters admit."""
+        pure, laplace, gaussian = zip(*((one.pure, one.laplace, one.gaussian) for one in several), strict=True)
+        return cls(pure=min(pure), laplace=min(laplace), gaussian=min(gaussian))
+
     @property
     def prices(self) -> tuple[str, ...]:
         """The largest prices that one question may be asked at, whichever it is: rounded down, to be typed back in."""
@@ -41,7 +47,7 @@ class Remaining:
         return f"one question of {' or '.join(self.prices)}" if self.prices else "nothing"
 
 
-def what_fits(filter_: PureFilter | ConcentratedFilter | ApproximateFilter) -> Remaining:
+def what_fits(filter_: Filter) -> Remaining:
     """Return the largest single releases that `filter_` admits.
 
     Examples
@@ -59,8 +65,8 @@ def what_fits(filter_: PureFilter | ConcentratedFilter | ApproximateFilter) -> R
         case ApproximateFilter(residue=residue, pure=pure):
             gaussian, sum_left = Fraction(residue or 0), max(pure.left if pure else Fraction(0), Fraction(0))
     return Remaining(
-        pure=max(sum_left, _largest(filter_, _pure)),
-        laplace=max(sum_left, _largest(filter_, _laplace)),
+        pure=max(sum_left, _largest(filter_, lambda size: PureRelease(epsilon=size))),
+        laplace=max(sum_left, _largest(filter_, lambda size: LaplaceNoise(l1_sensitivity=size, scale=Fraction(1)))),
         gaussian=gaussian,
     )
 
@@ -81,10 +87,10 @@ def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
         amount = cost.held if isinstance(filter_, PureFilter) else cost.rho
         return min(at_most, int(filter_.left // amount)) if amount else at_most
     for admitted in range(at_most):
-        verdict = filter_.weigh(charge.event, cost)
-        if isinstance(verdict, Insufficient):
+        decision = filter_.weigh(charge.event, cost)
+        if isinstance(decision, Insufficient):
             return admitted
-        filter_ = filter_.book(cost, verdict)
+        filter_ = filter_.book(cost, decision)
     return at_most
 
 
@@ -101,14 +107,6 @@ def _largest(filter_: Filter, event: Callable[[Fraction], Event]) -> Fraction:
     return size * (1 + Fraction(too_many - 1, _PARTS))
 
 
-def _pure(epsilon: Fraction) -> Event:
-    return PureRelease(epsilon=epsilon)
-
-
-def _laplace(epsilon: Fraction) -> Event:
-    return LaplaceNoise(l1_sensitivity=epsilon, scale=Fraction(1))
-
-
 _RAISE = "ask the custodian to raise the cap"
 
 
@@ -118,14 +116,14 @@ class Refusal:
 
     Parameters
     ----------
-    cell : the first cell whose filter said no
-    shortage : what was asked of it and what is left
+    segment : the first segment whose filter said no
+    insufficient : what was asked of it and what is left
     filter_ : that filter, as it stood and still stands
     """
 
-    cell: str
-    shortage: Insufficient
-    filter_: PureFilter | ConcentratedFilter | ApproximateFilter
+    segment: str
+    insufficient: Insufficient
+    filter_: Filter
 
     @property
     def would_fit(self) -> Remaining:
@@ -141,8 +139,8 @@ class Refusal:
 
     def error(self) -> BudgetExceededError:
         """Return the refusal as the error that a door raises."""
-        fits, currency, asked = self.would_fit, self.shortage.currency, self.shortage.asked
-        left, instead = max(self.shortage.left, Fraction(0)), fits.prices
+        fits, currency, asked = self.would_fit, self.insufficient.currency, self.insufficient.asked
+        left, instead = max(self.insufficient.left, Fraction(0)), fits.prices
         if currency == "delta":
             instead = (f"delta {decimal_below(left)}",) if left else ()
         elif currency == "mu squared":  # nobody pays in it: half of it is a rho
@@ -159,5 +157,5 @@ class Refusal:
 
     @property
     def _without_delta(self) -> tuple[str, ...]:
-        delta = self.shortage.currency == "delta" and isinstance(self.filter_, ApproximateFilter)
+        delta = self.insufficient.currency == "delta" and isinstance(self.filter_, ApproximateFilter)
         return ("group by columns whose values are declared, which takes no delta",) if delta else ()

@@ -14,7 +14,8 @@ import math
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from lapwing.accounting.filters.loss_family import ROUNDING, Array, LossChain, LossFamily, terms
+from lapwing.accounting.dominating_pair import Floats
+from lapwing.accounting.filters.loss_family import ROUNDING, LossChain, LossFamily, terms
 
 _LONGEST_STEP = 0.16  # of a cell, in units of min(mu, 1); what it leaves in doubt shrinks with its sixth power
 _SMALLEST_SHARE = 1 / 256  # a residue below this share of s would need too fine a grid: it is given up
@@ -127,7 +128,7 @@ class _Grid:
 class _Side:
     """One side of the inequality at the grid points, one column a member: value, slope, second derivative, bounds."""
 
-    def __init__(self, mu: float, levels: Array, masses: Array, step: float) -> None:
+    def __init__(self, mu: float, levels: Floats, masses: Floats, step: float) -> None:
         parts = terms(mu, levels)
         x = np.abs(parts.u) + step / mu
         polynomial = (((x + mu) * x + mu**2) * x + mu**3) * x + (mu**4 + mu**2 + 2 * mu + 3)

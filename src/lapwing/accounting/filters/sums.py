@@ -1,5 +1,9 @@
 """What every filter answers, and the filters that add up: pure epsilons, or zero-concentrated rhos.
 
+A filter is one promise, kept by saying no. It is a value: `weigh` says what a charge would do to it, or what it lacks;
+`book` returns the filter after an admitted charge; `settle` the one after reserved amounts were spent or given back.
+
+
 A sum is exact, and optimal for what it promises. It takes the denominators of all that is added to it, so amounts with
 denominators of their own would let an account grow until nobody can write it. What is booked in a ledger is therefore a
 multiple of one small fraction.
@@ -10,7 +14,7 @@ Proof: proofs/sum_filters.md
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, Protocol, Self, TypeAlias
+from typing import Final, TypeAlias
 
 from lapwing.accounting.filters.charge import Cost, refuse_below_zero
 from lapwing.vocabulary.codec import stored
@@ -48,22 +52,6 @@ class Insufficient:
 
 
 FilterDecision: TypeAlias = Accepted | Insufficient
-
-
-class Filter(Protocol):
-    """One promise, kept by saying no. Immutable: booking returns the filter after it."""
-
-    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
-        """Return what booking `event` at `cost` would do, or why it is refused."""
-
-    def book(self, cost: Cost, step: Accepted) -> Self:
-        """Return the filter after `cost` was admitted with `step`."""
-
-    def settle(self, amount: Fraction) -> Self:
-        """Return the filter after `amount` of what was reserved has been spent."""
-
-    def release(self, amount: Fraction) -> Self:
-        """Return the filter after `amount` of what was reserved has been given back."""
 
 
 _COMMON: Final = 2**1100 * 5**100 * math.lcm(*range(1, 65)) ** 2
@@ -115,13 +103,13 @@ class PureFilter:
     """
 
     epsilon: Fraction
-    realised: Fraction = Fraction(0)
+    spent: Fraction = Fraction(0)
     reserved: Fraction = Fraction(0)
 
     @property
     def left(self) -> Fraction:
         """What is neither spent nor reserved; as an arm of two it may be below zero."""
-        return self.epsilon - self.realised - self.reserved
+        return self.epsilon - self.spent - self.reserved
 
     def weigh(self, event: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if it is pure and no more than what is left."""
@@ -141,15 +129,11 @@ class PureFilter:
         """Add an admitted cost."""
         del step
         epsilon = _known("epsilon", cost.epsilon)
-        return replace(self, realised=self.realised + epsilon, reserved=self.reserved + cost.reserved)
+        return replace(self, spent=self.spent + epsilon, reserved=self.reserved + cost.reserved)
 
-    def settle(self, amount: Fraction) -> "PureFilter":
-        """Turn a reserved amount into a spent one."""
-        return replace(self, realised=self.realised + amount, reserved=self.reserved - amount)
-
-    def release(self, amount: Fraction) -> "PureFilter":
-        """Give a reserved amount back."""
-        return replace(self, reserved=self.reserved - amount)
+    def settle(self, *, spent: Fraction = Fraction(0), returned: Fraction = Fraction(0)) -> "PureFilter":
+        """Return the filter after so much of what was reserved has been spent, or given back."""
+        return replace(self, spent=self.spent + spent, reserved=self.reserved - spent - returned)
 
 
 @stored("concentrated-filter")
@@ -188,14 +172,8 @@ class ConcentratedFilter:
         del step
         return replace(self, spent=self.spent + _known("rho", cost.rho))
 
-    def settle(self, amount: Fraction) -> "ConcentratedFilter":
+    def settle(self, **_: Fraction) -> "ConcentratedFilter":
         """Change nothing: the whole stream was paid at its opening."""
-        del amount
-        return self
-
-    def release(self, amount: Fraction) -> "ConcentratedFilter":
-        """Change nothing: the whole stream was paid at its opening."""
-        del amount
         return self
 
 

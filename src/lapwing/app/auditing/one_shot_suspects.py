@@ -9,8 +9,8 @@ from lapwing.accounting.groups import amplified, guarantee_for_group
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import fraction_above
 from lapwing.app.auditing.suspect import Adding, Suspect, noise_of, odds_of_truth, score_scale
+from lapwing.auditor.added_noise import AddedNoise, Norm, OnASample, Several
 from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice, RandomizedAnswer, ThresholdedKeys
-from lapwing.auditor.noise_addition import AddedNoise, Norm, OnASample, Several
 from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism

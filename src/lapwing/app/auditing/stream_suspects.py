@@ -7,7 +7,7 @@ from typing import TypeAlias
 from lapwing.app.auditing.suspect import Suspect, law_of
 from lapwing.auditor.noise_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
-from lapwing.auditor.streams import AuditedStream, CorrelationStream
+from lapwing.auditor.stream_models import AuditedStream, CorrelationStream
 from lapwing.auditor.worst_pairs import AuditedMovement as Moving
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen

@@ -16,9 +16,8 @@ from lapwing.engines.schemas import columns_in_postgres, columns_of_file
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
-from lapwing.workspace.addresses import require_no_password
-from lapwing.workspace.settings import FILE, read_settings
-from lapwing.workspace.settings_text import table_text
+from lapwing.workspace.settings import FILE, read_settings, require_no_password
+from lapwing.workspace.toml import table_text
 from lapwing.workspace.workspace import Workspace, open_workspace
 
 KINDS: Final = ("integer", "real", "category", "date", "boolean", "text")

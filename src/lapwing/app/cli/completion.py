@@ -63,9 +63,9 @@ def complete_tables(ctx: click.Context) -> list[str]:
 
 
 @_completing
-def complete_cells(ctx: click.Context) -> list[str]:
-    """Return the cells of all populations of the workspace, and the one of everybody who is in none of them."""
-    found = [cell for one in _populations(ctx).values() for cell in _section(one, "cells")]
+def complete_segments(ctx: click.Context) -> list[str]:
+    """Return the segments of all populations of the workspace, and the one of everybody who is in none of them."""
+    found = [segment for one in _populations(ctx).values() for segment in _section(one, "segments")]
     return [*found, _ELSEWHERE] if found else []
 
 

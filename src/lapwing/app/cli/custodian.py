@@ -18,10 +18,9 @@ from lapwing.ledger.stream_records import StreamStatus
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.decimals import several
 from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
-from lapwing.workspace.addresses import require_no_password
-from lapwing.workspace.settings import FILE, read_settings
-from lapwing.workspace.settings_text import opening_text
-from lapwing.workspace.workspace import HEAD, KEY_FILE, Workspace, create_workspace, open_workspace, renew_key
+from lapwing.workspace.settings import FILE, read_settings, require_no_password
+from lapwing.workspace.toml import opening_text
+from lapwing.workspace.workspace import HEAD, KEY_FILE, Workspace, create, open_workspace, renew_key
 
 
 @click.command()
@@ -95,7 +94,7 @@ def init(
         except LapwingError:
             place.unlink()
             raise
-        create_workspace(folder).close()
+        create(folder).close()
         advice = [str(one) for one in advise(settings.declared().budget, people)]
     after = "lapwing add TABLE --source FILE" if complete else f"edit {place}, then lapwing update"
     tell(
@@ -166,7 +165,7 @@ def update(folder: Path, *, as_json: bool) -> None:
 
 
 def _opened(folder: Path, *, fresh: bool) -> Workspace:
-    return create_workspace(folder) if fresh else open_workspace(folder)
+    return create(folder) if fresh else open_workspace(folder)
 
 
 def _require_readable(ledger: Ledger, unreadable: Mapping[str, Mapping[str, LapwingError]]) -> None:
@@ -271,11 +270,15 @@ def suspend(door: Door, analyst: str | None, *, end: bool) -> None:
     with door.workspace() as workspace:
         name = workspace.settings.declared(door.population).population.name
         switch = workspace.ledger.administration.resume if end else workspace.ledger.administration.suspend
+        unknown = analyst is not None and analyst not in workspace.ledger.analysts(name)
         switch(name, analyst)
     whose = name if analyst is None else f"{analyst} on {name}"
     door.tell(
-        {"population": name, "analyst": analyst, "suspended": not end},
-        facts(("spending", f"of {whose} is {'allowed' if end else 'suspended'}")),
+        {"population": name, "analyst": analyst, "suspended": not end, "known": not unknown},
+        facts(
+            ("spending", f"of {whose} is {'allowed' if end else 'suspended'}"),
+            ("note", f"nobody called {analyst} has asked about {name} yet" if unknown else None),
+        ),
     )
 
 
@@ -324,15 +327,14 @@ def recover(door: Door, *, new_key: bool, accept_rollback: bool, yes: bool) -> N
                 )
             renew_key(door.folder)
         with waiting("settling"):
-            unsettled: dict[str, LapwingError] = {}
-            settled = workspace.recover(unsettled)
+            recovered = workspace.recover()
     end = "made; streams that the old one sealed are closed at full price when they are next asked" if new_key else None
-    left = {name: str(failure) for name, failure in unsettled.items()}
+    left = {name: str(failure) for name, failure in recovered.unsettled.items()}
     door.tell(
-        {"settled": settled, "unsettled": left, "new_key": new_key, "accepted_rollback": accept_rollback},
+        {"settled": recovered.settled, "unsettled": left, "new_key": new_key, "accepted_rollback": accept_rollback},
         facts(
             ("older copy", f"accepted; {_STOPPED}" if accept_rollback else None),
-            ("settled", several(settled, "question")),
+            ("settled", several(recovered.settled, "question")),
             *(("not settled", f"stream {name}: {reason}") for name, reason in left.items()),
             ("key", end),
         ),

@@ -18,9 +18,9 @@ from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Row
 from lapwing.app.cli.demo_mallory import attack
 from lapwing.app.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, good, shortened
-from lapwing.app.cli.pictures import draw_account, draw_answer, draw_meaning, draw_prices, draw_stream
 from lapwing.app.clinic import make_clinic
 from lapwing.app.clinic.concepts import CONDITIONS, SITES
+from lapwing.app.plots.answers import draw_account, draw_answer, draw_meaning, draw_prices, draw_stream
 from lapwing.auditor.liars import DOCUMENT_002
 from lapwing.auditor.noise_laws import AuditedGeometric as GeometricNoise
 from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
@@ -40,7 +40,7 @@ from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
-from lapwing.workspace.front import create
+from lapwing.workspace.workspace import create
 
 
 @click.command()

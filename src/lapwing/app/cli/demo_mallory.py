@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lapwing.app.cli.demo_stage import ALLOWANCES, Cast, bad, good
 from lapwing.app.clinic import SEED, concepts
-from lapwing.app.clinic.people import BLOCK, make_block
+from lapwing.app.clinic.made_up_people import BLOCK, make_block
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.obfuscation import I2b2
 from lapwing.engines.parquet_files import Named, Values

@@ -1,21 +1,18 @@
 """`lapwing ledger`: show, verify, export."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.terminal import facts, table
 from lapwing.ledger.entries import Receipt
-from lapwing.ledger.export import check_export, export_json, export_parquet
+from lapwing.ledger.export import check_export, describe, export_json, export_parquet, without_states
 from lapwing.ledger.replay import Verification
 from lapwing.ledger.replay import verify as verify_ledger
-from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import ParameterError
 
 _FORMATS = {".json": export_json, ".jsonl": export_json, ".parquet": export_parquet}
@@ -53,46 +50,11 @@ def show(door: Door, *, last: int) -> None:
         names = opened.ledger.populations() if door.population is None else [door.population]
         entries = sorted((e for name in names for e in opened.ledger.history(name)), key=lambda entry: entry["seq"])
     shown = entries[-last:]
-    rows = [
-        [str(entry["seq"]), entry.get("at", "")[:16].replace("T", " "), entry["kind"], *_said(entry)] for entry in shown
-    ]
+    rows = [[str(one["seq"]), one.get("at", "")[:16].replace("T", " "), one["kind"], *describe(one)] for one in shown]
     door.tell(
-        {"entries": [_brief(entry) for entry in shown], "shown": len(shown), "all": len(entries)},
+        {"entries": [without_states(entry) for entry in shown], "shown": len(shown), "all": len(entries)},
         table(["entry", "at", "kind", "by", "what"], rows, left=5),
     )
-
-
-def _said(entry: Mapping[str, Any]) -> tuple[str, str]:
-    who = entry.get("analyst") if entry["kind"] != "policy" else entry.get("by")
-    words = [
-        entry.get("change"),
-        entry.get("table"),
-        f"stream {entry['stream']}" if "stream" in entry else None,
-        f"question {entry['number']}" if entry["kind"] in {"intent", "outcome"} else None,
-        entry.get("outcome"),
-        f"of entry {entry['settles']}" if "settles" in entry and entry["kind"] in {"answer", "lost"} else None,
-        f"of entry {entry['recalls']}, free" if "recalls" in entry else None,
-        f"version {entry['version']}" if "version" in entry else None,
-        _price(entry),
-    ]
-    return who or entry.get("by") or "", " ".join(word for word in words if word)
-
-
-def _price(entry: Mapping[str, Any]) -> str | None:
-    """Return what an entry has charged, where that is one amount."""
-    if entry["kind"] not in {"charge", "opening"}:
-        return None
-    cost = entry["account"]["lines"][0]["cost"]
-    held = Fraction(cost["reserved"])
-    amounts = {"epsilon": cost["epsilon"], "delta": cost["delta"] if Fraction(cost["delta"]) else None}
-    amounts = amounts if amounts["epsilon"] else {"rho": cost["rho"]}
-    said = ", ".join(f"{name} {format_short(Fraction(amount))}" for name, amount in amounts.items() if amount)
-    return f"{said}, {format_short(held)} held" if held else said
-
-
-def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the states of accounts, which an export has in full."""
-    return {name: value for name, value in entry.items() if name not in {"account", "allowance", "policy"}}
 
 
 @ledger.command("verify")

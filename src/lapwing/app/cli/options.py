@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lapwing.app.cli.completion import complete_cells, complete_populations
+from lapwing.app.cli.completion import complete_populations, complete_segments
 from lapwing.app.cli.terminal import json_option, tell
 from lapwing.vocabulary.errors import ParameterError
 
@@ -28,15 +28,15 @@ class Door:
     folder: Path
     population: str | None
     analyst: str | None
-    cell: str | None = None
+    segment: str | None = None
     as_json: bool
 
     @contextmanager
     def session(self) -> "Iterator[Session]":
         """Open the door for an analyst."""
-        from lapwing.workspace.front import open as open_door
+        from lapwing.workspace.workspace import open as open_door
 
-        with open_door(self.folder, self.population, analyst=self.analyst, cell=self.cell) as session:
+        with open_door(self.folder, self.population, analyst=self.analyst, segment=self.segment) as session:
             yield session
 
     @contextmanager
@@ -44,7 +44,7 @@ class Door:
         """Open the door to the population that is named, or to all of them."""
         with self.workspace() as opened:
             names = [self.population] if self.population is not None else list(opened.settings.populations)
-            yield [opened.session(name, analyst=self.analyst, cell=self.cell) for name in names]
+            yield [opened.session(name, analyst=self.analyst, segment=self.segment) for name in names]
 
     @contextmanager
     def workspace(self) -> "Iterator[Workspace]":
@@ -78,10 +78,10 @@ population_option = click.option(
     help="Which people are asked about, where the workspace has several populations.",
 )
 analyst_option = click.option("--analyst", envvar="LAPWING_ANALYST", help="Who asks.  [default: who is logged in]")
-cell_option = click.option(
-    "--cell",
-    shell_complete=complete_cells,
-    help="Ask about one cell of the population's public partition, at the cost of its own budget (a stream: of all).",
+segment_option = click.option(
+    "--segment",
+    shell_complete=complete_segments,
+    help="Ask about one segment of the population's public partition, at the cost of its budget (a stream: of all).",
 )
 
 
@@ -91,13 +91,13 @@ def at_the_door(command: Command) -> Command:
     @folder_option
     @population_option
     @analyst_option
-    @cell_option
+    @segment_option
     @json_option
     @functools.wraps(command)
     def with_door(
-        *, folder: Path, population: str | None, analyst: str | None, cell: str | None, as_json: bool, **rest: Any
+        *, folder: Path, population: str | None, analyst: str | None, segment: str | None, as_json: bool, **rest: Any
     ) -> Any:
-        door = Door(folder=folder, population=population, analyst=analyst, cell=cell, as_json=as_json)
+        door = Door(folder=folder, population=population, analyst=analyst, segment=segment, as_json=as_json)
         return command(door=door, **rest)
 
     return with_door  # type: ignore[return-value]  # it takes other parameters, which click fills in

@@ -12,9 +12,9 @@ from lapwing.accounting.filters.account import Account
 from lapwing.answers.preview import BudgetStatus, amounts, budget_record, budget_words
 from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.options import Door, at_the_door, plot_option
-from lapwing.app.cli.pictures import draw_account
 from lapwing.app.cli.terminal import facts, table
 from lapwing.app.cli.terminal import table as drawn
+from lapwing.app.plots.answers import draw_account
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.population import Analyst
 from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
@@ -89,7 +89,7 @@ def budget(door: Door, plot: Path | None) -> None:
     lapwing budget --plot burn_down.svg
 
     It costs nothing. --plot draws what was left after every act. Where the population has a public partition, each
-    cell has the whole budget and a line of its own; a question about everybody needs it in every cell.
+    segment has the whole budget and a line of its own; a question about everybody needs it in every segment.
     """
     if plot is None:
         with door.sessions() as sessions:
@@ -106,30 +106,31 @@ def budget(door: Door, plot: Path | None) -> None:
 
 def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
     """Return the account of a population as JSON values, as a table, and what to say about it."""
-    name, left = session.population.name, session.standing()
+    name, left, planned = session.population.name, session.standing(), session.planned_total()
     decided, history = session.ledger.population(name), session.ledger.history(name)
     own = {analyst: session.ledger.allowance(name, analyst) for analyst in sorted(decided.analysts)}
     allowances = {analyst: account for analyst, account in own.items() if account is not None}
     asking = decided.analysts.get(session.analyst, Analyst())
     stopped = sorted(analyst for analyst, one in decided.analysts.items() if one.suspended)
     kinds = [entry["kind"] for entry in history]
-    cells = {cell: left.account.within(frozenset({cell})) for cell in left.account.filters}
-    cells = cells if len(cells) > 1 else {}
+    segments = {segment: left.account.within(frozenset({segment})) for segment in left.account.filters}
+    segments = segments if len(segments) > 1 else {}
     record = {
         "population": name,
-        "cell": session.population.cell,
+        "segment": session.population.segment,
         **_account_record(left.account),
-        "cells": {cell: _account_record(account) for cell, account in cells.items()},
+        "segments": {segment: _account_record(account) for segment, account in segments.items()},
         "analysts": {analyst: _account_record(account) for analyst, account in allowances.items()},
         "answers": kinds.count("answer"),
         "streams": kinds.count("opening"),
         "suspended": decided.suspended or asking.suspended,
         "suspended_analysts": stopped,
+        "planned_total": planned.to_dict(),
     }
-    of_everybody = name if session.population.cell is None else f"{name}, {session.population.cell}"
+    of_everybody = name if session.population.segment is None else f"{name}, {session.population.segment}"
     whose = {
         of_everybody: left.account,
-        **{f"  cell {cell}": account for cell, account in cells.items()},
+        **{f"  segment {segment}": account for segment, account in segments.items()},
         **{f"  {analyst}": account for analyst, account in allowances.items()},
     }
     header = ["whose", "budget", "spent", "held", "left"]
@@ -145,6 +146,7 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
         ),
         ("now", fits),
         ("delta", None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"),
+        *(planned.facts() if kinds.count("charge") + record["streams"] else ()),
     )
     return record, table(header, rows, left=2), about
 

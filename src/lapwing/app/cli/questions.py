@@ -8,20 +8,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from lapwing.answers.answer import MOST_SHOWN, Answer, Row
+from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.commands import refusal_record
 from lapwing.app.cli.options import Door
-from lapwing.app.cli.pictures import draw_answer, draw_prices
-from lapwing.app.cli.render import answer_blocks
-from lapwing.app.cli.terminal import facts, waiting
+from lapwing.app.cli.terminal import facts, table, waiting
+from lapwing.app.plots.answers import draw_answer, draw_prices
 from lapwing.app.plots.canvas import checked_path
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, bins, by_year
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics.registry import STATISTICS
 from lapwing.queries.statistics.top import TopCategories
+from lapwing.vocabulary.decimals import named, percent, spoken
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import as_int, probability
+from lapwing.vocabulary.exact import Exact, as_int, probability
 
 Questions: TypeAlias = Mapping[str, Question]
 """Questions by the names of their columns, which are charged as one."""
@@ -144,3 +146,39 @@ def _grouping(text: str) -> Grouping:
     if found := _YEAR.fullmatch(text.strip()):
         return by_year(found["column"])
     return text
+
+
+def answer_blocks(answer: Answer, left: BudgetStatus, confidence: Exact) -> tuple[str, str]:
+    """Return an answer in words: what was told, then what about it."""
+    rows, sure = answer.bounded(confidence), percent(probability("confidence", confidence))
+    single = len(rows) == 1 and len(answer.columns) == 1 and not answer.keys
+    told = _single(rows[0], answer.columns[0], sure) if single else _table(answer, rows, sure)
+    receipt = None if answer.receipt is None else str(answer.receipt)
+    return told, facts(*answer.facts(confidence), ("left", str(left)), ("receipt", receipt))
+
+
+def _single(row: Row, column: str, sure: str) -> str:
+    cell = row.cells[column]
+    if cell.low is None or cell.high is None:
+        return spoken(cell.value)
+    return f"{spoken(cell.value)}   (with {sure} confidence from {spoken(cell.low)} to {spoken(cell.high)})"
+
+
+def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
+    header, bounded = list(answer.keys), {}
+    for column in answer.columns:
+        bounded[column] = any(column in row.cells and row.cells[column].low is not None for row in rows)
+        header += [column, f"from ({sure})", "to"] if bounded[column] else [column]
+    lines = []
+    for row in rows[:MOST_SHOWN]:
+        line = [named(part) for part in row.key]
+        for column in answer.columns:
+            cell = row.cells.get(column)
+            line.append("" if cell is None else spoken(cell.value))
+            if bounded[column]:
+                line += [
+                    "" if cell is None or bound is None else spoken(bound)
+                    for bound in (cell and cell.low, cell and cell.high)
+                ]
+        lines.append(line)
+    return "\n".join([table(header, lines, left=len(answer.keys)), *answer.beyond])

@@ -23,9 +23,9 @@ from lapwing.app.attack_story import (
     surest_of_membership,
 )
 from lapwing.app.cli.options import Door, Words, any_question, at_the_door, plot_option
-from lapwing.app.cli.pictures import draw_meaning
 from lapwing.app.cli.questions import Questions, question_of
 from lapwing.app.cli.terminal import facts, json_option, paragraph, table, tell
+from lapwing.app.plots.answers import draw_meaning
 from lapwing.app.plots.canvas import checked_folder, checked_path
 from lapwing.attacks.campaigns import NOTHING, CampaignAnswers, CampaignOutcome
 from lapwing.queries.planning import plan

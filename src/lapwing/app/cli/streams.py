@@ -16,9 +16,9 @@ from lapwing.answers.verdicts import StreamAnswer
 from lapwing.app.cli.commands import refusal_record
 from lapwing.app.cli.completion import complete_streams, complete_tables
 from lapwing.app.cli.options import Door, at_the_door, plot_option
-from lapwing.app.cli.pictures import draw_stream
 from lapwing.app.cli.questions import whole_or_none
 from lapwing.app.cli.terminal import facts, table, waiting
+from lapwing.app.plots.answers import draw_stream
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import StreamRecord, StreamStatus
 from lapwing.session import Session

@@ -157,7 +157,7 @@ class PureStreamMechanism(StreamMechanism):
 
     __slots__ = ()
 
-    def reservation(self, name: str, *, cells: frozenset[str] | None = None) -> Reservation:
+    def reservation(self, name: str, *, segments: frozenset[str] | None = None) -> Reservation:
         """Return what an account must hold for a stream of this name before it is opened.
 
         `price` and `yeses` of the reservation count units. Where a clear yes costs half of an ordinary one, it is the
@@ -166,7 +166,7 @@ class PureStreamMechanism(StreamMechanism):
         Parameters
         ----------
         name : the name under which the stream is opened
-        cells : the cells of the partition that its questions may touch; all of them if not said
+        segments : the segments of the partition that its questions may touch; all of them if not said
 
         Examples
         --------
@@ -191,7 +191,7 @@ class PureStreamMechanism(StreamMechanism):
         opening, unit = self.rule.opening_price, self.rule.unit_price
         if opening is None:
             raise AssertionError  # pragma: no cover - such streams have a pure price
-        return Reservation(stream=name, opening=opening, price=unit, yeses=self.rule.units, cells=cells)
+        return Reservation(stream=name, opening=opening, price=unit, yeses=self.rule.units, segments=segments)
 
 
 _lattice = lru_cache(maxsize=64)(ValueLattice)

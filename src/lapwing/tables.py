@@ -1,4 +1,4 @@
-"""The tables of a workspace: opened when they are first needed, and watched for changes that nobody announced.
+"""The tables of a population: where they are, opened when they are first needed, and watched for unannounced changes.
 
 A data version is a public number that the custodian advances. Content that changed while its number did not is refused
 before anything is charged: two answers under one version must be about the same data. The fingerprints by which that is
@@ -10,34 +10,86 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine
-from lapwing.engines.reading import Generations, hide_failures
+from lapwing.engines.reading import Generation, Generations, hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
+from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
 from lapwing.vocabulary.extras import load_extra
 from lapwing.vocabulary.locked_file import LockedFile
-from lapwing.workspace.settings import (
-    DuckDBSource,
-    FileSource,
-    PopulationSettings,
-    PostgresSource,
-    Source,
-    SparkFiles,
-    SparkSource,
-    place_of,
-)
 
 _BLOCK = 1 << 20
 
 
 _LEDGER, _SEEN = "ledger", "seen"  # no table is called so here: theirs have a population and a dot in front
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSource:
+    """A Parquet or CSV file."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuckDBSource:
+    """A table of a DuckDB file."""
+
+    path: Path
+    table: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSource:
+    """A table of a PostgreSQL database; the address is the custodian's, so it is never shown."""
+
+    address: str = field(repr=False)
+    table: str
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSource:
+    """A table that Apache Spark knows by this name, with its schema and catalogue if they are given."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkFiles:
+    """A Parquet file or folder that Apache Spark reads."""
+
+    place: str
+
+
+Source: TypeAlias = FileSource | DuckDBSource | PostgresSource | SparkSource | SparkFiles
+
+
+def place_of(source: Source, folder: Path) -> tuple[str, ...]:
+    """Return where a source is, however it was spelt: paths are resolved, and told from the folder of the workspace."""
+    match source:
+        case FileSource(path=path):
+            return ("file", _from(folder, path))
+        case DuckDBSource(path=path, table=table):
+            return ("duckdb", _from(folder, path), table.casefold())
+        case PostgresSource(address=address, schema=schema, table=table):
+            return ("postgres", address, schema, table)
+        case SparkSource(table=table):
+            return ("spark", table.casefold())
+        case SparkFiles(place=place):
+            return ("file", place if "://" in place else _from(folder, Path(place)))
+
+
+def _from(folder: Path, path: Path) -> str:
+    return os.path.relpath(path.resolve(), folder.resolve())
 
 
 class Fingerprints:
@@ -192,12 +244,16 @@ class Tables:
 
     def __init__(
         self,
-        settings: PopulationSettings,
+        population: Population,
+        sources: Mapping[str, Source],
+        *,
         ledger: Ledger,
         fingerprints: Fingerprints,
+        time_limit: int,
         on_failure: Callable[[Exception], None],
     ) -> None:
-        self._settings, self._ledger, self._fingerprints = settings, ledger, fingerprints
+        self._population, self._sources, self._time_limit = population, sources, time_limit
+        self._ledger, self._fingerprints = ledger, fingerprints
         self._on_failure = on_failure
         self._engines: Generations[Engine] = Generations(on_failure)
         self._rehearsing = Lock()
@@ -216,24 +272,27 @@ class Tables:
         """
         wanted = self._present() if versions is None else versions
         required = {} if versions is None else versions  # any newer ones do, where none were charged for
+        held = self._engines.take(wanted) or self._open_for(wanted, required)
+        try:
+            yield held.engine
+        finally:
+            self._engines.give_back(held)
 
-        def open_() -> tuple[Engine, Mapping[str, int]]:
-            return hide_failures(lambda: self._opened(required), self._on_failure)
-
-        with self._engines.leased(wanted, open_) as engine:
-            yield engine
+    def _open_for(self, wanted: Mapping[str, int], required: Mapping[str, int]) -> Generation[Engine]:
+        with self._engines.opening:
+            return self._engines.take(wanted) or self._engines.add(
+                *hide_failures(lambda: self._opened(required), self._on_failure)
+            )
 
     def _opened(self, versions: Mapping[str, int]) -> tuple[Engine, Mapping[str, int]]:
         present = self._present()
         if any(present.get(table) != version for table, version in versions.items()):
-            raise RegistrationError(
-                self._settings.population.name, reason="has another data version by now", remedy="ask again"
-            )
+            raise RegistrationError(self._population.name, reason="has another data version by now", remedy="ask again")
         return self._open(), present
 
     def _present(self) -> Mapping[str, int]:
         """Return the present versions of the tables, after a look at what changed unannounced."""
-        name = self._settings.population.name
+        name = self._population.name
         versions = self._ledger.population(name).tables
         while True:
             try:
@@ -246,7 +305,7 @@ class Tables:
                 return versions
 
     def _watch(self, name: str, versions: Mapping[str, int]) -> None:
-        for table, source in self._settings.sources.items():
+        for table, source in self._sources.items():
             content = None
             if isinstance(source, FileSource | DuckDBSource):
                 content = self._fingerprints.check(name, table, versions[table], source.path, _inside(source))
@@ -254,11 +313,11 @@ class Tables:
 
     def changed(self) -> list[str]:
         """Return the tables whose content changed while their version did not."""
-        name = self._settings.population.name
+        name = self._population.name
         versions = self._ledger.population(name).tables
         return [
             table
-            for table, source in self._settings.sources.items()
+            for table, source in self._sources.items()
             if isinstance(source, FileSource | DuckDBSource)
             and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, _inside(source))
         ]
@@ -279,7 +338,7 @@ class Tables:
         """Return an engine on made-up rows."""
         with self._rehearsing:
             if self._rehearsal is None:
-                self._rehearsal = rehearsal_engine(self._settings.population)
+                self._rehearsal = rehearsal_engine(self._population)
             return self._rehearsal
 
     def close(self) -> None:
@@ -291,41 +350,41 @@ class Tables:
                 self._rehearsal = None
 
     def _open(self) -> Engine:
-        population, sources = self._settings.population, self._settings.sources
+        sources = self._sources
         used = {_DATABASE[type(source)] for source in sources.values()}
         addresses = {source.address for source in sources.values() if isinstance(source, PostgresSource)}
         if len(used) > 1 or len(addresses) > 1:
             raise RegistrationError(
-                population.name, reason="has tables in several databases", remedy="keep them in one place"
+                self._population.name, reason="has tables in several databases", remedy="keep them in one place"
             )
         if used == {"postgres"}:
             return self._postgres(addresses.pop())
         if used == {"spark"}:
             return self._spark()
         places = {name: _on_duckdb(one) for name, one in sources.items()}
-        return DuckDB(population, places, time_limit=self._settings.time_limit, on_failure=self._on_failure)
+        return DuckDB(self._population, places, time_limit=self._time_limit, on_failure=self._on_failure)
 
     def _postgres(self, address: str) -> Engine:
         driver = load_extra("lapwing.engines.postgres", extra="postgres")
         tables = {
             name: driver.PostgresTable(table=source.table, schema=source.schema)
-            for name, source in self._settings.sources.items()
+            for name, source in self._sources.items()
             if isinstance(source, PostgresSource)
         }
-        limit, log = self._settings.time_limit, self._on_failure
-        engine: Engine = driver.PostgreSQL(self._settings.population, tables, address, time_limit=limit, on_failure=log)
+        limit, log = self._time_limit, self._on_failure
+        engine: Engine = driver.PostgreSQL(self._population, tables, address, time_limit=limit, on_failure=log)
         return engine
 
     def _spark(self) -> Engine:
         driver = load_extra("lapwing.engines.spark", extra="spark")
-        population = self._settings.population
+        population = self._population
         tables = {
             name: source.place if isinstance(source, SparkFiles) else driver.SparkTable.named(source.table)
-            for name, source in self._settings.sources.items()
+            for name, source in self._sources.items()
             if isinstance(source, SparkSource | SparkFiles)
         }
         session = driver.session_of_this_process(population.name)
-        limit, log = self._settings.time_limit, self._on_failure
+        limit, log = self._time_limit, self._on_failure
         engine: Engine = driver.Spark(population, tables, session, time_limit=limit, on_failure=log)
         return engine
 

@@ -1,4 +1,4 @@
-"""A public partition by person key: each cell has the whole budget, and nobody is in two."""
+"""A public partition by person key: each segment has the whole budget, and nobody is in two."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -17,7 +17,7 @@ SETTINGS = """
 person_key = "id"
 budget = { epsilon = "20" }
 
-[populations.clinic.cells]
+[populations.clinic.segments]
 north = { first = 0, last = 499 }
 south = { first = 500, last = 799 }
 
@@ -47,7 +47,9 @@ def folder(quick_path) -> Path:
 
 @pytest.fixture
 def doors(folder) -> Iterator[dict[str | None, lw.Session]]:
-    sessions = {cell: lw.open(folder, analyst="ana", cell=cell) for cell in ("north", "south", "elsewhere", None)}
+    sessions = {
+        segment: lw.open(folder, analyst="ana", segment=segment) for segment in ("north", "south", "elsewhere", None)
+    }
     yield sessions
     verify(sessions[None].ledger)
     for session in sessions.values():
@@ -55,22 +57,22 @@ def doors(folder) -> Iterator[dict[str | None, lw.Session]]:
 
 
 def spent(session: lw.Session) -> dict[str, Fraction]:
-    return {cell: filter_.realised for cell, filter_ in session.ledger.account("clinic").filters.items()}
+    return {segment: filter_.spent for segment, filter_ in session.ledger.account("clinic").filters.items()}
 
 
-def test_each_cell_pays_for_its_own_questions(doors) -> None:
+def test_each_segment_pays_for_its_own_questions(doors) -> None:
     people = {"north": 500, "south": 300, "elsewhere": 200}
-    for cell, there in people.items():
-        answer = doors[cell].ask(lw.count("patients"), epsilon=15)
+    for segment, there in people.items():
+        answer = doors[segment].ask(lw.count("patients"), epsilon=15)
         assert abs(answer.value - there) <= 3
-        assert doors[cell].standing().left == 5
+        assert doors[segment].standing().left == 5
     assert spent(doors[None]) == {NORTH: 15, SOUTH: 15, "elsewhere": 15}
 
 
-def test_a_question_about_everyone_is_paid_by_every_cell(doors) -> None:
+def test_a_question_about_everyone_is_paid_by_every_segment(doors) -> None:
     doors["north"].ask(lw.count("patients"), epsilon=15)
     assert doors[None].standing().left == 5
-    with pytest.raises(BudgetExceededError, match="in cell 'north: 0 to 499'"):
+    with pytest.raises(BudgetExceededError, match="in segment 'north: 0 to 499'"):
         doors[None].ask(lw.count("patients"), epsilon=6)
     doors["south"].ask(lw.count("patients"), epsilon=6)
     doors[None].ask(lw.count("patients"), epsilon=5)
@@ -93,11 +95,11 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
-def test_whoever_is_not_in_the_cell_changes_no_exact_number(folder, question) -> None:
-    """What a cell does not pay for must not be in its answers: the pre-noise numbers are compared, bit for bit."""
+def test_whoever_is_not_in_the_segment_changes_no_exact_number(folder, question) -> None:
+    """What a segment does not pay for must not be in its answers: the pre-noise numbers are compared, bit for bit."""
     exact = {}
     for turn in range(2):
-        with lw.open(folder, analyst="ana", cell="north") as door:
+        with lw.open(folder, analyst="ana", segment="north") as door:
             asked = door._asked(question, parse_target(epsilon=1))
             with door._data.leased({"patients": 1 + turn, "visits": 1 + turn}) as engine:
                 exact[turn] = [one.read(engine).open_for_release() for one in asked.releases.values()]
@@ -113,14 +115,14 @@ def test_whoever_is_not_in_the_cell_changes_no_exact_number(folder, question) ->
     assert exact[0] != [0]
 
 
-def test_previews_look_at_the_cell(doors) -> None:
+def test_previews_look_at_the_segment(doors) -> None:
     doors["south"].ask(lw.count("patients"), epsilon=15)
     assert doors["north"].preview(lw.count("patients"), epsilon=15).affordable
     assert not doors["south"].preview(lw.count("patients"), epsilon=15).affordable
 
 
-def test_a_stream_is_paid_by_every_cell(doors) -> None:
-    """Its threshold noise is shared by all its questions, so that no yes is about one cell alone."""
+def test_a_stream_is_paid_by_every_segment(doors) -> None:
+    """Its threshold noise is shared by all its questions, so that no yes is about one segment alone."""
     with doors["north"].stream(at_least=100, yeses=1, epsilon=10) as stream:
         assert stream.ask("age >= 0")
     assert len(set(spent(doors[None]).values())) == 1
@@ -128,26 +130,30 @@ def test_a_stream_is_paid_by_every_cell(doors) -> None:
     assert not doors["north"].preview_stream(at_least=100, yeses=1, epsilon=10).affordable
 
 
-def test_a_cell_that_is_not_declared_is_refused_with_those_there_are(folder) -> None:
+def test_a_segment_that_is_not_declared_is_refused_with_those_there_are(folder) -> None:
     with (
         lw.open_workspace(folder) as workspace,
         pytest.raises(BadQuestionError, match="it has north, south, elsewhere"),
     ):
-        workspace.session(cell="west")
+        workspace.session(segment="west")
 
 
-def test_cells_are_fixed_for_ever(folder) -> None:
+def test_segments_are_fixed_for_ever(folder) -> None:
     path = folder / "lapwing.toml"
-    for changed in (SETTINGS.replace("last = 499", "last = 498"), SETTINGS.replace("south", "west"), _without_cells()):
+    for changed in (
+        SETTINGS.replace("last = 499", "last = 498"),
+        SETTINGS.replace("south", "west"),
+        _without_segments(),
+    ):
         path.write_text(changed)
         with lw.open_workspace(folder) as workspace:
             for act in (workspace.session, workspace.update):
-                with pytest.raises(SettingsError, match="not the cells that this population was opened with"):
+                with pytest.raises(SettingsError, match="not the segments that this population was opened with"):
                     act()
 
 
-def _without_cells() -> str:
-    before, _, rest = SETTINGS.partition("[populations.clinic.cells]")
+def _without_segments() -> str:
+    before, _, rest = SETTINGS.partition("[populations.clinic.segments]")
     return before + rest[rest.index("[") :]
 
 
@@ -164,12 +170,12 @@ def _without_cells() -> str:
     ],
     ids=["touching", "inside", "backwards", "elsewhere", "name", "groups", "text"],
 )
-def test_cells_in_which_somebody_could_be_twice_are_refused(quick_path, old, new, said) -> None:
+def test_segments_in_which_somebody_could_be_twice_are_refused(quick_path, old, new, said) -> None:
     with pytest.raises(SettingsError, match=said):
         lw.create(quick_path, SETTINGS.replace(old, new, 1))
 
 
-def test_a_cell_may_hold_everybody(folder, quick_path) -> None:
+def test_a_segment_may_hold_everybody(folder, quick_path) -> None:
     place = quick_path / "whole"
     place.mkdir()
     for name in ("patients.csv", "visits.csv"):
@@ -178,8 +184,8 @@ def test_a_cell_may_hold_everybody(folder, quick_path) -> None:
     before, rest = SETTINGS.split("north =")
     lw.create(place, before + everybody + rest.partition("\n")[2].partition("\n")[2]).close()
     with (
-        lw.open(place, analyst="ana", cell="all") as everyone,
-        lw.open(place, analyst="ana", cell="elsewhere") as nobody,
+        lw.open(place, analyst="ana", segment="all") as everyone,
+        lw.open(place, analyst="ana", segment="elsewhere") as nobody,
     ):
         for question, truth in (
             (lw.count("patients"), 1000),
@@ -193,10 +199,10 @@ def test_a_cell_may_hold_everybody(folder, quick_path) -> None:
 
 
 def test_the_ledger_itself_partitions_no_groups(folder) -> None:
-    with lw.open_workspace(folder) as workspace, pytest.raises(ParameterError, match="leave the cells out"):
+    with lw.open_workspace(folder) as workspace, pytest.raises(ParameterError, match="leave the segments out"):
         workspace.ledger.administration.create_population(
             "families",
             unit=PrivacyUnit(person_key="id", protects_groups_of=2),
             budget=lw.PureDP(epsilon=1),
-            cells=["a", "b"],
+            segments=["a", "b"],
         )

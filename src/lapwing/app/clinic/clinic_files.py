@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from lapwing.app.clinic import concepts
-from lapwing.app.clinic.people import BLOCK, MOST_VISITS, OLDEST, TODAY, YEARS_OF_VISITS, make_block
+from lapwing.app.clinic.made_up_people import BLOCK, MOST_VISITS, OLDEST, TODAY, YEARS_OF_VISITS, make_block
 from lapwing.engines.parquet_files import ParquetFiles
 from lapwing.vocabulary.decimals import format_exact
 from lapwing.vocabulary.errors import SettingsError
