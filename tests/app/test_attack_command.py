@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from lapwing.app import attack_pictures
 from lapwing.app.attack_story import SCENES, by_luck, surest
 from lapwing.app.cli import main
+from lapwing.app.plots import attacks as pictures
 from lapwing.app.plots.attacks import draw_tracing_curve
 from lapwing.attacks.campaigns import CampaignAnswers, CampaignOutcome
 from lapwing.attacks.tracing import Traced
@@ -81,7 +81,7 @@ def test_titles_tell_what_came_of_it() -> None:
             (CampaignAnswers.LAPWING, 1.0),
         )
     )
-    title, tracing = attack_pictures.recovered_title, attack_pictures.tracing_title
+    title, tracing = pictures.recovered_title, pictures.tracing_title
     assert title([blurred, kept], Fraction(1)) == "Blur is undone; a budget of epsilon 1 is not"
     assert title([blurred, lost], Fraction(1000)) == "Blur is undone, and so is a budget of epsilon 1000"
     assert tracing([blurred, kept]).endswith("Blur does not hide it; lapwing does")
@@ -112,9 +112,9 @@ def test_pictures_are_not_put_into_a_folder_that_is_called_like_a_file(tmp_path)
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
 def test_every_picture_is_drawn(tmp_path, suffix) -> None:
     budget = Fraction(1, 2)
-    attack_pictures.draw_hadamard_curve(tmp_path / f"a{suffix}", budget=budget, seed=1, people=2**8)
-    attack_pictures.draw_questions(tmp_path / f"b{suffix}", seed=1, people=8)
-    attack_pictures.draw_allowance(tmp_path / f"c{suffix}", budget=budget)
+    pictures.draw_hadamard_curve(tmp_path / f"a{suffix}", budget=budget, seed=1, people=2**8)
+    pictures.draw_questions(tmp_path / f"b{suffix}", seed=1, people=8)
+    pictures.draw_allowance(tmp_path / f"c{suffix}", budget=budget)
     group = np.arange(40) < 4
     traced = {name: Traced(scores=np.arange(40.0), members=group) for name in ("exact", "i2b2 style", "lapwing")}
     draw_tracing_curve(tmp_path / f"d{suffix}", traced, (0.5, 0.1), title="Who?")

@@ -1,8 +1,8 @@
 """An example of every noun that is stored, written out by hand; `format_1.jsonl` has the text of each, line by line.
 
 Once a version is released, a line of that file is never changed: ledgers hold such texts. A noun with other fields, or
-another meaning, then takes a new tag, and its example is added here. `python tests/vocabulary/examples.py` writes the
-file; read the difference.
+another meaning, then takes a new tag, and its example is added here.
+`.venv/bin/python tests/vocabulary/examples.py` writes the file; read the difference.
 """
 
 from fractions import Fraction

@@ -1,10 +1,7 @@
 """`lapwing audit`."""
 
 import math
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,7 @@ import click
 
 from lapwing.app.auditing.register import Audited, audited, left_out, liars, named, suspects
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.app.cli.terminal import json_option, paragraph, table, tell
+from lapwing.app.cli.terminal import each, json_option, paragraph, table, tell
 from lapwing.app.plots.canvas import FORMATS, checked_folder, checked_path
 from lapwing.app.plots.meaning import draw_privacy_region
 from lapwing.auditor.black_box import audit as watch
@@ -84,31 +81,38 @@ def audit(
     It ends with 0 if no claim is refuted, and with 1 if one is. With --liars it is the other way round: 0 if every
     liar is caught, and 1 if one gets away.
     """
-    watching = _Watching.checked(**drawing)
+    watching = _watching(**drawing)
     if lying:
         _refuse_options_of_mechanisms(ctx)
     missing = {} if lying else left_out(epsilon=epsilon, delta=delta)
-    chosen = [] if lying else _chosen(mechanism, suspects(epsilon=epsilon, delta=delta), missing)
+    known = {} if lying else suspects(epsilon=epsilon, delta=delta)
+    chosen = list(known.values()) if mechanism is None or lying else [named(mechanism, known, missing)]
     audits = _lies(mechanism) if lying else [audited(suspect) for suspect in chosen]
     if listing:
         tell({"names": [one.name for one in audits]}, "\n".join(one.name for one in audits), as_json=as_json)
         return
     files = _files(plot, audits)
-    found = [(one, one.compute()) for one in _with_progress(audits, "computing")]
+    found = [(one, one.compute()) for one in each(audits, "computing")]
     findings = [achieved.finding(one.name) for one, achieved in found]
-    drawn = _drawable(chosen) if sampled else []
-    watched = [watching.watch(one, among=len(drawn)) for one in _with_progress(drawn, "drawing")]
+    drawn = [one for one in chosen if sampled and one.release is not None and one.neighbours is not None]
+    watched = [watching(one, len(drawn)) for one in each(drawn, "drawing")]
     for (one, achieved), file in zip(found, files, strict=False):
         if achieved.laws is not None:
             draw_privacy_region(
                 file, name=one.name, claim=achieved.claim, laws=achieved.laws(), refuted=achieved.refuted
             )
-    everything = [*findings, *watched]
-    failed = [finding for finding in everything if finding.refuted is not lying]
+    header = _LIARS if lying else _HEADER
+    failed = [finding for finding in (*findings, *watched) if finding.refuted is not lying]
     tell(
-        _record(found, findings, watched, files, lying=lying, passed=not failed)
-        | {"left_out": {name: str(refusal) for name, refusal in missing.items()}},
-        _liar_table(found) if lying else table(_HEADER, [_row(*one) for one in found], left=len(_HEADER)),
+        {
+            "audited": "liars" if lying else "mechanisms",
+            "passed": not failed,
+            "findings": [_record(*one, lying=lying) for one in found],
+            "sampled": [finding.to_dict() for finding in watched],
+            "pictures": [str(file) for file in files],
+            "left_out": {name: str(refusal) for name, refusal in missing.items()},
+        },
+        table(header, [_row(*one, lying=lying) for one in found], left=len(header)),
         table(_SAMPLED, [_sampled_row(finding) for finding in watched], left=len(_SAMPLED)) if watched else "",
         paragraph(_conclusion(findings, watched, lying=lying)),
         *(paragraph(f"{name} is left out: {refusal}.") for name, refusal in missing.items() if mechanism is None),
@@ -123,10 +127,6 @@ _LIARS = ("liar", "claim", "achieved", "in all", "verdict", "where")
 _BOUNDLESS = "without bound"
 _FEWEST = 50
 _SAMPLED = ("suspect, drawn from", "claim", "at least", "draws", "verdict", "where")
-
-
-def _chosen(mechanism: str | None, among: dict[str, Suspect], missing: Mapping[str, ParameterError]) -> list[Suspect]:
-    return list(among.values()) if mechanism is None else [named(mechanism, among, missing)]
 
 
 _OF_MECHANISMS = ("epsilon", "delta", "sampled", "samples", "seconds", "seed", "false_alarm")
@@ -151,31 +151,13 @@ def _lies(name: str | None) -> list[Audited]:
     return chosen
 
 
-def _drawable(chosen: Sequence[Suspect]) -> list[Suspect]:
-    return [suspect for suspect in chosen if suspect.release is not None and suspect.neighbours is not None]
+def _watching(*, samples: int, seconds: str | None, seed: int, false_alarm: str) -> Callable[[Suspect, int], Finding]:
+    """Return how to draw from one of several mechanisms, which share the chance of a false alarm; or refuse to."""
+    draws, order = as_int("samples", samples, least=_FEWEST), as_int("seed", seed, least=0)
+    most = None if seconds is None else float(positive("seconds", seconds))
+    shared = probability("false_alarm", false_alarm)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Watching:
-    """How mechanisms are drawn from."""
-
-    samples: int
-    seconds: Fraction | None
-    seed: int
-    false_alarm: Fraction
-
-    @classmethod
-    def checked(cls, *, samples: int, seconds: str | None, seed: int, false_alarm: str) -> "_Watching":
-        """Return it, or refuse before any work is done."""
-        return cls(
-            samples=as_int("samples", samples, least=_FEWEST),
-            seconds=None if seconds is None else positive("seconds", seconds),
-            seed=as_int("seed", seed, least=0),
-            false_alarm=probability("false_alarm", false_alarm),
-        )
-
-    def watch(self, suspect: Suspect, *, among: int) -> Finding:
-        """Draw from one of several mechanisms, which share the chance of a false alarm."""
+    def watch_one(suspect: Suspect, among: int) -> Finding:
         if suspect.neighbours is None:
             raise TypeError(suspect)
         return watch(
@@ -183,20 +165,13 @@ class _Watching:
             claim=suspect.claim,
             neighbours=suspect.neighbours,
             name=suspect.name,
-            samples=self.samples,
-            seconds=None if self.seconds is None else float(self.seconds),
-            seed=self.seed,
-            false_alarm=self.false_alarm / among,
+            samples=draws,
+            seconds=most,
+            seed=order,
+            false_alarm=shared / among,
         )
 
-
-def _liar_table(found: Sequence[tuple[Audited, Achieved]]) -> str:
-    rows = [
-        [one.name, _claim(achieved.claim), _reached(achieved), in_all(one, achieved), verdict, where]
-        for one, achieved in found
-        for _, _, _, _, verdict, where in [_row(one, achieved)]
-    ]
-    return table(_LIARS, rows, left=len(_LIARS))
+    return watch_one
 
 
 def in_all(one: Audited, achieved: Achieved) -> str:
@@ -206,17 +181,11 @@ def in_all(one: Audited, achieved: Achieved) -> str:
     return _BOUNDLESS if math.isinf(one.loses) else f"{one.loses:g}"
 
 
-def _row(one: Audited, achieved: Achieved) -> list[str]:
-    verdict = "REFUTED" if achieved.refuted else "holds"
+def _row(one: Audited, achieved: Achieved, *, lying: bool) -> list[str]:
     share = "" if math.isinf(achieved.number) else f"{achieved.share:.1%}"
-    return [
-        one.name,
-        _claim(achieved.claim),
-        _reached(achieved),
-        share,
-        verdict,
-        f"{achieved.event} on {achieved.inputs}",
-    ]
+    verdict, where = "REFUTED" if achieved.refuted else "holds", f"{achieved.event} on {achieved.inputs}"
+    beside = in_all(one, achieved) if lying else share
+    return [one.name, _claim(achieved.claim), _reached(achieved), beside, verdict, where]
 
 
 def _claim(claim: Guarantee) -> str:
@@ -230,16 +199,15 @@ def _reached(achieved: Achieved) -> str:
     return "unbounded" if math.isinf(achieved.number) else f"{achieved.number:.6g}"
 
 
-def _sampled_row(finding: Finding) -> list[str]:
-    verdict = "REFUTED" if finding.refuted else "not refuted"
-    return [
-        finding.suspect,
-        _claim(finding.claim),
-        f"{finding.achieved:.4g}",
-        f"{finding.samples:,}",
-        verdict,
-        finding.where,
-    ]
+def _sampled_row(one: Finding) -> list[str]:
+    verdict = "REFUTED" if one.refuted else "not refuted"
+    return [one.suspect, _claim(one.claim), f"{one.achieved:.4g}", f"{one.samples:,}", verdict, one.where]
+
+
+def _record(one: Audited, achieved: Achieved, *, lying: bool) -> dict[str, Any]:
+    share = achieved.share if math.isfinite(achieved.share) else None
+    record = achieved.finding(one.name).to_dict() | {"source": one.source, "share": share}
+    return record | ({"in_all": in_all(one, achieved)} if lying else {})
 
 
 def _conclusion(findings: Sequence[Finding], watched: Sequence[Finding], *, lying: bool) -> str:
@@ -248,43 +216,14 @@ def _conclusion(findings: Sequence[Finding], watched: Sequence[Finding], *, lyin
         missed = [finding.suspect for finding in findings if not finding.refuted]
         if missed:
             return f"{several(len(missed), 'liar')} got away: {', '.join(missed)}."
-        if len(findings) == 1:
-            return "1 liar, caught: it gives away more than it claims."
-        return f"{several(len(findings), 'liar')}, all caught: each gives away more than it claims."
+        told = "caught: it" if len(findings) == 1 else "all caught: each"
+        return f"{several(len(findings), 'liar')}, {told} gives away more than it claims."
     if caught:
         return f"{several(len(caught), 'claim')} REFUTED: {', '.join(finding.suspect for finding in caught)}."
     return (
         f"{several(len(findings), 'mechanism')}, none above its claim. A search shows what is lost at least; that "
         "nothing loses more is what the proofs are for."
     )
-
-
-def _record(
-    found: Sequence[tuple[Audited, Achieved]],
-    findings: Sequence[Finding],
-    watched: Sequence[Finding],
-    files: Sequence[Path],
-    *,
-    lying: bool,
-    passed: bool,
-) -> dict[str, Any]:
-    rows = [
-        finding.to_dict()
-        | {"source": one.source, "share": _finite(achieved.share)}
-        | ({"in_all": in_all(one, achieved)} if lying else {})
-        for (one, achieved), finding in zip(found, findings, strict=True)
-    ]
-    return {
-        "audited": "liars" if lying else "mechanisms",
-        "passed": passed,
-        "findings": rows,
-        "sampled": [finding.to_dict() for finding in watched],
-        "pictures": [str(file) for file in files],
-    }
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def _files(plot: Path | None, audits: Sequence[Audited]) -> list[Path]:
@@ -298,14 +237,3 @@ def _files(plot: Path | None, audits: Sequence[Audited]) -> list[Path]:
         remedy = "name a folder, or one mechanism"
         raise ParameterError("plot", str(plot), reason=f"is one file for {len(audits)} pictures", remedy=remedy)
     return [checked_path(plot)]
-
-
-def _with_progress(things: Sequence[Any], doing: str) -> Iterator[Any]:
-    """Yield each thing, with a bar on a terminal for as long as there are several."""
-    if len(things) <= 1 or not sys.stderr.isatty():
-        yield from things
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(things, description=doing, console=Console(stderr=True), transient=True)

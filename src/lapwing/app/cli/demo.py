@@ -18,9 +18,11 @@ from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Row
 from lapwing.app.cli.demo_mallory import attack
 from lapwing.app.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, good, shortened
+from lapwing.app.cli.terminal import progress
 from lapwing.app.clinic import make_clinic
 from lapwing.app.clinic.concepts import CONDITIONS, SITES
-from lapwing.app.plots.answers import draw_account, draw_answer, draw_meaning, draw_prices, draw_stream
+from lapwing.app.plots.answers import draw_account, draw_answer, draw_prices, draw_stream
+from lapwing.app.plots.meaning import draw_meaning
 from lapwing.auditor.liars import DOCUMENT_002
 from lapwing.auditor.noise_laws import AuditedGeometric as GeometricNoise
 from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
@@ -101,15 +103,15 @@ def make_workspace(people: int, folder: Path | None) -> None:
     """Make a clinic with an account of its own, to play with."""
     if folder is None:
         raise ParameterError("folder", None, reason="is not said", remedy="write lapwing demo --make --folder clinic")
-    with Stage().progress("Making up a clinic", people) as progress:
-        create(make_clinic(folder, people, progress=progress)).close()
+    with progress("Making up a clinic", people) as tick:
+        create(make_clinic(folder, people, progress=tick)).close()
     print(f"{folder}: {people:,} made-up people, and an account of epsilon 10.")
 
 
 def _clinic(stage: Stage, folder: Path, people: int) -> Path:
     started = time.perf_counter()
-    with stage.progress("Making up a clinic", people) as progress:
-        place = make_clinic(folder, people, epsilon=BUDGET, allowances=ALLOWANCES, progress=progress)
+    with progress("Making up a clinic", people) as tick:
+        place = make_clinic(folder, people, epsilon=BUDGET, allowances=ALLOWANCES, progress=tick)
     stage.say(
         f"A clinic of {people:,} people, made up in {time.perf_counter() - started:.1f} s and the same on every "
         "machine: who they are, what they have, when they came. Its custodian has opened an account. Every answer "
@@ -211,7 +213,7 @@ def stream(cast: Cast) -> None:
                 for where, one in zip(LECTURE, asked, strict=True)
             ],
         )
-        with stage.progress("Ana goes on asking", len(_exploring())) as answered:
+        with progress("Ana goes on asking", len(_exploring())) as answered:
             more = []
             for where in takewhile(lambda _: opened.yeses_left, _exploring()):
                 more.append(opened.ask(where))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.app.cli.demo_stage import ALLOWANCES, Cast, bad, good
+from lapwing.app.cli.terminal import progress
 from lapwing.app.clinic import SEED, concepts
 from lapwing.app.clinic.made_up_people import BLOCK, make_block
 from lapwing.attacks.coins import Coins
@@ -109,7 +110,7 @@ def attack(cast: Cast) -> None:
     price = ALLOWANCES["mallory"] / len(sizes)
     blurred = I2b2(np.ones(0, dtype=bool), Coins(SEED, "demonstration"))
     means = np.array([blurred.blur(np.full(TIMES, size)).mean() for size in sizes])
-    with stage.progress("Mallory asks lapwing", len(sizes)) as answered:
+    with progress("Mallory asks lapwing", len(sizes)) as answered:
         told = np.array([*_ask(cast.mallory, [EVERYONE, *(one.others for one in victims)], price, answered)])
     read, tossed = bad("reading the table"), good("tossing a coin")
     stage.table(

@@ -3,10 +3,8 @@
 Acts, sentences, what is typed, and tables that align, in 80 columns; plain in a pipe.
 """
 
-import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +12,6 @@ from typing import Final
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -95,13 +92,6 @@ class Stage:
             print(line.rstrip())
         self._blank = False
         self._gap()
-
-    @contextmanager
-    def progress(self, sentence: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Show on a terminal how far something is, for as long as it takes."""
-        with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-            task = bar.add_task(sentence, total=total)
-            yield lambda done: bar.update(task, completed=done)
 
     def _line(self, text: str, style: str) -> None:
         self._console.print(Text(text, style=style, no_wrap=True), overflow="ignore", crop=False)

@@ -1,14 +1,11 @@
 """`lapwing ledger`: show, verify, export."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
-from lapwing.app.cli.terminal import facts, table
+from lapwing.app.cli.terminal import facts, progress, table
 from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import check_export, describe, export_json, export_parquet, without_states
 from lapwing.ledger.replay import Verification
@@ -85,8 +82,8 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None) -> None
         head = check_export(exported, shown)
         found = Verification(entries=head.seq, head=head, receipts=len(shown))
     else:
-        with door.workspace() as opened, _progress("checking") as progress:
-            found = verify_ledger(opened.ledger, shown, progress)
+        with door.workspace() as opened, progress("checking") as tick:
+            found = verify_ledger(opened.ledger, shown, tick)
     door.tell(found.to_dict(), f"Sound: {found}.", facts(("keep", str(found.head))))
 
 
@@ -120,17 +117,3 @@ def export(door: Door, path: Path) -> None:
         {"path": str(path), "entries": head.seq, "head": str(head)},
         facts(("wrote", f"{head.seq:,} entries to {path}"), ("keep", str(head))),
     )
-
-
-@contextmanager
-def _progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar on a terminal, for what takes a while."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -1,10 +1,9 @@
 """What the sceptic tries out: explain (what a price means) and attack (what happens without lapwing)."""
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,9 +23,9 @@ from lapwing.app.attack_story import (
 )
 from lapwing.app.cli.options import Door, Words, any_question, at_the_door, plot_option
 from lapwing.app.cli.questions import Questions, question_of
-from lapwing.app.cli.terminal import facts, json_option, paragraph, table, tell
-from lapwing.app.plots.answers import draw_meaning
+from lapwing.app.cli.terminal import facts, json_option, paragraph, progress, table, tell
 from lapwing.app.plots.canvas import checked_folder, checked_path
+from lapwing.app.plots.meaning import draw_meaning
 from lapwing.attacks.campaigns import NOTHING, CampaignAnswers, CampaignOutcome
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import ParameterError
@@ -190,8 +189,9 @@ def attack(
     if plot is not None:
         checked_path(checked_folder(plot) / f"recovered.{plot_format}")
     names = [*SCENES] if which == _EVERYTHING else [which]
-    with _progress(names, budget) as answered:
-        told = {name: play(name, budget=budget, seed=seed, progress=answered) for name in names}
+    asked = count(1)
+    with progress("Asking lapwing", sum(door_questions(name, budget) for name in names)) as tick:
+        told = {name: play(name, budget=budget, seed=seed, progress=lambda: tick(next(asked))) for name in names}
     pictures = [] if plot is None else _drawn(plot, f".{plot_format}", told, budget, seed)
     blocks = [block for name in names for block in _blocks(name, told[name])]
     tell(_record(told, budget, seed, pictures), *blocks, _conclusion(told, budget), _listed(pictures), as_json=as_json)
@@ -262,21 +262,6 @@ def _listed(pictures: list[Path]) -> str:
 
 
 def _drawn(folder: Path, suffix: str, told: Mapping[str, Told], budget: Fraction, seed: int) -> list[Path]:
-    from lapwing.app.attack_pictures import draw_all
+    from lapwing.app.plots.attacks import draw_all
 
     return draw_all(folder, suffix, told, budget=budget, seed=seed)
-
-
-@contextmanager
-def _progress(names: list[str], budget: Fraction) -> Iterator[Callable[[], None]]:
-    """Show on a terminal how many questions the door has answered."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    questions = sum(door_questions(name, budget) for name in names)
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Asking lapwing", total=questions)
-        yield lambda: bar.advance(task)

@@ -11,9 +11,11 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import click
+
+Thing = TypeVar("Thing")
 
 _NARROWEST: Final = 40
 _UNBOUNDED: Final = 100_000
@@ -97,3 +99,32 @@ def waiting(sentence: str) -> Iterator[None]:
 
     with Console(stderr=True).status(sentence):
         yield
+
+
+class Tick(Protocol):
+    """What is told how much is done, and of how much if that was not known before."""
+
+    def __call__(self, done: int, of: int | None = None, /) -> None:
+        """Move the bar."""
+
+
+@contextmanager
+def progress(sentence: str, total: int | None = None) -> Iterator[Tick]:
+    """Show a bar on a terminal, for what takes a while."""
+    if not sys.stderr.isatty():
+        yield lambda _, of=None: None  # noqa: ARG005 - nobody is looking
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(sentence, total=total)
+        yield lambda done, of=None: bar.update(task, completed=done, total=of or total)
+
+
+def each(things: Sequence[Thing], sentence: str) -> Iterator[Thing]:
+    """Go through things that take a while each, with a bar."""
+    with progress(sentence, len(things)) as tick:
+        for done, thing in enumerate(things, start=1):
+            yield thing
+            tick(done)

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account
-from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import Preview, amounts
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, TargetWords
 from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
-from lapwing.app.plots.meaning import draw_belief
 from lapwing.queries.plan import Family
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.codec import from_record
@@ -34,16 +32,7 @@ def draw_bars(
     title: str,
     x: str,
 ) -> None:
-    """Draw one bar for each label, from the top down, with the bounds of its value.
-
-    Parameters
-    ----------
-    path : where to write
-    labels, values : what the bars are about, and how long they are
-    lows, highs : between which bounds the exact values lie; None where that is not known
-    title : what is drawn
-    x : what the bars measure, and how sure the bounds are
-    """
+    """Draw one bar for each label, from the top down, with the bounds of its value."""
     places = range(len(labels), 0, -1)
     with canvas(path, title=textwrap.fill(title, _WIDEST_TITLE), x=x, y="") as axes:
         axes.barh(places, values, height=0.62, color=ACCENT, alpha=0.75)
@@ -99,16 +88,7 @@ def draw_error_by_price(
     currency: str = "epsilon",
     confidence: str = "95 %",
 ) -> None:
-    """Draw the margin of error against the price, on logarithmic axes, with the price that was offered marked.
-
-    Parameters
-    ----------
-    path : where to write
-    prices, margins : the curve; prices rise
-    chosen : the price that is offered, and the margin it buys
-    currency : what the price is counted in
-    confidence : how sure the margin is, as people say it
-    """
+    """Draw the margin of error against the price, on logarithmic axes, with the price that was offered marked."""
     price, margin = chosen
     title = f"{currency} {price:.3g} buys an answer within {margin:,.4g}"
     with canvas(path, title=title, x=f"{currency} paid", y=f"off by at most, with {confidence} confidence") as axes:
@@ -133,15 +113,7 @@ def _plain(number: float, _: object = None) -> str:
 def draw_chance_of_yes(
     path: str | Path, *, people: Sequence[int], chances: Sequence[float], at_least: int, unsure: tuple[int, int]
 ) -> None:
-    """Draw the probability of a yes against the true count.
-
-    Parameters
-    ----------
-    path : where to write
-    people, chances : the curve; people rise
-    at_least : how many are asked for
-    unsure : between which counts an answer is right with less than 95 %
-    """
+    """Draw the probability of a yes against the true count."""
     low, high = unsure
     title = f'"At least {at_least:,}?" is right 95 times in 100 below {low:,} and above {high:,}'
     with canvas(path, title=title, x="how many people there really are", y="probability of a yes") as axes:
@@ -161,16 +133,7 @@ def draw_burn_down(
     cap: float,
     currency: str = "epsilon",
 ) -> None:
-    """Draw what was left after each entry of the ledger, and what open streams held in reserve.
-
-    Parameters
-    ----------
-    path : where to write
-    entries : the numbers of the entries, rising
-    left, held : what was free after each of them, and what was reserved for streams
-    cap : the budget
-    currency : what it is counted in
-    """
+    """Draw what was left after each entry of the ledger, and what open streams held in reserve."""
     title = f"{left[-1]:.4g} of {currency} {cap:.4g} is left"
     with canvas(path, title=title, x="entry of the ledger", y=f"{currency} left") as axes:
         free_and_held = [a + b for a, b in zip(left, held, strict=True)]
@@ -289,17 +252,3 @@ def _left_and_held(account: Account) -> tuple[float, float]:
     """Return what is left and what is held; of an (epsilon, delta) budget, the largest pure release that fits."""
     _, held, left = amounts(account)
     return float(account.remaining().pure if left is None else left), float(held or 0)
-
-
-def draw_meaning(path: Path, epsilon: Exact, prior: Exact) -> None:
-    """Draw how far a belief about one person can move at an epsilon."""
-    priors = [Fraction(step, 200) for step in range(1, 200)]
-    ranges = [belief_range(one, epsilon) for one in priors]
-    draw_belief(
-        path,
-        priors=[0.0, *(float(one) for one in priors), 1.0],
-        lows=[0.0, *(low for low, _ in ranges), 1.0],
-        highs=[0.0, *(high for _, high in ranges), 1.0],
-        epsilon=float(Fraction(str(epsilon))),
-        example=(float(probability("prior", prior)), *belief_range(prior, epsilon)),
-    )

@@ -8,6 +8,7 @@ corner around zero.
 import math
 import textwrap
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from lapwing.accounting.interpretation import belief_range
 from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
 from lapwing.attacks.study import StudyBeliefs
 from lapwing.auditor.finding import in_words
 from lapwing.auditor.pair_of_laws import PairOfLaws
+from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 if TYPE_CHECKING:
@@ -34,16 +37,7 @@ def draw_belief(
     epsilon: float,
     example: tuple[float, float, float],
 ) -> None:
-    """Draw the belief that "she is in the table" afterwards against beforehand, with its bounds.
-
-    Parameters
-    ----------
-    path : where to write
-    priors : what an attacker believes beforehand, rising
-    lows, highs : the least and the most he can come to believe
-    epsilon : what was spent on everything he sees
-    example : one belief, and the bounds of what it can become
-    """
+    """Draw the belief that "she is in the table" afterwards against beforehand, with its bounds."""
     prior, low, high = example
     title = f"At epsilon {epsilon:.3g} a belief of {prior:.0%} stays between {low:.0%} and {high:.0%}"
     with canvas(path, title=title, x='belief in "she is in it" beforehand', y="belief afterwards") as axes:
@@ -63,20 +57,24 @@ def draw_belief(
         axes.tick_params(colors=INK)
 
 
+def draw_meaning(path: Path, epsilon: Exact, prior: Exact) -> None:
+    """Draw how far a belief about one person can move at an epsilon."""
+    priors = [Fraction(step, 200) for step in range(1, 200)]
+    ranges = [belief_range(one, epsilon) for one in priors]
+    draw_belief(
+        path,
+        priors=[0.0, *(float(one) for one in priors), 1.0],
+        lows=[0.0, *(low for low, _ in ranges), 1.0],
+        highs=[0.0, *(high for _, high in ranges), 1.0],
+        epsilon=float(Fraction(str(epsilon))),
+        example=(float(probability("prior", prior)), *belief_range(prior, epsilon)),
+    )
+
+
 def draw_naming(
     path: str | Path, *, priors: Sequence[float], bounded: Sequence[float], epsilon: str, delta: str, somebody: float
 ) -> None:
-    """Draw the most that a belief can become: under differential privacy, and for whoever is named and shamed.
-
-    Parameters
-    ----------
-    path : where to write
-    priors : the beliefs beforehand, rising
-    bounded : the most they become under differential privacy
-    epsilon : of it
-    delta : of the additive secrecy that naming and shaming has
-    somebody : how likely it is that somebody of the clinic is named
-    """
+    """Draw the most that a belief can become: under differential privacy, and for whoever is named and shamed."""
     title = f'"{delta}-additive secrecy" publishes somebody {somebody:.1%} of the time'
     with canvas(path, title=title, x="belief that she is sick, beforehand", y="the most it can become") as axes:
         axes.plot(priors, [1.0] * len(priors), color=SECOND, linewidth=2.4, label="named and shamed: certainty")
@@ -115,16 +113,7 @@ _TOLERANCE = 1e-9
 
 
 def draw_privacy_region(path: str | Path, *, name: str, claim: Guarantee, laws: PairOfLaws, refuted: bool) -> None:
-    """Draw what a pair of neighbours achieves against what is claimed: the trade-off, and delta by epsilon beside it.
-
-    Parameters
-    ----------
-    path : where to write, ending in .svg or .png
-    name : what was audited
-    claim : what it claims
-    laws : the exact laws on two neighbouring inputs; they need not be the worst
-    refuted : whether the claim is false
-    """
+    """Draw what a pair of neighbours achieves against what is claimed: trade-off, and delta by epsilon."""
     alarms = np.linspace(0, 1, _POINTS)
     achieved = np.minimum(_trade_off(laws, alarms), _trade_off(laws.swapped(), alarms))
     allowed = claimed_trade_off(claim, alarms)

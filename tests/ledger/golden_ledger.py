@@ -1,0 +1,122 @@
+"""A ledger with every kind of entry and budget, as its export was once written: `format_1.jsonl`.
+
+Once a version is released the file is never written again: its entries stand for those of all ledgers there are. Until
+then `PYTHONPATH=tests .venv/bin/python tests/ledger/golden_ledger.py` writes it anew; read the difference.
+"""
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import lapwing as lw
+from lapwing.accounting.filters.approximate import DeltaShares
+from lapwing.ledger.export import export_json
+from lapwing.ledger.ledger import Ledger, create_ledger
+from lapwing.queries.segments import Segment
+from lapwing.session import Session
+from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from session.clinic import KEY, Broken, FixedNumber, population
+
+GOLDEN = Path(__file__).parent / "format_1.jsonl"
+BUDGETS: dict[str, Guarantee] = {
+    "pure": PureDP(epsilon=Fraction(10)),
+    "concentrated": ConcentratedDP(rho=Fraction(2)),
+    "approximate": ApproximateDP(epsilon=Fraction(3), delta=Fraction(1, 10**6)),
+}
+
+
+def fill(ledger: Ledger) -> None:
+    """Let everything happen once that can."""
+    for name, budget in BUDGETS.items():
+        _ask(ledger, name, budget)
+    _divided(ledger)
+    _decide(ledger)
+    _streams(ledger)
+
+
+def _door(ledger: Ledger, name: str, number: int | None = 1000, analyst: str = "ana") -> Session:
+    data = Broken() if number is None else FixedNumber(number)
+    return Session(replace(population(), name=name), ledger, data, analyst=analyst, key=KEY)
+
+
+def _opened(ledger: Ledger, name: str, budget: Guarantee, **unit: object) -> None:
+    shares = DeltaShares(failures=Fraction(1, 2))
+    ledger.administration.create_population(
+        name, **{"unit": population().unit, "budget": budget, "shares": shares, **unit}
+    )
+    for table in ("patients", "visits"):
+        ledger.administration.add_table(name, table, key=("id", "integer"))
+
+
+def _ask(ledger: Ledger, name: str, budget: Guarantee) -> None:
+    _opened(ledger, name, budget)
+    door, offer = _door(ledger, name), {"rho": "0.01"} if name == "concentrated" else {"epsilon": "0.1"}
+    door.ask(lw.count("patients", "sex = 'M' and age between 20 and 30"), key="a", **offer)
+    door.ask(lw.count("patients", "30 >= age and age > 19 and sex = 'M'"), key="again", **offer)
+    door.sql("select kind, count(*), avg(ward) from visits group by kind", max_rows=2, max_groups=1, **offer)
+    with suppress(LapwingError):
+        _door(ledger, name, None).ask(lw.count("patients", "survivor"), key="lost", **offer)
+
+
+def _divided(ledger: Ledger) -> None:
+    """Cells, under the other adjacency."""
+    people = replace(
+        population(Adjacency.REPLACE),
+        name="divided",
+        cells=(Segment(name="north", first=1, last=9), Segment(name="south", first=10, last=19)),
+    )
+    _opened(ledger, "divided", BUDGETS["pure"], unit=people.unit, cells=people.cell_titles)
+    with Session(people.within("north"), ledger, FixedNumber(7), analyst="ana", key=KEY) as door:
+        door.ask(lw.count("patients"), epsilon="0.1")
+
+
+def _decide(ledger: Ledger) -> None:
+    custodian = ledger.administration
+    custodian.set_allowance("pure", "ana", PureDP(epsilon=Fraction(4)))
+    _door(ledger, "pure").ask(lw.count("visits", by="kind", max_groups=1), epsilon="0.2")
+    custodian.set_budget("pure", PureDP(epsilon=Fraction(20)))
+    custodian.advance_version("pure", "patients")
+    _door(ledger, "pure").ask(lw.count("patients", "sex = 'M' and age between 20 and 30"), epsilon="0.1")
+    custodian.suspend("pure", "bob")
+    custodian.resume("pure", "bob")
+    custodian.suspend("concentrated")
+    custodian.set_allowance("pure", "ana", None)
+
+
+def _streams(ledger: Ledger) -> None:
+    for name in ("pure", "approximate"):
+        with _door(ledger, name).stream(at_least=200, yeses=3, epsilon="1", name=f"{name} yes", key="y") as stream:
+            stream.ask("age > 20", key="first")
+            stream.ask("age > 20", key="recalled")
+        with _door(ledger, name, 0).stream(at_least=200, yeses=1, epsilon="0.5", name=f"{name} no") as stream:
+            stream.ask("age > 30")
+    halted = _door(ledger, "pure", 10**6).stream(at_least=200, yeses=1, epsilon="0.5", name="halted")
+    halted.ask("age > 30")
+    lost = _door(ledger, "pure", None).stream(at_least=200, yeses=2, epsilon="0.5", name="lost")
+    with suppress(LapwingError):
+        lost.ask("age > 30")
+    forfeit = Session(replace(population(), name="pure"), ledger, FixedNumber(5), analyst="ana", key=KEY).stream(
+        at_least=200, yeses=2, epsilon="0.5", name="forfeit"
+    )
+    other = Session(replace(population(), name="pure"), ledger, FixedNumber(5), analyst="ana", key=KEY[::-1])
+    with suppress(LapwingError):
+        other.resume(forfeit.name).ask("age > 30")
+
+
+def write(path: Path) -> None:
+    """Write the export of such a ledger."""
+    with TemporaryDirectory() as folder:
+        clock = lambda: datetime(2025, 1, 1, tzinfo=UTC)  # noqa: E731 - it stands still
+        with create_ledger(Path(folder) / "ledger.db", name="901d", clock=clock) as ledger:
+            fill(ledger)
+            path.unlink(missing_ok=True)
+            export_json(ledger, path)
+
+
+if __name__ == "__main__":
+    write(GOLDEN)

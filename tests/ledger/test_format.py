@@ -1,0 +1,57 @@
+"""What a ledger once wrote is read, followed and believed for ever."""
+
+import json
+
+import pytest
+
+from lapwing.ledger.entries import Entry
+from lapwing.ledger.export import check_export
+from lapwing.ledger.replay import Replay
+from lapwing.vocabulary.codec import FORMAT, canonical
+from lapwing.vocabulary.errors import LedgerDamagedError
+from ledger.golden_ledger import BUDGETS, GOLDEN, write
+
+HEAD, *LINES = [json.loads(line) for line in GOLDEN.read_text(encoding="ascii").splitlines()]
+RECORDS = [line["entry"] for line in LINES]
+
+
+def test_the_export_of_a_ledger_of_this_format_is_accepted() -> None:
+    receipt = check_export(GOLDEN)
+    assert (receipt.ledger, receipt.seq) == (HEAD["ledger"], len(LINES))
+    assert str(FORMAT) in HEAD["format"]
+
+
+def test_every_entry_is_found_to_be_right() -> None:
+    replay = Replay()
+    for line in LINES:
+        replay.read(Entry(line["seq"], canonical(line["entry"]), bytes.fromhex(line["hash"])))
+    assert replay.accounts.keys() >= {(name, None) for name in BUDGETS}
+
+
+def test_an_entry_that_is_no_longer_understood_is_noticed() -> None:
+    replay = Replay()
+    first = canonical(RECORDS[0]).replace('"kind":"account"', '"kind":"Account"')
+    with pytest.raises(LedgerDamagedError, match="kind"):
+        replay.read(Entry(1, first, b""))
+
+
+def test_it_has_every_kind_of_entry_and_every_tag_that_a_ledger_can_hold() -> None:
+    kinds = {record["kind"] for record in RECORDS}
+    assert kinds >= {"population", "policy", "charge", "answer", "lost", "recall"}
+    assert kinds >= {"opening", "intent", "outcome", "closing"}
+    outcomes = {record["outcome"] for record in RECORDS if record["kind"] == "outcome"}
+    assert outcomes == {"yes", "no", "lost"}
+    assert {record["forfeit"] for record in RECORDS if record["kind"] == "closing"} == {True, False}
+    changes = {record["change"] for record in RECORDS if record["kind"] == "policy"}
+    assert changes == {"table", "version", "suspension", "allowance", "budget"}
+
+
+def test_ledgers_are_still_written_like_that(tmp_path) -> None:
+    write(tmp_path / "again.jsonl")
+    again = [json.loads(line)["entry"] for line in (tmp_path / "again.jsonl").read_text().splitlines()[1:]]
+    assert [shape(record) for record in again[: len(RECORDS)]] == [shape(record) for record in RECORDS]
+
+
+def shape(record: dict) -> tuple:
+    """Return what of an entry follows from what was asked, and not from noise: its kind, and what was charged."""
+    return record["kind"], sorted(record.keys() - {"answer"}), record.get("question"), record.get("terms")
