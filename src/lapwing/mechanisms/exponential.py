@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 
 from lapwing.accounting.rounding import float_above
-from lapwing.mechanisms.score_selection import Scores, Selection
+from lapwing.mechanisms.score_selection import Scores, ScoreSelection
 from lapwing.noise.candidate_noise import choose_exponential
 from lapwing.noise.fine_lattice import UNIT_BITS
 from lapwing.vocabulary.errors import ParameterError
@@ -24,7 +24,7 @@ _SLACK = 1e-12
 """More than what the logarithms, exponentials and sums below can lose."""
 
 
-class ExponentialMechanism(Selection[ExponentialSelection]):
+class ExponentialMechanism(ScoreSelection[ExponentialSelection]):
     """Chooses candidate i with probability ∝ e^(ε u_i / 2Δ): ε-differentially private, with bounded range.
 
     If one person moves every score by at most Δ, then choosing is ε-differentially private; more than that, the privacy

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.rounding import float_below
-from lapwing.mechanisms.score_selection import ScoreLattice, Scores, Selection
+from lapwing.mechanisms.score_selection import ScoreLattice, Scores, ScoreSelection
 from lapwing.noise.candidate_noise import exponential_lattice
 from lapwing.noise.fine_lattice import UNIT_BITS
 from lapwing.vocabulary.event import PureRelease
@@ -29,7 +29,7 @@ _SLACK = 1e-12
 _EXACT_DOWN_TO = 1e-6
 
 
-class _NoisyMaximum(Selection[PureRelease]):
+class _NoisyMaximum(ScoreSelection[PureRelease]):
     __slots__ = ()
 
     EVENT = PureRelease

@@ -21,7 +21,7 @@ from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.mechanisms.laplace import LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.mechanisms.score_selection import Selection
+from lapwing.mechanisms.score_selection import ScoreSelection
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 from lapwing.vocabulary.guarantee import Guarantee
 
@@ -68,7 +68,7 @@ def noise_of(mechanism: Adding, noise: Fraction = Fraction(1)) -> NoiseLaw:
     return law_of(mechanism.law, step, noise)
 
 
-def score_scale(mechanism: Selection[Any] | PrivateQuantiles | TopK, noise: Fraction = Fraction(1)) -> float:
+def score_scale(mechanism: ScoreSelection[Any] | PrivateQuantiles | TopK, noise: Fraction = Fraction(1)) -> float:
     """Return the scale, in units of score, of the noise with which a mechanism chooses, multiplied: its least.
 
     >>> from lapwing.mechanisms import PermuteAndFlip
