@@ -34,7 +34,7 @@ def spend_together(workspace: lw.Workspace) -> list[Receipt]:
 
 def change_data(workspace: lw.Workspace, folder: Path) -> None:
     """Bring new data: unannounced it is refused, announced it is used, and the account goes on as it stood."""
-    before = workspace.session(analyst="ana").standing().left
+    before = workspace.session(analyst="ana").budget().left
     newer = lw.make_clinic(folder.parent / "newer", people=5001)
     for file in newer.glob("*.parquet"):
         shutil.copy(file, folder)
@@ -45,8 +45,8 @@ def change_data(workspace: lw.Workspace, folder: Path) -> None:
     for table in ("patient", "condition", "visit", "procedure", "measurement"):
         version = workspace.advance(table)
     ana = workspace.session(analyst="ana")
-    print(f"version {version} is announced; the account still has {float(ana.standing().left or 0):g}")
-    if ana.standing().left != before:
+    print(f"version {version} is announced; the account still has {float(ana.budget().left or 0):g}")
+    if ana.budget().left != before:
         raise AssertionError("new data must not refill the account")
 
 

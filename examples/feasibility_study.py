@@ -78,7 +78,7 @@ def main() -> None:
                 print(f"\nWho could take part, of those with {disease}")
                 follow(clinic, disease)
                 burden(clinic, disease)
-            print(f"\n{clinic.standing()} of 3 is left for other studies")
+            print(f"\n{clinic.budget()} of 3 is left for other studies")
 
 
 if __name__ == "__main__":

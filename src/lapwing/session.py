@@ -13,23 +13,26 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import CONFIDENCE, Answer, Price, PricedQuestion
 from lapwing.answers.preview import BudgetStatus, Preview
-from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
+from lapwing.answers.releases import Numbers, StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
-from lapwing.engines.reading import hide_failures
-from lapwing.ledger.entries import name
+from lapwing.engines.reading import CancelGroup
+from lapwing.ledger.entries import name as named
 from lapwing.ledger.faults import fault_point
-from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
+from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population
+from lapwing.queries.plan import Plan
 from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.streams import DataSource, QuestionStream, fresh_name, name_of_key
+from lapwing.streams import QuestionStream, name_of_key, opaque
+from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
-from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError
+from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.lifetime import Lifetime
 
@@ -47,11 +50,11 @@ class Session:
     ----------
     population : what is publicly known about the tables
     ledger : the account
-    data : where the tables are
+    tables : where the tables are
     analyst : who asks
     key : 32 secret bytes under which streams are sealed; they are kept outside the ledger
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
-    on_close : called when it is closed: where nobody else uses the ledger and the data, it lets go of them
+    on_close : called when it is closed: where nobody else uses the ledger and the tables, it lets go of them
     within : the lifetime of what the session belongs to
     """
 
@@ -59,7 +62,7 @@ class Session:
         self,
         population: Population,
         ledger: Ledger,
-        data: DataSource,
+        tables: Tables,
         *,
         analyst: str,
         key: bytes,
@@ -67,8 +70,9 @@ class Session:
         on_close: Callable[[], None] = lambda: None,
         within: Lifetime | None = None,
     ) -> None:
-        self.population, self.ledger, self.analyst = population, ledger, name("analyst", analyst)
-        self._data, self._key, self._on_failure, self._on_close = data, key, on_failure, on_close
+        self.population, self.ledger, self.analyst = population, ledger, named("analyst", analyst)
+        self._tables, self._key, self._on_failure, self._on_close = tables, key, on_failure, on_close
+        self._running = CancelGroup()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
     def preview(
@@ -88,8 +92,10 @@ class Session:
         offer : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all numbers may be at a
             `confidence=`, for the smallest price that gives it
         """
-        asked = self._asked(question, parse_target(**offer), max_rows, max_groups)
-        return Preview.of(asked, self.standing(), offer.get("confidence", CONFIDENCE))
+        target, snapshot = parse_target(**offer), self._snapshot()
+        asked = self._price(self._plan(question, max_rows, max_groups), target, snapshot)
+        status = _status(snapshot, self.population.touched)
+        return Preview.of(asked, status, offer.get("confidence", CONFIDENCE))
 
     def ask(
         self,
@@ -110,7 +116,11 @@ class Session:
         BadQuestionError, BudgetError : the question, or the account, does not allow it; nothing was charged
         EngineError : the database failed after the charge, which stays
         """
-        return self._told(self._asked(question, parse_target(**offer), max_rows, max_groups), key)
+        target, snapshot = parse_target(**offer), self._snapshot()
+        asked = self._price(self._plan(question, max_rows, max_groups), target, snapshot)
+        with self._tables.hold(snapshot.versions):  # what the question is about stays open until it has its end
+            fault_point("ask.checked")
+            return self._charge_and_answer(asked, self._request(asked, key), snapshot)
 
     def sql(
         self,
@@ -146,11 +156,9 @@ class Session:
         **offer: Unpack[TargetWords],
     ) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
-        asked = self._asked(question, parse_target(**offer), max_rows, max_groups)
-        engine = self._data.rehearsal()
-        numbers = hide_failures(
-            lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
-        )
+        target, snapshot = parse_target(**offer), self._snapshot()
+        asked = self._price(self._plan(question, max_rows, max_groups), target, snapshot)
+        numbers = self._release_rehearsal(asked)
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
@@ -160,7 +168,7 @@ class Session:
         """
         agreed = StreamTerms.of(self.population, **terms)
         confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
-        return StreamPreview.of(agreed, self._standing(None), confidence, questions)
+        return StreamPreview.of(agreed, _status(self._snapshot(), None), confidence, questions)
 
     def stream(
         self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]
@@ -179,19 +187,29 @@ class Session:
         """
         self._lifetime.require()
         agreed = StreamTerms.of(self.population, **terms)
-        self._data.check()
         given = fresh_name() if key is None else key
-        stream = self._stream(name_of_key(self.population.name, self.analyst, given) if name is None else name)
-        return stream.opened(agreed, self.analyst, given)
+        stream = self._stream(name_of_key(self.population.name, self.analyst, given) if name is None else name, agreed)
+        with self._tables.hold(self.ledger.population(self.population.name).tables):
+            return stream.open(self.analyst, given)
 
     def resume(self, name: str) -> QuestionStream:
-        """Go on with a stream that was opened before, here or in another process."""
-        self._lifetime.require()
-        return self._stream(name).resumed(self.analyst)
+        """Go on with a stream of this analyst that was opened before, here or in another process.
 
-    def standing(self) -> BudgetStatus:
+        A question that a dead process left in flight is settled first.
+        """
+        self._lifetime.require()
+        record = self.ledger.streams.stream(name)
+        if record.analyst != self.analyst or record.population != self.population.name:
+            raise ParameterError("stream", name, reason="is not in this ledger", remedy="open it first")
+        return self._stream(name, StreamTerms.read(record.terms)).settle(record)
+
+    def budget(self) -> BudgetStatus:
         """Return what the account has left, for everybody and for this analyst."""
-        return self._standing(self.population.touched)
+        return _status(self._snapshot(), self.population.touched)
+
+    def cancel(self) -> None:
+        """Stop every question of this session that is being read now, from any thread. Each is lost, and charged."""
+        self._running.cancel()
 
     def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
         """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
@@ -220,9 +238,14 @@ class Session:
         tables = ", ".join(table.name for table in self.population.tables) or "no tables"
         return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
-    def _asked(
-        self, question: QuestionLike, wanted: Target, max_rows: int | None = None, max_groups: int | None = None
-    ) -> PricedQuestion:
+    def _snapshot(self) -> Snapshot:
+        """Return the account and the versions of the tables as they stand now: read once for a question."""
+        self._lifetime.require()
+        return self.ledger.snapshot(self.population.name, self.analyst)
+
+    def _plan(
+        self, question: QuestionLike, max_rows: int | None = None, max_groups: int | None = None
+    ) -> Mapping[str, Plan]:
         if isinstance(question, str):
             question = read_sql(question, max_rows=max_rows, max_groups=max_groups).questions
         elif max_rows is not None or max_groups is not None:
@@ -230,25 +253,17 @@ class Session:
                 "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
                 "count(..., max_groups=3)"
             )
-        return self._priced(question if isinstance(question, Mapping) else {"answer": question}, wanted)
+        return plan_together(question if isinstance(question, Mapping) else {"answer": question}, self.population)
 
-    def _priced(self, questions: Mapping[str, Question], wanted: Target) -> PricedQuestion:
-        """Plan each question and choose its release; the price is shared equally."""
-        self._lifetime.require()
-        plans = plan_together(questions, self.population)
-        budget = self.ledger.account(self.population.name).budget
-        share = wanted.shared(len(plans) or 1)
+    @staticmethod
+    def _price(plans: Mapping[str, Plan], target: Target, snapshot: Snapshot) -> PricedQuestion:
+        """Choose the release of each plan; the price is shared equally."""
+        share = target.shared(len(plans) or 1)
+        budget = snapshot.account.budget
         return PricedQuestion(releases={name: release_of(one, share, budget) for name, one in plans.items()})
 
-    def _told(self, asked: PricedQuestion, key: str | None) -> Answer:
-        """Charge, commit, touch data, release."""
-        with self._data.leased():  # what the question will be about stays open until it has its end
-            fault_point("ask.checked")
-            return self._in_turn(asked, key)
-
-    def _in_turn(self, asked: PricedQuestion, key: str | None) -> Answer:
-        """Ask, unless somebody is asking the same just now; their answer is everybody's."""
-        request = Request(
+    def _request(self, asked: PricedQuestion, key: str | None) -> Request:
+        return Request(
             population=self.population.name,
             analyst=self.analyst,
             key=fresh_name() if key is None else key,
@@ -257,29 +272,29 @@ class Session:
             charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
         )
+
+    def _charge_and_answer(self, asked: PricedQuestion, request: Request, snapshot: Snapshot) -> Answer:
+        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
         with self.ledger.turns.taken(request):
-            return self._charged(asked, request)
+            try:
+                charged = self.ledger.questions.charge(request)
+            except BudgetExceededError as refused:
+                accuracy = accuracy_at(asked.releases, refused.fits, snapshot.account.budget)
+                raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
+            fault_point("ask.charged")
+            if isinstance(charged, Released):
+                return _answer(asked, charged, free=True)
+            try:
+                return self._read_and_release(asked, charged)
+            except BaseException:
+                with suppress(EngineError):  # where the ledger fails as well, the charge is kept and has no end
+                    self._lose(charged)
+                raise
 
-    def _charged(self, asked: PricedQuestion, request: Request) -> Answer:
-        try:
-            charged = self.ledger.questions.charge(request)
-        except BudgetExceededError as refused:
-            budget = self.ledger.account(self.population.name).budget
-            accuracy = accuracy_at(asked.releases, refused.fits, budget)
-            raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
-        fault_point("ask.charged")
-        if isinstance(charged, Released):
-            return _answer(asked, charged, free=True)
-        try:
-            return hide_failures(lambda: self._released(asked, charged), self._on_failure)
-        except BaseException:
-            with suppress(EngineError):  # where the ledger fails as well, the charge is kept and has no end
-                hide_failures(lambda: self.ledger.questions.lose(charged.seq), self._on_failure)
-            raise
-
-    def _released(self, asked: PricedQuestion, charged: Charged) -> Answer:
-        """Read the data, add noise, commit, and tell what was committed. It is called inside `hide_failures` only."""
-        with self._data.leased(charged.versions) as engine:
+    @opaque
+    def _read_and_release(self, asked: PricedQuestion, charged: Charged) -> Answer:
+        """Read the data, add noise, commit, and tell what was committed."""
+        with self._tables.lease(charged.versions) as engine, self._running.scope():
             exact = [one.read(engine) for one in asked.several()]
         fault_point("ask.read")
         released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
@@ -289,23 +304,33 @@ class Session:
         fault_point("ask.answered")
         return _answer(asked, told, free=False)
 
-    def _standing(self, segments: frozenset[str] | None) -> BudgetStatus:
-        """Return what some segments have left; streams are paid by all of them."""
-        self._lifetime.require()
-        name = self.population.name
-        account, own = self.ledger.account(name), self.ledger.allowance(name, self.analyst)
-        return BudgetStatus(account=account.within(segments), allowance=own and own.within(segments))
+    @opaque
+    def _lose(self, charged: Charged) -> None:
+        self.ledger.questions.lose(charged.seq)
 
-    def _stream(self, name: str) -> QuestionStream:
+    @opaque
+    def _release_rehearsal(self, asked: PricedQuestion) -> dict[str, Numbers]:
+        engine = self._tables.rehearsal()
+        return {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
+
+    def _stream(self, name: str, terms: StreamTerms) -> QuestionStream:
         return QuestionStream(
             name,
+            terms,
             population=self.population,
             ledger=self.ledger,
-            data=self._data,
+            tables=self._tables,
+            running=self._running,
             key=self._key,
             on_failure=self._on_failure,
             lifetime=self._lifetime,
         )
+
+
+def _status(snapshot: Snapshot, segments: frozenset[str] | None) -> BudgetStatus:
+    """Return what some segments have left; streams are paid by all of them."""
+    own = snapshot.allowance
+    return BudgetStatus(account=snapshot.account.within(segments), allowance=own and own.within(segments))
 
 
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:

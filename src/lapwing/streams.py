@@ -14,31 +14,29 @@ price. Fresh noise is never drawn.
 Proof: proofs/stream_recovery.md
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from fractions import Fraction
-from types import TracebackType
-from typing import Final, Protocol, Self, TypeVar
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.engines.engine import Engine
-from lapwing.engines.reading import hide_failures
+from lapwing.engines.reading import CancelGroup, constant_failure, report_failures
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamStatus
-from lapwing.ledger.stream_records import StreamRecord as Record
-from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Deciding
+from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
+from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer
+from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
 from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
-from lapwing.noise.randomness import SYSTEM
+from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
-from lapwing.queries.aggregate import Aggregate
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.statistics.at_least import AtLeast, AtLeastQuestion, at_least
+from lapwing.tables import Tables
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -46,7 +44,6 @@ from lapwing.vocabulary.errors import (
     ParameterError,
     SealBrokenError,
     StreamBusyError,
-    StreamError,
     UnansweredError,
 )
 from lapwing.vocabulary.exact import Exact, as_int
@@ -54,6 +51,7 @@ from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.sensitive import Sensitive
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 STEPS: Final = ("stream.sealed", "stream.opened", "stream.intended", "stream.read", "stream.decided", "stream.told")
 """The fault points of a stream, in their order (see `lapwing.ledger.faults`)."""
@@ -62,17 +60,31 @@ _PATIENCE: Final = 3
 """How often a question is put again when another process came first."""
 
 
-class DataSource(Protocol):
-    """Where the tables of a population are."""
+class Failing(Protocol):
+    """Whoever knows where the reason of a failure is logged."""
 
-    def check(self) -> None:
-        """Refuse, before any charge, if the data cannot be reached, or is not what its version says."""
+    _on_failure: Callable[[Exception], None]
 
-    def leased(self, versions: Mapping[str, int] | None = None) -> AbstractContextManager[Engine]:
-        """Hold an engine on these versions of the tables open, or fail; where none are given, on what `check` found."""
 
-    def rehearsal(self) -> Engine:
-        """Return an engine on made-up rows."""
+F = TypeVar("F", bound=Failing)
+
+
+def opaque(method: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P], T]:
+    """Let a method that handles a value, a seed or the key fail without a trace of them, as `hide_failures` does.
+
+    It is a decorator, so that what handles a value is called from its own floor and by no other.
+    """
+
+    @wraps(method)
+    def hidden(self: F, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            with report_failures(self._on_failure):
+                return method(self, *args, **kwargs)
+        except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
+            kind = failure.__class__  # no call in this block, where a second interrupt would hang on this failure
+        raise constant_failure(kind)
+
+    return hidden
 
 
 class QuestionStream:
@@ -80,61 +92,61 @@ class QuestionStream:
 
     It can therefore be left at any time and gone on with by its `name`, in this process or another. Leaving a `with`
     closes it, which gives back what no yes has used.
+
+    Attributes
+    ----------
+    name : what it is called
+    terms : what was agreed when it was opened
     """
 
     def __init__(
         self,
         name: str,
+        terms: StreamTerms,
         *,
         population: Population,
         ledger: Ledger,
-        data: DataSource,
+        tables: Tables,
+        running: CancelGroup,
         key: bytes,
         on_failure: Callable[[Exception], None],
         lifetime: Lifetime,
     ) -> None:
-        self.name = name
-        self._lifetime = lifetime
-        self._population, self._ledger, self._data = population, ledger, data
-        self._key, self._on_failure = key, on_failure
+        self.name, self.terms = name, terms
+        self._population, self._ledger, self._streams = population, ledger, ledger.streams
+        self._tables, self._running = tables, running
+        self._key, self._on_failure, self._lifetime = key, on_failure, lifetime
 
-    def opened(self, terms: StreamTerms, analyst: str, key: str) -> Self:
+    def open(self, analyst: str, key: str) -> Self:
         """Draw the noise of the threshold, seal it, and charge the stream with it."""
-        sealed = self._kept_secret(lambda: terms.mechanism.open(name=self.name).suspend(self._key))
+        sealed = self._seal_threshold()
         fault_point("stream.sealed")
-        self._ledger.streams.open(
+        self._streams.open(
             Opening(
                 population=self._population.name,
                 analyst=analyst,
                 key=key,
                 stream=self.name,
-                charge=terms.reservation(self.name),
-                units=terms.yeses,
+                charge=self.terms.reservation(self.name),
+                units=self.terms.yeses,
                 tables=frozenset(table.name for table in self._population.tables),
-                terms=terms.written(),
+                terms=self.terms.written(),
                 sealed=sealed,
             )
         )
         fault_point("stream.opened")
         return self
 
-    def resumed(self, analyst: str) -> Self:
-        """Go on with it, after what a dead process left in flight was settled. Only its own analyst may."""
-        record = self.record
-        if record.analyst != analyst or record.population != self._population.name:
-            raise ParameterError("stream", self.name, reason="is not in this ledger", remedy="open it first")
-        self.recover()
+    def settle(self, record: StreamRecord) -> Self:
+        """Decide the question that `record` has in flight, if there is one, as it was asked."""
+        if record.in_flight is not None:
+            self._decide(record.in_flight, CanonicalQuestion.read(record.in_flight.question))
         return self
 
     @property
-    def record(self) -> Record:
+    def record(self) -> StreamRecord:
         """The stream as it stands in the ledger."""
-        return self._ledger.streams.stream(self.name)
-
-    @property
-    def terms(self) -> StreamTerms:
-        """What was agreed when it was opened."""
-        return StreamTerms.read(self.record.terms)
+        return self._streams.stream(self.name)
 
     @property
     def spent(self) -> Fraction:
@@ -144,8 +156,7 @@ class QuestionStream:
     @property
     def yeses_left(self) -> int:
         """How many yeses it can still give."""
-        record = self.record
-        return record.units - record.used if record.status is StreamStatus.OPEN else 0
+        return self.record.units_left
 
     def chance_of_yes(self, people: int) -> float:
         """Return the probability of a yes if there were really so many people. It is free: no data is involved."""
@@ -182,40 +193,41 @@ class QuestionStream:
         EngineError : the database failed; the question is lost, which costs what a yes costs
         """
         self._lifetime.require()
-        question = self._planned(where, at_least)
-        with self._data.leased():  # what the question will be about stays open until it has its outcome
-            decision, free = self._intended(question, key)
-            return self._answer(decision, free=free)
+        question = self._plan(where, at_least)
+        record = self.record
+        with self._tables.hold(record.versions):  # what the question will be about stays open until it has its outcome
+            intent = self._commit_intent(record, question, key)
+            if isinstance(intent, Decision):
+                return self._answer(intent, free=True)
+            return self._answer(self._decide(intent, question), free=False)
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
         self._lifetime.require()
-        intent = self.record.in_flight
-        if intent is not None:
-            self._decided(intent)
+        self.settle(self.record)
 
     def close(self) -> None:
         """End the stream: its secrets are destroyed, and what no yes has used is given back."""
         self.recover()
-        self._ledger.streams.close(self.name)
+        self._streams.close(self.name)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<stream {self.name!r}: {self.record.used} of {self.record.units} yeses given>"
+        record = self.record
+        return f"<stream {self.name!r}: {record.used} of {record.units} yeses given>"
 
-    def _planned(self, where: ConditionLike | AtLeastQuestion, people: int | None) -> Plan:
-        terms = self.terms
+    def _plan(self, where: ConditionLike | AtLeastQuestion, people: int | None) -> Plan:
         if isinstance(where, AtLeastQuestion):
-            return self._planned_whole(where, people)
-        wanted = terms.at_least if people is None else as_int("at_least", people, most=2**62)
-        return plan(at_least(wanted, terms.table, where), self._population)
+            return self._plan_whole(where, people)
+        wanted = self.terms.at_least if people is None else as_int("at_least", people, most=2**62)
+        return plan(at_least(wanted, self.terms.table, where), self._population)
 
-    def _planned_whole(self, question: AtLeastQuestion, people: int | None) -> Plan:
+    def _plan_whole(self, question: AtLeastQuestion, people: int | None) -> Plan:
         """Return the plan of a question that says its own number and table, which must be the stream's."""
         planned, mine = plan(question, self._population), self._population.table(self.terms.table)
         if people is not None or planned.aggregate.table != mine.name:
@@ -225,128 +237,118 @@ class QuestionStream:
             )
         return planned
 
-    def _intended(self, question: Plan, given: str | None) -> tuple[Decision, bool]:
-        """Commit the question with its seed and decide it, unless it was decided before; and say which it was."""
+    def _commit_intent(self, record: StreamRecord, question: Plan, given: str | None) -> Intent | Decision:
+        """Commit the question with its seed, unless it was decided before: then return what was decided."""
         key = fresh_name() if given is None else given
         for attempt in range(1, _PATIENCE + 1):
-            number = self.record.asked + 1
-            sealed = self._sealed_seed(number)
+            number = record.asked + 1
             try:
-                intent = self._ledger.streams.intend(
+                intent = self._streams.intend(
                     self.name,
                     number=number,
                     key=key,
                     question=question.canonical,
-                    sealed=sealed,
+                    sealed=self._seal_seed(number),
                     fresh=given is None,
                 )
             except StreamBusyError:
                 if attempt == _PATIENCE:
                     raise
                 self.recover()  # harmless if that process still lives: the seed decides for both alike
-                continue
+                record = self.record
             except ParameterError as raced:
                 if raced.name != "number" or attempt == _PATIENCE:
                     raise
-                continue
-            fault_point("stream.intended")
-            return (intent, True) if isinstance(intent, Decision) else (self._decided(intent), False)
+                record = self.record
+            else:
+                fault_point("stream.intended")
+                return intent
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
-    def _decided(self, intent: Intent) -> Decision:
+    def _decide(self, intent: Intent, question: Plan | CanonicalQuestion) -> Decision:
         """Decide a question with the noise of its seed, and commit the outcome; return the one that stands."""
-        record = self.record
-        if record.in_flight is None or record.in_flight.number != intent.number:  # another process came first
-            return self._standing(intent)
-        deciding, source = self._unsealed(record, intent)
-        question = CanonicalQuestion.read(intent.question)
-        meaning, aggregate = question.meaning, question.aggregate
-        if not isinstance(meaning, AtLeast):
+        if not isinstance(question.meaning, AtLeast):
             raise BadQuestionError("only whether there are at least so many people is asked in a stream")
-        return self._kept_secret(lambda: self._settled(intent, aggregate, meaning, deciding, source))
+        decided = self._read_and_decide(intent, question, question.meaning.people)
+        if isinstance(decided, SealBrokenError):  # what cannot be opened is never guessed
+            self._streams.forfeit(self.name)
+            raise decided
+        return decided
 
-    def _settled(
-        self, intent: Intent, aggregate: Aggregate, meaning: AtLeast, deciding: Deciding, source: SealedSource
-    ) -> Decision:
+    @opaque
+    def _read_and_decide(
+        self, intent: Intent, question: Plan | CanonicalQuestion, people: int
+    ) -> Decision | SealBrokenError:
         """Read, decide, commit. What fails and is not settled here leaves the question in flight, with its seed."""
+        opened = self._unseal(intent)
+        if isinstance(opened, SealBrokenError):
+            return opened
+        stream, source = opened
         try:
-            value = self._kept_secret(lambda: self._read(aggregate, intent.versions))
+            value = self._read(intent, question)
         except EngineError:
-            self._lost(intent, deciding)
+            self._lose(intent, stream)
             raise
         fault_point("stream.read")
         try:
-            answer = self._kept_secret(lambda: deciding.ask(value, meaning.people, source=source))
+            answer = self._compare(stream, value, people, source)
         except EngineError:  # what failed on the value may depend on it, and has closed itself
-            self._ledger.streams.forfeit(self.name)
+            self._streams.forfeit(self.name)
             raise
         fault_point("stream.decided")
-        decision = self._ledger.streams.decide(
+        decision = self._streams.decide(
             self.name,
             number=intent.number,
             outcome=StreamOutcome.YES if answer else StreamOutcome.NO,
             answer=verdicts.written(answer),
-            sealed=deciding.suspend(self._key),
+            sealed=stream.suspend(self._key),
         )
         fault_point("stream.told")
         return decision
 
-    def _read(self, aggregate: Aggregate, versions: Mapping[str, int]) -> Sensitive[int]:
-        with self._data.leased(versions) as engine:
-            (value,) = engine.numbers([aggregate], versions=versions)
+    @opaque
+    def _read(self, intent: Intent, question: Plan | CanonicalQuestion) -> Sensitive[int]:
+        with self._tables.lease(intent.versions) as engine, self._running.scope():
+            (value,) = engine.numbers([question.aggregate], versions=intent.versions)
             return value
 
-    def _standing(self, intent: Intent) -> Decision:
-        """Return the outcome that a settled question has in the ledger, found by its key."""
-        stands = self._ledger.streams.intend(
-            self.name, number=intent.number, key=intent.key, question=intent.question, sealed=intent.sealed
-        )
-        if isinstance(stands, Intent):  # pragma: no cover - its key is in the ledger
-            raise StreamError(f"question {intent.number} of stream {self.name!r} has no outcome")
-        return stands
+    @opaque
+    def _compare(
+        self, stream: SparseVectorStream, value: Sensitive[int], people: int, source: SealedSource
+    ) -> SparseVectorAnswer:
+        return stream.ask(value, people, source=source)
 
-    def _unsealed(self, record: Record, intent: Intent) -> tuple[Deciding, SealedSource]:
-        """Open the seals, or forfeit the stream: what cannot be opened is never guessed."""
-        opened = self._kept_secret(lambda: self._opened(record, intent))
-        if isinstance(opened, SealBrokenError):
-            self._ledger.streams.forfeit(self.name)
-            raise opened
-        return opened
-
-    def _opened(self, record: Record, intent: Intent) -> tuple[Deciding, SealedSource] | SealBrokenError:
-        mechanism = StreamTerms.read(record.terms).mechanism
+    @opaque
+    def _unseal(self, intent: Intent) -> tuple[SparseVectorStream, SealedSource] | SealBrokenError:
         try:
-            deciding = mechanism.resume(record.sealed or b"", key=self._key, sequence=record.seals, name=self.name)
+            stream = self.terms.mechanism.resume(intent.state, key=self._key, sequence=intent.seals, name=self.name)
             seed = unseal(intent.sealed, key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=intent.number)
         except SealBrokenError as broken:
             return SealBrokenError(*broken.args)  # a new one, for frames of the old one hold the key
-        return deciding, SealedSource(seed)
+        return stream, SealedSource(seed)
 
-    def _sealed_seed(self, number: int) -> bytes:
-        return self._kept_secret(
-            lambda: seal(fresh_seed(), key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=number)
+    @opaque
+    def _seal_threshold(self) -> bytes:
+        return self.terms.mechanism.open(name=self.name).suspend(self._key)
+
+    @opaque
+    def _seal_seed(self, number: int) -> bytes:
+        return seal(fresh_seed(), key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=number)
+
+    def _lose(self, intent: Intent, stream: SparseVectorStream) -> None:
+        stream.lose()
+        self._streams.decide(
+            self.name, number=intent.number, outcome=StreamOutcome.LOST, sealed=stream.suspend(self._key)
         )
 
-    def _kept_secret(self, work: Callable[[], T]) -> T:
-        """Do what handles a value, a seed or the key, and return its result, or fail without a trace of them."""
-        return hide_failures(work, self._on_failure)
-
-    def _lost(self, intent: Intent, deciding: Deciding) -> None:
-        deciding.lose()
-        self._ledger.streams.decide(
-            self.name, number=intent.number, outcome=StreamOutcome.LOST, sealed=deciding.suspend(self._key)
-        )
-
-    def _answer(self, decision: Decision, *, free: bool = False) -> StreamAnswer:
+    def _answer(self, decision: Decision, *, free: bool) -> StreamAnswer:
         if decision.answer is None:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
-        told = decision.answer
-        return self._kept_secret(lambda: verdicts.read(told, decision, self.record, free=free))
+        return self._read_verdict(decision.answer, decision, free=free)
 
-
-def fresh_name() -> str:
-    """Return a name that nothing else has."""
-    return SYSTEM.take(16).hex()
+    @opaque
+    def _read_verdict(self, told: str, decision: Decision, *, free: bool) -> StreamAnswer:
+        return verdicts.read(told, decision, self.terms, free=free)
 
 
 def name_of_key(population: str, analyst: str, key: object) -> str:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine
-from lapwing.engines.reading import Generation, Generations, hide_failures
+from lapwing.engines.reading import Generations, hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
@@ -27,8 +27,6 @@ from lapwing.vocabulary.extras import load_extra
 from lapwing.vocabulary.locked_file import LockedFile
 
 _BLOCK = 1 << 20
-
-
 _LEDGER, _SEEN = "ledger", "seen"  # no table is called so here: theirs have a population and a dot in front
 
 
@@ -259,52 +257,56 @@ class Tables:
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 
-    def check(self) -> None:
-        """Open the tables at their present version, unless they are open; refuse what changed unannounced."""
-        with self.leased():
-            pass
+    @contextmanager
+    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
+        """Keep open what a question will be about, until it has its end; refuse what changed unannounced.
+
+        `versions` are those of all tables; where newer ones were announced just now, those count.
+        """
+        while True:
+            try:
+                self._watch(versions)
+                break
+            except RegistrationError:
+                before, versions = versions, self._ledger.population(self._population.name).tables
+                if versions == before:
+                    raise
+        with self._leased(versions, charged=False):
+            yield
+
+    def lease(self, versions: Mapping[str, int]) -> AbstractContextManager[Engine]:
+        """Lend an engine on the versions that a question was charged for.
+
+        One that is not open is opened, but not where the tables have moved on: what was paid for was an answer about
+        these versions.
+        """
+        return self._leased(versions, charged=True)
 
     @contextmanager
-    def leased(self, versions: Mapping[str, int] | None = None) -> Iterator[Engine]:
-        """Hold an engine on these versions of the tables open: the present ones, after a check, if they are not given.
-
-        Fail if the tables have moved on, and nobody holds the old ones open.
-        """
-        wanted = self._present() if versions is None else versions
-        required = {} if versions is None else versions  # any newer ones do, where none were charged for
-        held = self._engines.take(wanted) or self._open_for(wanted, required)
+    def _leased(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
+        held = self._engines.take(versions)
+        if held is None:
+            with self._engines.opening:
+                held = self._engines.take(versions) or self._engines.add(
+                    *hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
+                )
         try:
             yield held.engine
         finally:
             self._engines.give_back(held)
 
-    def _open_for(self, wanted: Mapping[str, int], required: Mapping[str, int]) -> Generation[Engine]:
-        with self._engines.opening:
-            return self._engines.take(wanted) or self._engines.add(
-                *hide_failures(lambda: self._opened(required), self._on_failure)
-            )
-
-    def _opened(self, versions: Mapping[str, int]) -> tuple[Engine, Mapping[str, int]]:
-        present = self._present()
-        if any(present.get(table) != version for table, version in versions.items()):
-            raise RegistrationError(self._population.name, reason="has another data version by now", remedy="ask again")
+    def _open_at(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
+        name, present = self._population.name, versions
+        if charged:  # for some tables only, and some time ago
+            present = self._ledger.population(name).tables
+            if any(present.get(table) != version for table, version in versions.items()):
+                raise RegistrationError(name, reason="has another data version by now", remedy="ask again")
+        self._watch(present)
         return self._open(), present
 
-    def _present(self) -> Mapping[str, int]:
-        """Return the present versions of the tables, after a look at what changed unannounced."""
+    def _watch(self, versions: Mapping[str, int]) -> None:
+        """Refuse content that changed while its version did not, and the data of another population."""
         name = self._population.name
-        versions = self._ledger.population(name).tables
-        while True:
-            try:
-                self._watch(name, versions)
-            except RegistrationError:
-                before, versions = versions, self._ledger.population(name).tables
-                if versions == before:  # and not announced just now
-                    raise
-            else:
-                return versions
-
-    def _watch(self, name: str, versions: Mapping[str, int]) -> None:
         for table, source in self._sources.items():
             content = None
             if isinstance(source, FileSource | DuckDBSource):

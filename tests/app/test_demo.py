@@ -71,7 +71,7 @@ def test_the_account_holds_what_was_asked_for_and_nothing_else(told) -> None:
     folder, shown = told
     with lw.open_workspace(folder) as workspace:
         checked = verify(workspace.ledger)
-        left = workspace.session(analyst="ana").standing().left
+        left = workspace.session(analyst="ana").budget().left
     stream = SparseVector(
         epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
     )
@@ -157,7 +157,7 @@ def test_a_clinic_to_play_with_has_an_account_that_nobody_has_touched(tmp_path) 
     )
     assert made.output.endswith("500 made-up people, and an account of epsilon 10.\n")
     with lw.open(tmp_path / "clinic") as clinic:
-        assert clinic.standing().left == 10
+        assert clinic.budget().left == 10
     nowhere = CliRunner().invoke(main, ["demo", "--make"])
     assert nowhere.exit_code == 2
     assert "--folder clinic" in nowhere.output

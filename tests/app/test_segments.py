@@ -65,13 +65,13 @@ def test_each_segment_pays_for_its_own_questions(doors) -> None:
     for segment, there in people.items():
         answer = doors[segment].ask(lw.count("patients"), epsilon=15)
         assert abs(answer.value - there) <= 3
-        assert doors[segment].standing().left == 5
+        assert doors[segment].budget().left == 5
     assert spent(doors[None]) == {NORTH: 15, SOUTH: 15, "elsewhere": 15}
 
 
 def test_a_question_about_everyone_is_paid_by_every_segment(doors) -> None:
     doors["north"].ask(lw.count("patients"), epsilon=15)
-    assert doors[None].standing().left == 5
+    assert doors[None].budget().left == 5
     with pytest.raises(BudgetExceededError, match="in segment 'north: 0 to 499'"):
         doors[None].ask(lw.count("patients"), epsilon=6)
     doors["south"].ask(lw.count("patients"), epsilon=6)
@@ -100,8 +100,8 @@ def test_whoever_is_not_in_the_segment_changes_no_exact_number(folder, question)
     exact = {}
     for turn in range(2):
         with lw.open(folder, analyst="ana", segment="north") as door:
-            asked = door._asked(question, parse_target(epsilon=1))
-            with door._data.leased({"patients": 1 + turn, "visits": 1 + turn}) as engine:
+            asked = door._price(door._plan(question), parse_target(epsilon=1), door._snapshot())
+            with door._tables.lease({"patients": 1 + turn, "visits": 1 + turn}) as engine:
                 exact[turn] = [one.read(engine).open_for_release() for one in asked.releases.values()]
         for table in ("patients", "visits"):
             path = folder / f"{table}.csv"

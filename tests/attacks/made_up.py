@@ -40,9 +40,9 @@ def target_of(trait: np.ndarray) -> AttackTarget:
 class Unaccounted(Session):
     """A door that is broken on purpose: no charge, no stored answer, fresh noise each time."""
 
-    def _told(self, asked, key):
-        del key
-        with self._data.leased() as engine:
+    def _charge_and_answer(self, asked, request, snapshot):
+        del request
+        with self._tables.lease(snapshot.versions) as engine:
             numbers = {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
         return Answer(asked=asked, numbers=json.loads(json.dumps(numbers)), receipt=None, versions={}, free=False)
 

@@ -118,7 +118,7 @@ def test_the_strongest_question_is_right_as_often_as_epsilon_allows_and_no_more_
     settings = SETTINGS.format(budget=1).replace('{ type = "integer" }', numbers)
     with lw.create(quick_path, settings) as workspace, workspace.session(analyst="mallory") as session:
         answer = session.ask(lw.count("patients", "ill", by="number"), epsilon=1)
-        assert session.standing().left == 0
+        assert session.budget().left == 0
     guesses = np.array([row["answer"] >= 1 for row in answer.rows])
     right, law = np.count_nonzero(guesses == trait), binom(people, 1 / (1 + np.exp(-1)))
     assert law.ppf(FALSE_ALARM / 2) <= right <= law.isf(FALSE_ALARM / 2)

@@ -75,7 +75,7 @@ class SortsByTrueCount(Session):
 
     def sql(self, text, **offer):
         answer = super().sql(text, **offer)
-        exact = [sum(row.get(answer.keys[0]) in shown.key for row in self._data.rows) for shown in answer.rows]
+        exact = [sum(row.get(answer.keys[0]) in shown.key for row in self._tables.rows) for shown in answer.rows]
         in_order = sorted(zip(exact, answer.rows, strict=True), key=lambda one: -one[0])
         answer.__dict__["rows"] = tuple(row for _, row in in_order)
         return answer
@@ -86,7 +86,7 @@ class LeavesOutEmptyGroups(Session):
 
     def sql(self, text, **offer):
         answer = super().sql(text, **offer)
-        people = [row for row in self._data.rows if "Atlantis" not in text or row["city"] == "Atlantis"]
+        people = [row for row in self._tables.rows if "Atlantis" not in text or row["city"] == "Atlantis"]
         answer.__dict__["rows"] = tuple(r for r in answer.rows if any(p[answer.keys[0]] in r.key for p in people))
         return answer
 

@@ -55,17 +55,16 @@ class Tables:
         self._engine = DuckDB(population(), sources, threads=1)
         self._known: dict[tuple[str, str], Sensitive[Any]] = {}
 
-    def check(self) -> None:
-        pass
-
     def engine(self, versions: Mapping[str, int]) -> "Tables":
         del versions
         return self
 
     @contextmanager
-    def leased(self, versions: Mapping[str, int] | None = None) -> Iterator["Tables"]:
+    def lease(self, versions: Mapping[str, int]) -> Iterator["Tables"]:
         del versions
         yield self
+
+    hold = lease
 
     def number(self, aggregate: Any) -> Sensitive[int]:
         return self.read("number", aggregate)
@@ -102,7 +101,7 @@ class Visit:
         self.ledger.administration.advance_version("clinic", "patients")
 
     def left(self) -> Fraction:
-        return self.session.standing().left or Fraction(0)
+        return self.session.budget().left or Fraction(0)
 
     def shown(self, answer: Any) -> list[Any]:
         """Everything an answer shows, in its order; its text and its JSON are made of this."""

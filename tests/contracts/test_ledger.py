@@ -85,8 +85,8 @@ class TestAccounts:
         with pytest.raises(BudgetExceededError, match="analyst 'ana'"):
             ledger.questions.charge(request("k2", epsilon="1/100", analyst="ana"))
         ask(ledger, "k2", epsilon="4/5", analyst="bob")
-        assert ledger.allowance("clinic", "ana").filters["everyone"].left == 0
-        assert ledger.allowance("clinic", "bob") is None
+        assert ledger.snapshot("clinic", "ana").allowance.filters["everyone"].left == 0
+        assert ledger.snapshot("clinic", "bob").allowance is None
 
     def test_an_allowance_counts_what_was_spent_before_it_was_set(self, ledger) -> None:
         ask(ledger, "k1", epsilon="1/5", analyst="ana")
@@ -94,7 +94,7 @@ class TestAccounts:
         with pytest.raises(ParameterError, match="does not cover"):
             ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 10)))
         ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(3, 10)))
-        assert ledger.allowance("clinic", "ana").filters["everyone"].left == Fraction(1, 10)
+        assert ledger.snapshot("clinic", "ana").allowance.filters["everyone"].left == Fraction(1, 10)
 
     def test_taking_an_allowance_away_and_giving_it_again_forgets_nothing(self, ledger) -> None:
         ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
@@ -102,7 +102,7 @@ class TestAccounts:
         ledger.administration.set_allowance("clinic", "ana", None)
         ask(ledger, "k2", epsilon="1/5")
         ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
-        assert ledger.allowance("clinic", "ana").filters["everyone"].left == Fraction(1, 10)
+        assert ledger.snapshot("clinic", "ana").allowance.filters["everyone"].left == Fraction(1, 10)
 
     @pytest.mark.catalogue("L19", "L20")
     def test_a_raised_cap_keeps_the_past_and_a_cap_below_it_is_refused(self, ledger) -> None:
@@ -496,7 +496,7 @@ class TestStreams:
         ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
         ledger.streams.open(opening())
         _question(ledger, 1, StreamOutcome.YES)
-        own = ledger.allowance("clinic", "ana").filters["everyone"]
+        own = ledger.snapshot("clinic", "ana").allowance.filters["everyone"]
         assert (own.spent, own.reserved) == (Fraction(1, 5), Fraction(1, 5))
         with pytest.raises(BudgetExceededError, match="analyst 'ana'"):
             ledger.questions.charge(request("k1", epsilon="1/5"))

@@ -57,7 +57,7 @@ class Kept:
             outcome = StreamOutcome.YES if number == 0 else StreamOutcome.NO
             ledger.streams.intend("s", number=number + 1, key=f"s{number}", question=f"q{number}", sealed=SEED)
             ledger.streams.decide("s", number=number + 1, outcome=outcome, answer=outcome.value)
-        own = ledger.allowance("clinic", "ana")
+        own = ledger.snapshot("clinic", "ana").allowance
         assert own is not None
         if closed:
             ledger.close()
@@ -97,7 +97,7 @@ class Kept:
 
     def _require(self, ledger: Ledger) -> None:
         assert _realised(ledger) == self.spent, "the account was given something back"
-        own = ledger.allowance("clinic", "ana")
+        own = ledger.snapshot("clinic", "ana").allowance
         assert own is not None, "the allowance was forgotten"
         assert own.filters["everyone"].left == self.left_to_ana, "the allowance was given something back"
         assert len(ledger.streams.streams("clinic")) == 1, "a stream was forgotten"

@@ -35,7 +35,7 @@ def test_an_entry_that_ends_a_question_carries_no_time_however_it_ended(quick_pa
         stream.ask("age = 1")
         stream.close()
         lossy = door(ledger, FixedNumber(500)).stream(**TERMS)
-        lossy._data = Broken()
+        lossy._tables = Broken()
         with pytest.raises(EngineError):
             lossy.ask("age = 2")
         failing = door(ledger, Undecidable(0)).stream(**TERMS)

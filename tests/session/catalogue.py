@@ -98,15 +98,15 @@ EXCLUDED: Final = {
 }
 
 ELSEWHERE: Final = {
-    "P17": ("app/test_settings.py", "test_what_is_wrong_is_refused_with_its_line"),
+    "P17": ("workspace/test_settings.py", "test_what_is_wrong_is_refused_with_its_line"),
     "D10": ("engines/test_duckdb.py", "test_a_column_of_another_type_is_refused_at_registration"),
-    "D14": ("app/test_settings.py", "test_what_is_wrong_is_refused_with_its_line"),
+    "D14": ("workspace/test_settings.py", "test_what_is_wrong_is_refused_with_its_line"),
     "D15": ("contracts/test_engine.py", "test_days_outside_the_calendar_are_missing"),
     "D16": ("contracts/test_engine.py", "test_the_order_of_rows_does_not_matter"),
-    "D17": ("app/test_workspace.py", "test_data_that_changed_unannounced_is_refused_before_anything_is_charged"),
+    "D17": ("workspace/test_workspace.py", "test_data_that_changed_unannounced_is_refused_before_anything_is_charged"),
     "D18": ("engines/test_duckdb.py", "test_a_data_frame_is_copied_when_it_is_registered"),
     "D20": ("engines/test_duckdb.py", "test_float_person_keys_are_refused"),
-    "D22": ("app/test_workspace.py", "test_data_of_the_wrong_type_is_for_the_custodian"),
+    "D22": ("workspace/test_workspace.py", "test_data_of_the_wrong_type_is_for_the_custodian"),
 }
 """Items whose test does not go through a session."""
 

@@ -80,10 +80,14 @@ class FixedNumber:
         return self
 
     @contextmanager
-    def leased(self, versions: Mapping[str, int] | None = None) -> Iterator[Any]:
-        if versions is None:
-            self.check()
-        yield self if versions is None else self.engine(versions)
+    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
+        del versions
+        self.check()
+        yield
+
+    @contextmanager
+    def lease(self, versions: Mapping[str, int]) -> Iterator[Any]:
+        yield self.engine(versions)
 
     def rehearsal(self) -> "FixedNumber":
         return self

@@ -52,9 +52,6 @@ class Tables:
     def __post_init__(self) -> None:
         OPENED.append(self)
 
-    def check(self) -> None:
-        pass
-
     def engine(self, versions: Mapping[str, int]) -> Any:
         del versions
         self.on_read()
@@ -64,8 +61,13 @@ class Tables:
         return self._engines[0]
 
     @contextmanager
-    def leased(self, versions: Mapping[str, int] | None = None) -> Iterator[Any]:
-        yield None if versions is None else self.engine(versions)
+    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
+        del versions
+        yield
+
+    @contextmanager
+    def lease(self, versions: Mapping[str, int]) -> Iterator[Any]:
+        yield self.engine(versions)
 
     def rehearsal(self) -> Any:
         self._rehearsals.append(rehearsal_engine(self.population, people=200))

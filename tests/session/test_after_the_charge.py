@@ -46,9 +46,16 @@ FAILURES = [
 ]
 CONSTANT = {KeyboardInterrupt: [""], SystemExit: ["1"], GeneratorExit: [""], EngineError: [str(EngineError())]}
 ANY_INTERRUPT = {KeyboardInterrupt: ["", "injected"]}
-THIN = {"hide_failures", "_constant", "_constant.<locals>.<listcomp>"}
-THIN |= {"Session._told", "Session._in_turn", "Session._charged", "Turns.taken", "FileGate.leave"}
-THIN |= {"QuestionStream.ask", "QuestionStream._kept_secret", "QuestionStream._decided", "QuestionStream._answer"}
+THIN = {"hide_failures", "opaque.<locals>.hidden", "constant_failure", "constant_failure.<locals>.<listcomp>"}
+THIN |= {
+    "Session.ask",
+    "Session._charge_and_answer",
+    "Turns.taken",
+    "FileGate.leave",
+    "Tables.hold",
+    "CancelGroup.scope",
+}
+THIN |= {"QuestionStream.ask", "QuestionStream._decide", "QuestionStream._answer"}
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
 WHICH = pytest.mark.parametrize("which", [KeyboardInterrupt, None], ids=["interrupts", "all in turn"])
 
@@ -133,14 +140,14 @@ def test_a_question_that_fails_at_any_line_after_its_charge_tells_nothing(rich, 
     data = tables()
     data.engine({})  # is opened before anything is charged
     fail_at_every_line(rich, data, failing, EXACT)
-    assert {"Session._released", "all_numbers", "add_noise", "Questions.answer", "_answer"} <= failing.functions
+    assert {"Session._read_and_release", "all_numbers", "add_noise", "Questions.answer", "_answer"} <= failing.functions
     assert door(rich, tables()).ask(count("patients"), epsilon=1).value, "the next question is answered"
 
 
 def test_a_question_that_fails_on_data_and_then_at_any_line_tells_nothing(rich, monkeypatch) -> None:
     failing = Failing(None).after(monkeypatch, "lapwing.session", "ask.charged")
     fail_at_every_line(rich, Broken(), failing, "123456789")
-    assert {"hide_failures", "_hide_failures", "Questions.lose"} <= failing.functions
+    assert {"opaque.<locals>.hidden", "report_failures", "Questions.lose"} <= failing.functions
 
 
 class EverythingIn(set[Line]):
@@ -186,7 +193,7 @@ def test_a_question_of_a_stream_that_fails_at_any_line_tells_nothing(rich, monke
         at, answer = failing.once(asks.ready(), (str(MANY), "123456789", repr(SEED), SEED.hex(), repr(KEY), KEY.hex()))
         assert answer is None or not answer
     verify(rich)
-    assert {"hide_failures", "QuestionStream._settled"} <= failing.functions
+    assert {"opaque.<locals>.hidden", "QuestionStream._read_and_decide"} <= failing.functions
 
 
 def test_an_interrupt_at_any_line_of_a_stream_shows_no_key_and_no_seed(rich, monkeypatch) -> None:

@@ -336,7 +336,7 @@ def test_what_is_asked_together_has_the_same_groups(clinic) -> None:
         clinic.ask({"a": count("patients"), "b": count("patients", by="sex")}, epsilon=1)
     with pytest.raises(BadQuestionError, match="nothing is asked; "):
         clinic.ask({}, epsilon=1)
-    assert clinic.standing().left == 100
+    assert clinic.budget().left == 100
 
 
 def test_a_number_of_values_is_within_what_there_can_be() -> None:

@@ -43,7 +43,7 @@ def results(tmp_path_factory) -> dict[str, Result]:
             "refused stream": session.preview_stream(at_least=20, yeses=2, epsilon="15", table="patient"),
             "yes": yes,
             "no": no,
-            "budget": session.standing(),
+            "budget": session.budget(),
             "table": session.population.table("patient"),
             "verification": verify(session.ledger),
             "error": refused.value,

@@ -41,9 +41,9 @@ def test_a_preview_says_what_the_stream_will_do(ledger) -> None:
         assert spent(ledger) == preview.total
         assert stream.margin() == preview.margin
         assert stream.chance_of_yes(210) == preview.chance_of_yes(210)
-        assert preview.after.left == clinic.standing().left
+        assert preview.after.left == clinic.budget().left
         assert not stream.ask("age = 1", at_least=10**6)
-    assert preview.at_best.left == clinic.standing().left
+    assert preview.at_best.left == clinic.budget().left
 
 
 def test_the_chances_rise_from_almost_never_to_almost_always(ledger) -> None:
@@ -137,11 +137,11 @@ def test_a_stream_that_is_paid_at_once_is_not_previewed_as_paid_by_yes(quick_pat
         clinic = door(ledger, FixedNumber(-(10**4)))
         preview = clinic.preview_stream(**TERMS)
         assert "for each yes" not in str(preview)
-        before = clinic.standing().left
+        before = clinic.budget().left
         with clinic.stream(**TERMS) as stream:
             assert not stream.ask("age = 1")
         assert stream.spent == preview.total
-        lost = before - clinic.standing().left
+        lost = before - clinic.budget().left
         assert f"costs rho {float(lost):.4g}, the price of epsilon 1, all of it at the opening" in str(preview)
 
 

@@ -15,8 +15,10 @@ from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise import sealing
 from lapwing.queries.aggregate import CountPerPerson
+from lapwing.queries.plan import CanonicalQuestion
 from lapwing.queries.planning import plan
 from lapwing.session import Session
+from lapwing.streams import QuestionStream
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -193,13 +195,18 @@ def in_flight(ledger, seconds: FixedNumber = FAR_ABOVE) -> Session:
     class Died(BaseException):
         pass
 
-    def die(_: object) -> None:
+    def die(*_: object) -> None:
         raise Died
 
-    stream._decided = die
+    stream._decide = die
     with pytest.raises(Died):
         stream.ask("age = 1", key="k")
     return clinic
+
+
+def unsettled(clinic: Session) -> QuestionStream:
+    """The stream as it stands, with its question in flight."""
+    return clinic._stream("mine", StreamTerms.read(clinic.ledger.streams.stream("mine").terms))
 
 
 def test_what_a_dead_process_left_in_flight_is_decided_with_its_own_seed(ledger) -> None:
@@ -212,19 +219,20 @@ def test_what_a_dead_process_left_in_flight_is_decided_with_its_own_seed(ledger)
 def test_a_process_that_comes_second_tells_what_the_first_one_committed(ledger) -> None:
     """Both decide the same question; also where the first outcome halted the stream and its secrets are gone."""
     clinic = in_flight(ledger, FixedNumber(10_000))
-    slow = clinic._stream("mine")
+    slow = unsettled(clinic)
     intent = slow.record.in_flight
+    question = CanonicalQuestion.read(intent.question)
     first = clinic.resume("mine").ask("age = 1", key="k")
-    assert slow._answer(slow._decided(intent)).receipt == first.receipt
+    assert slow._answer(slow._decide(intent, question), free=False).receipt == first.receipt
     for age in (2, 3):
-        clinic._stream("mine").ask(f"age = {age}")
+        unsettled(clinic).ask(f"age = {age}")
     assert slow.record.status is StreamStatus.HALTED
-    assert slow._answer(slow._decided(intent)).receipt == first.receipt
+    assert slow._answer(slow._decide(intent, question), free=False).receipt == first.receipt
 
 
 def test_another_question_settles_the_one_in_flight_first(ledger) -> None:
     clinic = in_flight(ledger)
-    stream = clinic._stream("mine")
+    stream = unsettled(clinic)
     assert stream.ask("age = 2").question == 2
     assert stream.ask("age = 1", key="k").question == 1
 
@@ -242,7 +250,7 @@ def test_a_lost_answer_is_a_yes_to_the_sealed_state_as_well(ledger) -> None:
 
 
 def test_closing_settles_the_question_in_flight_first(ledger) -> None:
-    in_flight(ledger)._stream("mine").close()
+    unsettled(in_flight(ledger)).close()
     record = ledger.streams.stream("mine")
     assert (record.status, record.in_flight, record.used) == (StreamStatus.CLOSED, None, 1)
     assert spent(ledger) < 1, "what no yes has used is given back"
@@ -286,12 +294,8 @@ def test_without_its_key_a_stream_is_closed_at_its_full_price(ledger) -> None:
 def test_a_seed_of_another_question_is_not_taken(ledger) -> None:
     clinic = door(ledger, FAR_ABOVE)
     stream = clinic.stream(**TERMS)
-    label = stream._label
-    stream._label = lambda number: label(number + 1)
-    intent = stream._ledger.streams.intend
-    stream._ledger.streams.intend = lambda *given, **named: (setattr(stream, "_label", label), intent(*given, **named))[
-        1
-    ]
+    seal = stream._seal_seed
+    stream._seal_seed = lambda number: seal(number + 1)
     with pytest.raises(SealBrokenError):
         stream.ask("age = 1")
     assert stream.record.status is StreamStatus.CLOSED
@@ -307,7 +311,7 @@ def test_a_question_in_flight_is_not_decided_by_the_samplers_of_another_version(
     assert (record.status, record.in_flight) == (StreamStatus.CLOSED, None)
     assert spent(ledger) == 1, "it is lost, and the stream is closed at its full price"
     with pytest.raises(UnansweredError):
-        door(ledger, FAR_ABOVE)._stream("mine").ask("age = 1", key="k")
+        unsettled(door(ledger, FAR_ABOVE)).ask("age = 1", key="k")
     verify(ledger)
 
 
@@ -315,9 +319,9 @@ def test_under_a_budget_of_rho_all_is_paid_at_the_opening(quick_path) -> None:
     with new_ledger(quick_path, ConcentratedDP(rho=Fraction(2))) as ledger:
         clinic = door(ledger, FAR_BELOW)
         with clinic.stream(**TERMS) as stream:
-            held = clinic.standing().left
+            held = clinic.budget().left
             assert not stream.ask("age = 1")
-        assert clinic.standing().left == held < 2
+        assert clinic.budget().left == held < 2
 
 
 def test_a_stream_counts_people_whatever_table_it_asks(ledger) -> None:

@@ -49,7 +49,7 @@ def test_a_preview_warns_of_what_an_approximate_budget_loses(quick_path) -> None
         assert any("delta 5e-7 is there" in warning and "0 afterwards" in warning for warning in grouped.warnings)
         assert clinic.preview(MEN, rho="5").refusal is not None
         assert str(clinic.preview(MEN, rho="5").refusal).startswith("rho 5 is asked and rho 0.1")
-        assert re.fullmatch(r"<budget: one question of epsilon 3 or rho 0\.1\d+ is left>", repr(clinic.standing()))
+        assert re.fullmatch(r"<budget: one question of epsilon 3 or rho 0\.1\d+ is left>", repr(clinic.budget()))
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_database_that_is_not_there_costs_nothing(quick_path, monkeypatch, add
     with lw.open(quick_path) as clinic:
         with pytest.raises(EngineError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
-        assert clinic.standing().left == 100
+        assert clinic.budget().left == 100
     assert failed.value.__context__ is None
     log = (quick_path / "failures.log").read_text()
     assert "RegistrationError" in log

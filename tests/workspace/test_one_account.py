@@ -59,7 +59,7 @@ def test_two_hospitals_with_overlapping_patients_share_one_account(folder) -> No
         with pytest.raises(BudgetExceededError, match=r"epsilon 0\.6 is asked and 0\.4 is left"):
             bob.ask(lw.count("south", "diabetic"), epsilon="3/5")
         bob.ask(lw.count("south", "diabetic"), epsilon="2/5")
-        assert ana.standing().left == bob.standing().left == 0
+        assert ana.budget().left == bob.budget().left == 0
 
 
 def test_somebody_who_is_in_both_is_one_person_in_a_question_about_both(folder) -> None:
@@ -87,7 +87,7 @@ def test_hospitals_on_two_machines_share_one_account_on_a_server(folder, postgre
         ana.ask(lw.count("north"), epsilon="3/5")
         with pytest.raises(BudgetExceededError, match=r"0\.4 is left"):
             bob.ask(lw.count("south"), epsilon="3/5")
-        assert bob.standing().left == Fraction(2, 5)
+        assert bob.budget().left == Fraction(2, 5)
 
 
 @pytest.mark.catalogue("L21")
@@ -120,7 +120,7 @@ def test_a_population_that_was_left_out_and_comes_back_has_spent_what_it_had(fol
     for _ in range(2):
         with lw.open_workspace(folder) as workspace:
             workspace.update()
-            assert workspace.session(analyst="ana").standing().left == 0
+            assert workspace.session(analyst="ana").budget().left == 0
         settings.write_text(HOSPITALS)
 
 
@@ -237,7 +237,7 @@ def test_whose_row_it_is_never_changes(folder, change) -> None:
         assert verify(workspace.ledger).entries == 2
     (folder / "lapwing.toml").write_text(only_north)
     with lw.open_workspace(folder) as workspace:
-        assert workspace.session(analyst="ana").standing().left == 1
+        assert workspace.session(analyst="ana").budget().left == 1
 
 
 @pytest.mark.catalogue("L21")
@@ -275,7 +275,7 @@ def test_the_ledger_of_another_workspace_is_refused(folder, tmp_path) -> None:
         lw.open_workspace(folder)
     (folder / "ledger.db").write_bytes(kept)
     with lw.open_workspace(folder) as workspace:
-        assert workspace.session(analyst="ana").standing().left == 0
+        assert workspace.session(analyst="ana").budget().left == 0
 
 
 def test_a_workspace_of_an_older_lapwing_belongs_to_the_ledger_that_it_is_opened_with(folder, tmp_path) -> None:

@@ -113,17 +113,18 @@ def test_no_fingerprint_is_lost_when_many_write_at_once(quick_path) -> None:
 
 def test_a_question_ends_on_the_version_it_was_charged_for(folder, opened) -> None:
     with lw.open_workspace(folder) as workspace:
-        data = workspace.session()._data
-        with data.leased() as first, data.leased({"patients": 1}) as same:
+        session = workspace.session()
+        data = session._tables
+        with data.lease(session._snapshot().versions) as first, data.lease({"patients": 1}) as same:
             assert first is same
             workspace.advance("patients")
-            with data.leased() as second:
+            with data.lease(session._snapshot().versions) as second:
                 assert second is not first
                 assert opened == [first, second]
-                with data.leased({"patients": 1}) as old:
+                with data.lease({"patients": 1}) as old:
                     assert old is first
         assert opened == [second]
-        with pytest.raises(EngineError), data.leased({"patients": 1}):
+        with pytest.raises(EngineError), data.lease({"patients": 1}):
             pass
 
 
@@ -151,7 +152,7 @@ def test_a_session_that_is_closed_refuses_and_others_go_on(folder) -> None:
         for act in acts(ana, stream):
             with pytest.raises(BadQuestionError, match="this session is closed; open a new one"):
                 act()
-        assert ben.standing().left == 99
+        assert ben.budget().left == 99
         ben.ask(lw.count("patients"), epsilon=1)
     for act in acts(ben, None):
         with pytest.raises(BadQuestionError, match="this workspace is closed; open it again"):
@@ -168,7 +169,7 @@ def acts(session: lw.Session, stream: Any) -> list[Callable[[], Any]]:
         lambda: session.stream(at_least=10, yeses=1, epsilon=1),
         lambda: session.preview_stream(at_least=10, yeses=1, epsilon=1),
         lambda: session.resume("s"),
-        session.standing,
+        session.budget,
         *([lambda: stream.ask("age > 3"), stream.recover, stream.close] if stream else []),
     ]
 
@@ -179,7 +180,7 @@ def test_after_a_fork_the_child_is_refused_at_once_and_nothing_is_charged(folder
         session = workspace.session(analyst="ana")
         stream = session.stream(at_least=10, yeses=1, epsilon=1, name="s")
         session.ask(lw.count("patients"), epsilon=1)
-        left = session.standing().left
+        left = session.budget().left
 
         def child() -> None:
             for act in [*acts(session, stream), workspace.session, workspace.check]:
@@ -191,7 +192,7 @@ def test_after_a_fork_the_child_is_refused_at_once_and_nothing_is_charged(folder
                 own.ask(lw.count("patients", "age > 5"), epsilon=1)
 
         assert in_a_child(child) == 0
-        assert session.standing().left == left - 1
+        assert session.budget().left == left - 1
         session.ask(lw.count("patients", "age > 8"), epsilon=1)
         stream.ask("age < 3")
 
@@ -229,11 +230,11 @@ def test_a_question_that_takes_too_long_is_stopped_charged_and_the_one_failure(q
             patched.setattr("lapwing.engines.engine.emit", lambda *_: SLOW)
             with ThreadPoolExecutor(1) as pool:
                 slow = pool.submit(session.ask, lw.count("patients"), epsilon=1)
-                with session._data.leased() as engine:
+                with session._tables.lease({"patients": 1}) as engine:
                     assert engine._rows(replace(SLOW, text="select 7")) == [(7,)]
                 with pytest.raises(EngineError):
                     slow.result(60)
-        assert session.standing().left == 98
+        assert session.budget().left == 98
         assert "INTERRUPT" in (quick_path / "failures.log").read_text()
         assert not session.ask(lw.count("patients", "age > 2"), epsilon=1).free
 

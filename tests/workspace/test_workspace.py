@@ -75,12 +75,12 @@ def test_data_that_changed_unannounced_is_refused_before_anything_is_charged(cli
             clinic.ask(lw.count("patients", "age > 3"), epsilon=1)
         with pytest.raises(RegistrationError, match="has changed"):
             clinic.stream(at_least=10, yeses=1, epsilon=1)
-    assert clinic.standing().left == 99
+    assert clinic.budget().left == 99
     with lw.open_workspace(folder) as workspace:
         assert workspace.advance("patients") == 2
     again = clinic.ask(question, epsilon=1)
     assert (again.free, again.versions) == (False, {"patients": 2})
-    assert clinic.standing().left == 98, "a new version resets nothing"
+    assert clinic.budget().left == 98, "a new version resets nothing"
 
 
 def test_fingerprints_are_never_readable_by_others(clinic, folder, monkeypatch) -> None:
@@ -111,7 +111,7 @@ def test_damaged_fingerprints_are_said(clinic, folder, damage) -> None:
     ) as told:
         clinic.ask(lw.count("patients"), epsilon=1)
     assert os.sep not in str(told.value)
-    assert clinic.standing().left == 100
+    assert clinic.budget().left == 100
 
 
 def test_what_is_written_about_a_file_can_be_read_again_also_by_a_process_that_is_new(clinic, folder) -> None:
@@ -141,7 +141,7 @@ def test_whatever_a_driver_raises_at_opening_is_the_one_failure(clinic, folder, 
     assert str(failed.value) == "the question could not be answered; the custodian can find out why"
     assert (failed.value.__cause__, failed.value.__context__) == (None, None)
     assert "patient 7 has the plague" in (folder / "failures.log").read_text()
-    assert clinic.standing().left == 100
+    assert clinic.budget().left == 100
     clinic.ask(lw.count("patients"), epsilon=1)
 
 
@@ -178,7 +178,7 @@ def test_a_cell_that_cannot_be_read_costs_nothing(quick_path, bad) -> None:
         for where in ("seen = '1970-01-01'", "city = 'a'"):
             with pytest.raises(EngineError):
                 clinic.ask(lw.count("patients", where), epsilon=1)
-        assert clinic.standing().left == 100
+        assert clinic.budget().left == 100
     assert "RegistrationError" in (quick_path / "failures.log").read_text()
 
 
@@ -206,8 +206,9 @@ def die(*_: object) -> None:
 def test_a_custodian_settles_what_dead_processes_left(clinic, folder, monkeypatch) -> None:
     stream = clinic.stream(at_least=100, yeses=2, epsilon=20, name="mine")
     with monkeypatch.context() as patched:
-        patched.setattr(type(stream), "_decided", die)
-        patched.setattr("lapwing.session.hide_failures", die)
+        patched.setattr(type(stream), "_decide", die)
+        patched.setattr(type(clinic), "_read_and_release", die)
+        patched.setattr(type(clinic), "_lose", die)
         with pytest.raises(Died):
             stream.ask("age < 100", key="s")
         with pytest.raises(Died):
@@ -264,7 +265,7 @@ def test_a_preview_and_a_rehearsal_need_no_data(folder) -> None:
         assert clinic.rehearse(lw.count("patients"), epsilon=20).rehearsal
         with pytest.raises(RegistrationError, match="bring the file back"):
             clinic.ask(lw.count("patients"), epsilon=1)
-        assert clinic.standing().left == 100
+        assert clinic.budget().left == 100
 
 
 def test_data_of_the_wrong_type_is_for_the_custodian(folder) -> None:
@@ -275,7 +276,7 @@ def test_data_of_the_wrong_type_is_for_the_custodian(folder) -> None:
             clinic.ask(lw.count("patients"), epsilon=1)
         assert "line 2" not in str(failed.value)
         assert failed.value.__context__ is None
-        assert clinic.standing().left == 100
+        assert clinic.budget().left == 100
     log = folder / "failures.log"
     assert "line 2 has a cell in column age" in log.read_text()
     assert "old" not in log.read_text()
@@ -319,11 +320,11 @@ def test_an_update_raises_budgets_adds_tables_and_gives_allowances(folder) -> No
         workspace.update()
         assert workspace.ledger.account("clinic").budget == PureDP(epsilon=Fraction(200))
         assert dict(workspace.ledger.population("clinic").tables) == {"patients": 1, "visits": 1}
-        assert workspace.session(analyst="ana").standing().left == 3
+        assert workspace.session(analyst="ana").budget().left == 3
     path.write_text(raised)
     with lw.open_workspace(folder) as workspace:
         workspace.update()
-        assert workspace.session(analyst="ana").standing().left == 200
+        assert workspace.session(analyst="ana").budget().left == 200
 
 
 def test_a_budget_is_never_lowered(folder) -> None:

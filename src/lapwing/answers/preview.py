@@ -52,11 +52,11 @@ class BudgetStatus(Result):
         """Return how it would stand after a charge, or why it would be refused."""
         accounts = [account.admit(charge) for account in self._accounts()]
         refused = [account for account in accounts if isinstance(account, Refusal)]
-        return refused[0] if refused else _standing(account for account in accounts if isinstance(account, Account))
+        return refused[0] if refused else _status_of(account for account in accounts if isinstance(account, Account))
 
     def booked(self, line: StreamClosing) -> "BudgetStatus":
         """Return how it would stand after the end of a stream."""
-        return _standing(account.book(line) for account in self._accounts())
+        return _status_of(account.book(line) for account in self._accounts())
 
     def times(self, charge: SingleRelease) -> int:
         """Return how often such a charge would be admitted, counting no further than 1000."""
@@ -109,15 +109,15 @@ class Preview(Result):
     after: BudgetStatus | Refusal
 
     @staticmethod
-    def of(asked: PricedQuestion, standing: BudgetStatus, confidence: Exact) -> "Preview":
+    def of(asked: PricedQuestion, status: BudgetStatus, confidence: Exact) -> "Preview":
         """Compute the preview of a question."""
         return Preview(
             asked=asked,
             price=Price.of(asked.event),
             confidence=sure(confidence),
             margin=asked.margin(sure(confidence)),
-            before=standing,
-            after=standing.after(SingleRelease(event=asked.event)),
+            before=status,
+            after=status.after(SingleRelease(event=asked.event)),
         )
 
     @property
@@ -208,7 +208,7 @@ class Preview(Result):
         return f"{self.asked.bounded_words}: costs {self.price}, {sure}; {end}."
 
 
-def _standing(accounts: Iterable[Account]) -> BudgetStatus:
+def _status_of(accounts: Iterable[Account]) -> BudgetStatus:
     account, *allowance = accounts
     return BudgetStatus(account=account, allowance=allowance[0] if allowance else None)
 

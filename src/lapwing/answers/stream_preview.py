@@ -46,16 +46,16 @@ class StreamPreview(Result):
 
     @staticmethod
     def of(
-        terms: StreamTerms, standing: BudgetStatus, confidence: Exact = CONFIDENCE, questions: int = 1
+        terms: StreamTerms, status: BudgetStatus, confidence: Exact = CONFIDENCE, questions: int = 1
     ) -> "StreamPreview":
         """Compute the preview of a stream."""
-        after = standing.after(terms.reservation(_PREVIEWED))
+        after = status.after(terms.reservation(_PREVIEWED))
         return StreamPreview(
             terms=terms,
             confidence=sure(confidence),
             questions=questions,
             margin=terms.margin(sure(confidence), questions=questions),
-            before=standing,
+            before=status,
             after=after,
             at_best=after if isinstance(after, Refusal) else after.booked(StreamClosing(stream=_PREVIEWED)),
         )

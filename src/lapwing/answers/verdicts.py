@@ -7,7 +7,7 @@ from typing import Any
 
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.ledger.entries import Receipt
-from lapwing.ledger.stream_records import Decision, StreamRecord, StreamStatus
+from lapwing.ledger.stream_records import Decision
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
 from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.vocabulary.codec import from_text, stored, to_text
@@ -36,7 +36,7 @@ class StreamAnswer(Result):
     question : which question of the stream it was, counting from 1
     yeses_left : how many yeses the stream can still give
     receipt : the proof that it is in the ledger
-    stream, terms : the name of the stream, and what was agreed when it was opened, as the ledger keeps it
+    stream, terms : the name of the stream, and what was agreed when it was opened
     free : whether it had been given before, so that nothing was charged this time
     """
 
@@ -48,7 +48,7 @@ class StreamAnswer(Result):
     yeses_left: int
     receipt: Receipt
     stream: str
-    terms: str = field(compare=False)
+    terms: StreamTerms = field(compare=False)
     free: bool = field(default=False, compare=False)
 
     def __bool__(self) -> bool:
@@ -74,7 +74,7 @@ class StreamAnswer(Result):
             price=self.price,
             gap=None if self.gap is None else Fraction(self.gap),
         )
-        return StreamTerms.read(self.terms).mechanism.interval(decided, confidence)
+        return self.terms.mechanism.interval(decided, confidence)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values, with the interval that holds with 95 % confidence."""
@@ -103,7 +103,7 @@ class StreamAnswer(Result):
         lies = self.interval()
         if lies is None:
             return None
-        all_of_them = "" if StreamTerms.read(self.terms).yeses == 1 else ": all yeses of the stream at once"
+        all_of_them = "" if self.terms.yeses == 1 else ": all yeses of the stream at once"
         return f"from {format_short(lies.low)} to {format_short(lies.high)}{all_of_them}, with 95 % confidence"
 
 
@@ -130,7 +130,7 @@ def written(answer: Decided) -> str:
     )
 
 
-def read(told: str, decision: Decision, record: StreamRecord, *, free: bool = False) -> StreamAnswer:
+def read(told: str, decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:
     """Return what the ledger keeps as it is told; `free` if it was told before."""
     kept = from_text(StoredVerdict, told)
     return StreamAnswer(
@@ -139,9 +139,9 @@ def read(told: str, decision: Decision, record: StreamRecord, *, free: bool = Fa
         gap=kept.gap,
         price=kept.price,
         question=decision.number,
-        yeses_left=record.units - record.used if record.status is StreamStatus.OPEN else 0,
+        yeses_left=decision.units_left,
         receipt=decision.receipt,
-        stream=record.name,
-        terms=record.terms,
+        stream=decision.stream,
+        terms=terms,
         free=free,
     )

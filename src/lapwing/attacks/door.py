@@ -59,7 +59,7 @@ class AttackedDoor:
     @property
     def left(self) -> Fraction | None:
         """What the account has left."""
-        return self._session.standing().left
+        return self._session.budget().left
 
 
 Spelling: TypeAlias = Callable[[Value, Sequence[Name], Condition], Condition]

@@ -35,29 +35,31 @@ def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]
     one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
     """
     try:
-        return _hide_failures(work, on_failure)
+        with report_failures(on_failure):
+            return work()
     except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
         kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
     # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
-    raise _constant(kind)
+    raise constant_failure(kind)
 
 
-def _hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
-    """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
+@contextmanager
+def report_failures(on_failure: Callable[[Exception], None]) -> Iterator[None]:
+    """Tell the custodian why the block failed. What fails in here, with the reason at hand, must be forgotten above."""
     try:
-        return work()
+        yield
     except EngineError:  # whose reason was told already, where it happened
         raise
-    except Exception as failure:  # noqa: BLE001 - as above
+    except Exception as failure:
         with suppress(Exception):
             on_failure(failure)
-    raise EngineError
+        raise
 
 
 _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
-def _constant(kind: type[BaseException]) -> BaseException:
+def constant_failure(kind: type[BaseException]) -> BaseException:
     """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
     match [one for one in _INTERRUPTS if issubclass(kind, one)]:
         case [interrupt]:
@@ -195,6 +197,28 @@ class CancelScope:
         self._running = statement
         if self.cancelled:
             raise CancelledError("this question was cancelled")
+
+
+class CancelGroup:
+    """The questions of one session that are being read, to be cancelled together."""
+
+    def __init__(self) -> None:
+        self._scopes: set[CancelScope] = set()
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Let the block be cancelled with the group."""
+        with CancelScope() as scope:
+            self._scopes.add(scope)
+            try:
+                yield
+            finally:
+                self._scopes.discard(scope)
+
+    def cancel(self) -> None:
+        """Stop what is being read now; what begins later is not concerned."""
+        for scope in tuple(self._scopes):
+            scope.cancel()
 
 
 class _Statement:

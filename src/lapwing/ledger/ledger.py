@@ -4,8 +4,9 @@ Open one with `open_ledger`, make one with `create_ledger`. Whatever uses it kee
 data, release. There is no refund: a failure after the charge keeps the charge.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Self
@@ -17,7 +18,7 @@ from lapwing.ledger.chronicle import Chronicle, now
 from lapwing.ledger.entries import Receipt, Record, compare, genesis
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.head import REMEDY, require
-from lapwing.ledger.population import PopulationRecord
+from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.ledger.questions import Questions, Turns
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Database, Rows, Store
@@ -25,6 +26,27 @@ from lapwing.ledger.streams import Streams
 from lapwing.ledger.transaction import Clock, require_known
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.extras import load_extra
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What one moment of the ledger says about a population and an analyst.
+
+    Parameters
+    ----------
+    population : what was decided about it: its tables with their versions, and who may spend
+    account : what was spent of its budget, and what is left
+    allowance : the account of the analyst's own allowance; `None` if only the population's counts
+    """
+
+    population: PopulationRecord
+    account: Account
+    allowance: Account | None
+
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """The present version of each table."""
+        return self.population.tables
 
 
 class Ledger:
@@ -64,11 +86,16 @@ class Ledger:
             book.population(population)
             return book.account(population)
 
-    def allowance(self, population: str, analyst: str) -> Account | None:
-        """Return the account of an analyst's own allowance as it stands; `None` if only the population's counts."""
+    def snapshot(self, population: str, analyst: str) -> Snapshot:
+        """Return what stands in the ledger about a population and an analyst, all of one moment."""
         with self.chronicle.reading() as book:
-            decided = book.population(population).analysts.get(analyst)
-            return book.allowance(population, analyst) if decided and decided.allowance else None
+            decided = book.population(population)
+            limited = decided.analysts.get(analyst, Analyst()).allowance
+            return Snapshot(
+                population=decided,
+                account=book.account(population),
+                allowance=book.allowance(population, analyst) if limited else None,
+            )
 
     def analysts(self, population: str) -> frozenset[str]:
         """Return who has ever asked about a population, or was spoken of by its custodian."""

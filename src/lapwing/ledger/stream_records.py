@@ -97,6 +97,7 @@ class Intent:
     key, question : as they were asked
     versions : the data versions to answer it from
     sealed : the sealed seed of the noise that decides it, now and after any crash
+    state, seals : the sealed state of its stream, and the number that this seal is bound to
     """
 
     seq: int
@@ -106,11 +107,16 @@ class Intent:
     question: str
     versions: Mapping[str, int]
     sealed: bytes = field(repr=False)
+    state: bytes = field(repr=False)
+    seals: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The outcome of a question as it stands in the ledger; `answer` is what may be told, `None` if it was lost."""
+    """The outcome of a question as it stands in the ledger.
+
+    `answer` is what may be told, `None` if it was lost; `units_left` is what the stream can still give away, now.
+    """
 
     stream: str
     number: int
@@ -118,6 +124,7 @@ class Decision:
     answer: str | None
     status: StreamStatus
     receipt: Receipt
+    units_left: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +136,7 @@ class StreamRecord:
     asked : the number of its last question, decided or in flight
     used : the units given away so far
     seals : how many times its state was sealed, the opening included: what the newest seal is bound to
+    versions : the present versions of all tables of its population
     sealed : its state, while it is open
     in_flight : the question that has no outcome yet
     """
@@ -146,5 +154,11 @@ class StreamRecord:
     asked: int
     used: int
     seals: int
+    versions: Mapping[str, int]
     sealed: bytes | None = field(repr=False)
     in_flight: Intent | None
+
+    @property
+    def units_left(self) -> int:
+        """What it can still give away."""
+        return self.units - self.used if self.status is StreamStatus.OPEN else 0

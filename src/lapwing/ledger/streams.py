@@ -208,7 +208,7 @@ def _intend(book: Transaction, stream: StreamRecord, put: _Asked) -> Intent | De
         if not put.fresh:
             population.require_spending(stream.analyst)
             book.append("recall", **common, recalls=stored.seq)
-        return _decision(book, stored)
+        return _decision(book, stored, stream)
     _require_open(stream)
     population.require_spending(stream.analyst)
     if stream.asked >= MOST_QUESTIONS:
@@ -243,7 +243,7 @@ def _decide(
     if intent is None:
         raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
     if stands := book.settlement(intent.seq):
-        return _decision(book, stands)
+        return _decision(book, stands, stream)
     taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
         raise ParameterError(
@@ -276,7 +276,7 @@ def _decide(
         vault.drop(book.rows, stream.name, number)
         if sealed is not None:
             vault.replace(book.rows, stream.name, sealed)
-    return _decision(book, entry)
+    return _decision(book, entry, _stream(book, stream.name))
 
 
 def _end(book: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
@@ -315,6 +315,7 @@ def _stream(book: Transaction, stream: str) -> StreamRecord:
         asked=last["asked"],
         used=last["used"],
         seals=last["seals"],
+        versions=book.population(first["population"]).tables,
         sealed=vault.kept(book.rows, stream, vault.STATE),
         in_flight=_intent(book, last) if last["kind"] == "intent" else None,
     )
@@ -342,15 +343,15 @@ def _earlier(book: Transaction, stream: StreamRecord, asked: dict[str, Any]) -> 
     if asked["kind"] == "recall":
         stored = book.entry(asked["recalls"])
         assert stored is not None  # noqa: S101 - entries are never deleted
-        return _decision(book, stored)
+        return _decision(book, stored, stream)
     end = book.settlement(asked["seq"])
     if end is None:
         raise StreamBusyError(stream.name, number=asked["number"])
-    return _decision(book, end)
+    return _decision(book, end, stream)
 
 
 def _intent(book: Transaction, record: dict[str, Any]) -> Intent:
-    sealed = vault.kept(book.rows, record["stream"], record["number"])
+    sealed, state = (vault.kept(book.rows, record["stream"], number) for number in (record["number"], vault.STATE))
     return Intent(
         seq=record["seq"],
         stream=record["stream"],
@@ -359,10 +360,12 @@ def _intent(book: Transaction, record: dict[str, Any]) -> Intent:
         question=record["question"],
         versions=record["versions"],
         sealed=sealed or b"",
+        state=state or b"",
+        seals=record["seals"],
     )
 
 
-def _decision(book: Transaction, entry: Entry) -> Decision:
+def _decision(book: Transaction, entry: Entry, stream: StreamRecord) -> Decision:
     record = entry.record
     return Decision(
         stream=record["stream"],
@@ -371,4 +374,5 @@ def _decision(book: Transaction, entry: Entry) -> Decision:
         answer=record.get("answer"),
         status=StreamStatus(record["status"]),
         receipt=book.receipt_of(entry),
+        units_left=stream.units_left,
     )

@@ -98,6 +98,11 @@ class SystemRandomness:
 SYSTEM: Final = SystemRandomness()
 
 
+def fresh_name() -> str:
+    """Return a name that nothing else has."""
+    return SYSTEM.take(16).hex()
+
+
 INTEGERS: Final = 1 << 10
 """Single draws in a pool: 40 KiB."""
 

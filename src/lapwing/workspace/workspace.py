@@ -165,7 +165,9 @@ class Workspace:
 
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
-        self._opened(self.settings.declared(population)).check()
+        declared = self.settings.declared(population)
+        with self._opened(declared).hold(self.ledger.population(declared.population.name).tables):
+            pass
 
     def recover(self) -> Recovery:
         """Settle what dead processes left behind; to be called when nobody is asking.
@@ -323,7 +325,7 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
     ... source = "patients.csv"
     ... columns.age = { type = "integer", low = 0, high = 120 }
     ... ''') as workspace:
-    ...     str(workspace.session().standing())
+    ...     str(workspace.session().budget())
     'epsilon 3'
     """
     place = Path(folder)

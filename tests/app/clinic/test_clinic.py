@@ -202,7 +202,7 @@ def test_the_question_of_the_lecture_is_close_to_its_threshold_at_a_million() ->
 def test_a_clinic_opens_as_a_workspace_whose_every_column_can_be_asked_about(clinic) -> None:
     with lw.create(clinic) as workspace:
         session = workspace.session(analyst="ana")
-        assert str(session.standing()) == "epsilon 10"
+        assert str(session.budget()) == "epsilon 10"
         answer = session.ask(lw.count("patient"), epsilon="1")
         assert abs(answer.value - PEOPLE) < 50  # P < 1e-21
         for table in session.population.tables:
@@ -258,8 +258,8 @@ def test_the_settings_say_budget_and_allowances_as_people_write_them(tmp_path) -
     assert 'budget = { epsilon = "2.5" }' in text
     assert 'ana = { epsilon = "1/3" }' in text
     with lw.create(folder) as workspace:
-        assert workspace.session(analyst="ana").standing().left == Fraction(1, 3)
-        assert workspace.session(analyst="ben").standing().left == Fraction(5, 2)
+        assert workspace.session(analyst="ana").budget().left == Fraction(1, 3)
+        assert workspace.session(analyst="ben").budget().left == Fraction(5, 2)
 
 
 @pytest.mark.parametrize("seed", [-1, 0.5, "one"], ids=str)

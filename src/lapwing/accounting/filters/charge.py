@@ -14,14 +14,7 @@ from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.event import (
-    ApproximateRelease,
-    Composed,
-    Event,
-    PureRelease,
-    Repeated,
-    checked_event,
-)
+from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, PureRelease, Repeated, checked_event
 from lapwing.vocabulary.exact import as_int, positive
 
 

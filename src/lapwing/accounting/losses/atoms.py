@@ -5,7 +5,7 @@ Proof: proofs/atomic_losses.md
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
 
@@ -51,18 +51,7 @@ class AtomicLaw:
     @property
     def other_order(self) -> "AtomicLaw":
         """The law with the two orders exchanged."""
-        if self.reverse is self.pair:
-            return self
-        return AtomicLaw(
-            pair=self.reverse,
-            reverse=self.pair,
-            pure_epsilon=self.pure_epsilon,
-            rho=self.rho,
-            spacing=self.spacing,
-            is_attained=self.is_attained,
-            response=self.response,
-            renyi_bound=self.renyi_bound,
-        )
+        return self if self.reverse is self.pair else replace(self, pair=self.reverse, reverse=self.pair)
 
     def delta(self, epsilon: float) -> float:
         """Return the profile of the atoms."""

@@ -15,31 +15,20 @@ from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.law import (
+    HalfExponentialLaw,
     LossLattice,
     Orders,
     Tails,
     connect_the_dots,
-    half_exponential_lattice,
     renyi_from_cumulant,
 )
 from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, fraction_above, root_above
 
 
-@dataclass(frozen=True, eq=False)
-class LaplaceLaw:
+class LaplaceLaw(HalfExponentialLaw):
     """Laplace(0, 1) against Laplace(epsilon, 1), which dominates every vector of L1 sensitivity epsilon."""
 
-    pure_epsilon: Fraction
-
-    mu_squared = None
-    infinite_mass = 0.0
     is_attained = True
-    spacing = None
-
-    @cached_property
-    def top(self) -> float:
-        """Epsilon, rounded up."""
-        return float_above(self.pure_epsilon)
 
     @cached_property
     def rho(self) -> Fraction:
@@ -47,11 +36,6 @@ class LaplaceLaw:
         e = self.top
         series = e * e / 2  # above the divergence; exact enough where the closed form would cancel
         return fraction_above(series if e < 1e-4 else e + math.expm1(-e) + e * ROUND_OFF)  # noqa: PLR2004
-
-    @property
-    def other_order(self) -> "LaplaceLaw":
-        """The pair is symmetric."""
-        return self
 
     def delta(self, epsilon: float) -> float:
         """Return 1 - e^((epsilon - e)/2) inside [-e, e]."""
@@ -76,17 +60,10 @@ class LaplaceLaw:
         q_above = np.where(x >= self.top, 0.0, np.where(x < -self.top, 1.0, 0.5 * np.exp((-inside - self.top) / 2)))
         return p_below, 1 - p_below, 1 - q_above, q_above
 
-    def span(self, tail: float) -> tuple[float, float]:
-        """Return -e and e, whatever the tail."""
-        del tail
-        return -self.top, self.top
-
     def on_grid(self, step: float, tail: float) -> LossLattice:
         """Return the law on a grid that ends at its largest loss."""
         del tail
-        return half_exponential_lattice(
-            self.top, step, top_density=0.25, top_atom=0.5, bottom_atom=0.5 * math.exp(-self.top)
-        )
+        return self.lattice(step, top_density=0.25, top_atom=0.5, bottom_atom=0.5 * math.exp(-self.top))
 
     def members(self, at_most: int) -> tuple[DominatingPair, ...]:
         """Return one pair on an even grid."""

@@ -10,13 +10,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias
+from functools import cached_property
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.rounding import ROUND_OFF, UNIT
+from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above
 
 Orders: TypeAlias = NDArray[Any]
 """Orders at which cumulants are asked: real for moments, complex for Fourier transforms."""
@@ -148,29 +149,52 @@ def _cells(below: Floats, above: Floats) -> tuple[Floats, Floats]:
     return np.maximum(mass, 0.0), error
 
 
-def half_exponential_lattice(
-    top: float, step: float, *, top_density: float, top_atom: float, bottom_atom: float
-) -> LossLattice:
-    """Return the law with density `top_density` e^((x - top)/2) on [-top, top] and an atom at either end.
+@dataclass(frozen=True, eq=False)
+class HalfExponentialLaw:
+    """A symmetric law on [-epsilon, epsilon] whose density goes with e^(x/2), perhaps with an atom at either end."""
 
-    A cell of this density splits between its ends in the ratio 1 : e^(-step/2), so nothing cancels. The grid ends at
-    `top`, where the atom sits exactly.
-    """
-    cells = math.floor(2 * top / step)
-    rest = max(0.0, 2 * top - cells * step)
-    share = 1 / (1 + math.exp(-step / 2))
-    cell = -2 * top_density * math.expm1(-step / 2) * np.exp(-step / 2 * np.arange(cells))
-    last = 2 * top_density * math.exp(rest / 2 - top) * -math.expm1(-rest / 2)
-    width = -math.expm1(-step)
-    lifted = bottom_atom * -math.expm1(rest - step) / width + last * -math.expm1(rest / 2 - step) / width
-    lifted = min(lifted * (1 + ROUND_OFF), bottom_atom + last)
-    masses = np.zeros(cells + 2)
-    masses[0] = top_atom
-    masses[:cells] += share * cell
-    masses[1 : cells + 1] += (1 - share) * cell
-    masses[cells] += lifted
-    masses[cells + 1] += bottom_atom + last - lifted
-    return LossLattice(top - (cells + 1) * step, step, masses[::-1] * (1 + ROUND_OFF), 0.0)
+    pure_epsilon: Fraction
+
+    mu_squared = None
+    infinite_mass = 0.0
+    spacing = None
+
+    @cached_property
+    def top(self) -> float:
+        """Epsilon, rounded up."""
+        return float_above(self.pure_epsilon)
+
+    @property
+    def other_order(self) -> Self:
+        """The pair is symmetric."""
+        return self
+
+    def span(self, tail: float) -> tuple[float, float]:
+        """Return -epsilon and epsilon, whatever the tail."""
+        del tail
+        return -self.top, self.top
+
+    def lattice(self, step: float, *, top_density: float, top_atom: float, bottom_atom: float) -> LossLattice:
+        """Return the density `top_density` e^((x - top)/2) and the atoms on a grid that ends at `top`.
+
+        A cell of this density splits between its ends in the ratio 1 : e^(-step/2), so nothing cancels.
+        """
+        top = self.top
+        cells = math.floor(2 * top / step)
+        rest = max(0.0, 2 * top - cells * step)
+        share = 1 / (1 + math.exp(-step / 2))
+        cell = -2 * top_density * math.expm1(-step / 2) * np.exp(-step / 2 * np.arange(cells))
+        last = 2 * top_density * math.exp(rest / 2 - top) * -math.expm1(-rest / 2)
+        width = -math.expm1(-step)
+        lifted = bottom_atom * -math.expm1(rest - step) / width + last * -math.expm1(rest / 2 - step) / width
+        lifted = min(lifted * (1 + ROUND_OFF), bottom_atom + last)
+        masses = np.zeros(cells + 2)
+        masses[0] = top_atom
+        masses[:cells] += share * cell
+        masses[1 : cells + 1] += (1 - share) * cell
+        masses[cells] += lifted
+        masses[cells + 1] += bottom_atom + last - lifted
+        return LossLattice(top - (cells + 1) * step, step, masses[::-1] * (1 + ROUND_OFF), 0.0)
 
 
 def renyi_from_cumulant(cumulant: float, alpha: float, largest_loss: float, roundings: int = 8) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.atoms import AtomicLaw
-from lapwing.accounting.losses.law import LossLattice, LossLaw, Orders, Tails, half_exponential_lattice
+from lapwing.accounting.losses.law import HalfExponentialLaw, LossLattice, LossLaw, Orders, Tails
 from lapwing.accounting.renyi import delta_from_rho, epsilon_from_rho
 from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above
 
@@ -27,31 +27,18 @@ _SHORT = 1e-4
 _TERMS = 18
 
 
-@dataclass(frozen=True, eq=False)
-class BoundedRangeLaw:
-    """The upper envelope of all pairs whose losses lie in an interval of length epsilon (Durfee and Rogers 2019)."""
+class BoundedRangeLaw(HalfExponentialLaw):
+    """The upper envelope of all pairs whose losses lie in an interval of length epsilon (Durfee and Rogers 2019).
 
-    pure_epsilon: Fraction
+    The interval of the other order is [-t, epsilon - t]: the family is the same.
+    """
 
-    mu_squared = None
-    infinite_mass = 0.0
     is_attained = False
-    spacing = None
-
-    @cached_property
-    def top(self) -> float:
-        """Epsilon, rounded up."""
-        return float_above(self.pure_epsilon)
 
     @property
     def rho(self) -> Fraction:
         """The eighth of epsilon^2 of Cesar and Rogers 2021, exactly."""
         return self.pure_epsilon**2 / 8
-
-    @property
-    def other_order(self) -> "BoundedRangeLaw":
-        """The interval of the other order is [-t, epsilon - t]: the family is the same."""
-        return self
 
     def delta(self, epsilon: float) -> float:
         """Return (e^(e/2) - e^(epsilon/2))^2 / (e^e - 1) inside [-e, e]."""
@@ -87,17 +74,10 @@ class BoundedRangeLaw:
         p_above, q_below = -np.expm1(-above) / whole, -np.expm1(-below) / whole
         return np.exp(below - self.top) * q_below, p_above, q_below, np.exp(above - self.top) * p_above
 
-    def span(self, tail: float) -> tuple[float, float]:
-        """Return -e and e, whatever the tail."""
-        del tail
-        return -self.top, self.top
-
     def on_grid(self, step: float, tail: float) -> LossLattice:
         """Return the envelope on a grid that ends at its largest loss."""
         del tail
-        return half_exponential_lattice(
-            self.top, step, top_density=-0.5 / math.expm1(-self.top), top_atom=0.0, bottom_atom=0.0
-        )
+        return self.lattice(step, top_density=-0.5 / math.expm1(-self.top), top_atom=0.0, bottom_atom=0.0)
 
     def members(self, at_most: int) -> tuple[DominatingPair, ...]:
         """Return pairs of ten atoms, each of which dominates every t in one of `_MEMBERS` intervals."""

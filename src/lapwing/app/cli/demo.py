@@ -124,7 +124,7 @@ def _account(cast: Cast) -> None:
     stage, ledger = cast.stage, cast.workspace.ledger
     stage.act("The account: what was given away, and who can prove it")
     cast.show_account()
-    spent = BUDGET - (cast.workspace.session(analyst="custodian").standing().left or 0)
+    spent = BUDGET - (cast.workspace.session(analyst="custodian").budget().left or 0)
     checked = verify(ledger)
     stage.say(
         f"{checked.entries} entries, each chained to the one before; chain and sums were just checked from the first "

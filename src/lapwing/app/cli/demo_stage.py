@@ -142,7 +142,7 @@ class Cast:
     def _lines(self) -> Iterator[list[str]]:
         ledger = self.workspace.ledger
         accounts = {"everybody": (BUDGET, ledger.account(POPULATION))} | {
-            name.capitalize(): (most, ledger.allowance(POPULATION, name)) for name, most in ALLOWANCES.items()
+            name.capitalize(): (most, ledger.snapshot(POPULATION, name).allowance) for name, most in ALLOWANCES.items()
         }
         for name, (most, account) in accounts.items():
             left = most if account is None else BudgetStatus(account=account).left

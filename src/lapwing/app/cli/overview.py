@@ -106,9 +106,9 @@ def budget(door: Door, plot: Path | None) -> None:
 
 def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
     """Return the account of a population as JSON values, as a table, and what to say about it."""
-    name, left, planned = session.population.name, session.standing(), session.planned_total()
+    name, left, planned = session.population.name, session.budget(), session.planned_total()
     decided, history = session.ledger.population(name), session.ledger.history(name)
-    own = {analyst: session.ledger.allowance(name, analyst) for analyst in sorted(decided.analysts)}
+    own = {analyst: session.ledger.snapshot(name, analyst).allowance for analyst in sorted(decided.analysts)}
     allowances = {analyst: account for analyst, account in own.items() if account is not None}
     asking = decided.analysts.get(session.analyst, Analyst())
     stopped = sorted(analyst for analyst, one in decided.analysts.items() if one.suspended)

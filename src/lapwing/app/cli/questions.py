@@ -97,7 +97,7 @@ def put(
         return
     with door.session() as session, waiting("asking"):
         answer = session.rehearse(question, **offer) if rehearse else session.ask(question, key=key, **offer)
-        left = session.standing()
+        left = session.budget()
     if plot is not None:
         draw_answer(plot, answer, confidence)
     drawn = facts(("picture", str(plot))) if plot is not None else ""

@@ -21,8 +21,8 @@ from lapwing.app.cli.terminal import facts, table, waiting
 from lapwing.app.plots.answers import draw_stream
 from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import StreamRecord, StreamStatus
+from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
-from lapwing.streams import fresh_name
 from lapwing.vocabulary.decimals import format_exact, format_short, several
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
@@ -96,7 +96,7 @@ def open_stream(
     made_up = fresh_name()[:8] if name is None and key is None else name  # with a key, the key decides the name
     with door.session() as session:
         opened = session.stream(name=made_up, key=key, **wanted)
-        chosen, status, agreed, left = opened.name, opened.record.status, opened.terms, session.standing()
+        chosen, status, agreed, left = opened.name, opened.record.status, opened.terms, session.budget()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     door.tell(
@@ -132,7 +132,7 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
     with door.session() as session, waiting("asking"):
         resumed = session.resume(name)
         answer = resumed.ask(where, at_least=whole_or_none("at_least", at_least), key=key)
-        left = session.standing()
+        left = session.budget()
     more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
     cost = f"epsilon {format_short(answer.price)}{more}" if answer else "nothing"
     if answer.free:
@@ -168,7 +168,7 @@ def close_stream(door: Door, name: str) -> None:
             )
         resumed = session.resume(name)
         resumed.close()
-        spent, left = resumed.spent, session.standing()
+        spent, left = resumed.spent, session.budget()
         by_yes = paid_by_yes(left.account)
         back = f"epsilon {format_short(resumed.terms.epsilon - spent)} that no yes has used"
         if not isinstance(left.account.budget, PureDP):
@@ -203,7 +203,7 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         checked_path(plot)
     with door.session() as session:
         shown = next((one for one in _mine(session) if one.name == name), None)
-        account = session.standing().account
+        account = session.budget().account
     if shown is None:
         raise ParameterError("stream", name, reason="is not in this ledger", remedy="see lapwing stream list --all")
     terms = StreamTerms.read(shown.terms)
@@ -234,7 +234,7 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
     """
     with door.session() as session:
         shown = [one for one in _mine(session) if ended_too or one.status is StreamStatus.OPEN]
-        account = session.standing().account
+        account = session.budget().account
     records = [_record(one, account) for one in shown]
     rows = [
         [
@@ -334,7 +334,7 @@ def ask_once(
     with door.session() as session, waiting("asking"):
         with session.stream(name=name, key=f"{name} opening", **terms) as stream:
             answer = stream.ask(where, key=f"{name} question")
-        agreed, spent, left = stream.terms, stream.spent, session.standing()
+        agreed, spent, left = stream.terms, stream.spent, session.budget()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     record = {**answer.to_dict(), "spent": format_exact(spent), "left": left.to_dict()}
