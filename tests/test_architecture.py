@@ -19,8 +19,6 @@ TWINS = {
     "errors": "the public module shows what the vocabulary holds",
     "postgres": "an engine and a store",
     "gaussian": "a mechanism and a sparse vector",
-    "expressions": "what an analyst writes, and the SQL that an engine writes for it",
-    "registry": "of the statistics, and of the tables of a database",
 }
 RANDOM = {"random", "secrets", "numpy.random", "os.urandom", "ssl.RAND_bytes", "np.random", "uuid.uuid4"}
 

@@ -108,7 +108,6 @@ STATISTICS = (
     Statistic(
         name="funnel",
         ask=funnel,
-        help="how many people pass one condition after the other",
         tells="people",
         options=WHERE | {"steps"},
         needs={"steps": "--step CONDITION, once for each"},
