@@ -336,6 +336,28 @@ def _scale(reach: int, epsilon: Fraction) -> Fraction:
 _PLAINTEXT: Final = struct.Struct(">qQQQ")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSetup:
+    """The public side of a stream: its rule, its lattice, its own threshold in steps, and its name."""
+
+    rule: AnswerRule
+    lattice: ValueLattice
+    threshold: int
+    name: str
+
+    def describe(self) -> str:
+        """Return rule, lattice and threshold as text, in which no two different ones look the same."""
+        rule = self.rule
+        lines = (
+            f"grid {self.lattice.step} threshold {self.threshold}",
+            f"threshold noise {_law(rule.threshold_noise)}",
+            *(f"{_law(one.noise)} {one.centre} {one.bar} {one.units}" for one in rule.comparisons),
+            f"fresh noise {rule.fresh_noise and _law(rule.fresh_noise)} gap {rule.shows_gap}",
+            f"units {rule.units} of {rule.unit_price} on {rule.opening_price} questions {rule.questions}",
+        )
+        return "\n".join(lines)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StreamState:
     """What a stream must remember; the noise of its threshold is the secret."""
@@ -345,31 +367,26 @@ class StreamState:
     yeses: int
     units: int
 
-    def seal(self, key: bytes, *, stream: str, sequence: int, details: str) -> bytes:
-        """Return the sealed state: always of the same length."""
+    def seal(self, key: bytes, setup: StreamSetup, sequence: int) -> bytes:
+        """Return the state, sealed for this setup and place in its sequence: always of the same length."""
         plaintext = _PLAINTEXT.pack(self.threshold_noise, self.asked, self.yeses, self.units)
-        return seal(plaintext, key=key, purpose=Purpose.STATE, stream=stream, sequence=sequence, details=details)
+        return seal(
+            plaintext, key=key, purpose=Purpose.STATE, stream=setup.name, sequence=sequence, details=setup.describe()
+        )
 
     @classmethod
-    def unseal(cls, sealed: bytes, key: bytes, *, stream: str, sequence: int, details: str) -> "StreamState":
-        """Return the state, or refuse without saying which of key, place, details and bytes is wrong."""
+    def unseal(cls, sealed: bytes, key: bytes, setup: StreamSetup, sequence: int) -> "StreamState":
+        """Return the state, or refuse without saying which of key, setup, place and bytes is wrong."""
         plaintext = unseal(
-            bytes(sealed), key=key, purpose=Purpose.STATE, stream=stream, sequence=sequence, details=details
+            bytes(sealed),
+            key=key,
+            purpose=Purpose.STATE,
+            stream=setup.name,
+            sequence=sequence,
+            details=setup.describe(),
         )
         threshold_noise, asked, yeses, units = _PLAINTEXT.unpack(plaintext)
         return cls(threshold_noise=threshold_noise, asked=asked, yeses=yeses, units=units)
-
-
-def describe(rule: AnswerRule, lattice: ValueLattice, threshold: int) -> str:
-    """Return the public side of a stream as text, in which no two different ones look the same."""
-    lines = (
-        f"grid {lattice.step} threshold {threshold}",
-        f"threshold noise {_law(rule.threshold_noise)}",
-        *(f"{_law(one.noise)} {one.centre} {one.bar} {one.units}" for one in rule.comparisons),
-        f"fresh noise {rule.fresh_noise and _law(rule.fresh_noise)} gap {rule.shows_gap}",
-        f"units {rule.units} of {rule.unit_price} on {rule.opening_price} questions {rule.questions}",
-    )
-    return "\n".join(lines)
 
 
 def _law(law: Law) -> str:
