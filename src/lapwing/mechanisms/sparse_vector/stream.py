@@ -407,7 +407,8 @@ class SparseVectorStream:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<stream {self._setup.name!r}, {self._status.name.lower()}: {self._yeses} yeses in {self._asked} questions>"
+        status, told = self._status.name.lower(), f"{self._yeses} yeses in {self._asked} questions"
+        return f"<stream {self._setup.name!r}, {status}: {told}>"
 
     def _refuse(self, what: str) -> NoReturn:
         raise SecrecyError(f"a stream may not be {what}: it holds a secret; suspend it under a key")
