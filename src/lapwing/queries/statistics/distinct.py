@@ -85,7 +85,6 @@ STATISTICS = (
     Statistic(
         name="distinct",
         ask=count_distinct,
-        help="how many different values",
         tells="values",
         columns=1,
         options=WHERE | {"max_groups"},

@@ -211,13 +211,10 @@ def _read(selected: Selected, node: exp.Expr) -> MomentQuestion:
 
 
 STATISTICS = (
-    Statistic(
-        name="mean", ask=mean, help="the mean of a value", tells="mean", columns=1, sql={exp.Avg: ("avg", _read)}
-    ),
+    Statistic(name="mean", ask=mean, tells="mean", columns=1, sql={exp.Avg: ("avg", _read)}),
     Statistic(
         name="variance",
         ask=variance,
-        help="the variance of a value",
         tells="variance",
         columns=1,
         sql={exp.VariancePop: ("var_pop", _read)},
@@ -225,7 +222,6 @@ STATISTICS = (
     Statistic(
         name="covariance",
         ask=covariance,
-        help="the covariance of two values",
         tells="covariance",
         columns=2,
         sql={exp.CovarPop: ("covar_pop", _read)},
@@ -233,7 +229,6 @@ STATISTICS = (
     Statistic(
         name="correlation",
         ask=correlation,
-        help="the correlation of two values",
         tells="correlation",
         columns=2,
         sql={exp.Corr: ("corr", _read)},

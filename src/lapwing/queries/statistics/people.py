@@ -62,6 +62,4 @@ class People(NoisyMeaning):
         return "the number of people"
 
 
-STATISTICS = (
-    Statistic(name="count", ask=count, help="how many people", tells="people", options=GROUPED - {"max_rows"}),
-)
+STATISTICS = (Statistic(name="count", ask=count, tells="people", options=GROUPED - {"max_rows"}),)

@@ -221,7 +221,6 @@ STATISTICS = (
     Statistic(
         name="median",
         ask=median,
-        help="the value in the middle",
         tells="median",
         columns=1,
         options=WHERE | {"max_rows"},
@@ -230,7 +229,6 @@ STATISTICS = (
     Statistic(
         name="quantiles",
         ask=quantiles,
-        help="below which values fractions of the rows lie",
         tells="value",
         columns=1,
         options=WHERE | {"max_rows", "at"},

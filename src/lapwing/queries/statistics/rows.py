@@ -90,6 +90,4 @@ def _read(selected: Selected, node: exp.Count) -> CountRows:
             raise refusal(node.this)
 
 
-STATISTICS = (
-    Statistic(name="rows", ask=count_rows, help="how many rows", tells="rows", sql={exp.Count: ("count", _read)}),
-)
+STATISTICS = (Statistic(name="rows", ask=count_rows, tells="rows", sql={exp.Count: ("count", _read)}),)

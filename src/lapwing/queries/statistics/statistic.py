@@ -50,7 +50,6 @@ class Statistic:
     ----------
     name : what the command line calls it
     ask : its builder, which takes a table, then columns, then options by name
-    help : one line for the command line
     tells : the name of the column of its answer
     columns : how many columns follow its table
     options : which of where, by, max_rows, max_groups, at, k and steps it takes
@@ -60,7 +59,6 @@ class Statistic:
 
     name: str
     ask: Callable[..., Question]
-    help: str
     tells: str
     columns: int = 0
     options: frozenset[str] = GROUPED

@@ -118,7 +118,6 @@ STATISTICS = (
     Statistic(
         name="top",
         ask=top,
-        help="which categories have the most people",
         tells="category",
         columns=1,
         options=WHERE | {"k"},

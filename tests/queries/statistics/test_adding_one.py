@@ -1,0 +1,75 @@
+"""A statistic is one file: a toy that is registered is asked through every door, and nothing else knows of it."""
+
+import pytest
+
+import lapwing as lw
+from app.cli.at_the_prompt import run, write_patients
+from lapwing.errors import BadQuestionError
+from lapwing.queries.plan import CanonicalQuestion
+from lapwing.queries.planning import plan
+from lapwing.queries.statistics.registry import STATISTICS
+from queries.statistics.dozens import DOZENS, Dozens, dozens
+
+SETTINGS = """
+[populations.clinic]
+person_key = "patient_id"
+budget = { epsilon = "1000" }
+
+[populations.clinic.tables.patients]
+source = "patients.csv"
+columns.age = { type = "integer", low = 0, high = 120 }
+"""
+SQL = "select dozens(*) from patients"
+
+
+@pytest.fixture
+def folder(quick_path):
+    write_patients(quick_path, people=1200)
+    lw.create(quick_path, SETTINGS).close()
+    return quick_path
+
+
+@pytest.fixture
+def known(monkeypatch):
+    monkeypatch.setitem(STATISTICS, DOZENS.name, DOZENS)
+
+
+def test_it_is_previewed_asked_and_explained(folder) -> None:
+    with lw.open(folder, analyst="ana") as clinic:
+        preview = clinic.preview(dozens("patients"), within=2)
+        assert preview.margin == {"answer": 2}
+        answer = clinic.ask(dozens("patients"), epsilon=10)
+        assert abs(answer.value - 100) < 1
+        assert answer.asked.units == {"answer": "dozens"}
+        assert answer.sentence.startswith("how many dozens of people there are, in patients: ")
+        assert clinic.ask(dozens("patients"), epsilon=10).free
+        assert not clinic.ask(lw.count("patients"), epsilon=10).free, "which is another question"
+        grouped = clinic.ask(dozens("patients", by=lw.bins("age", [0, 60, 121])), epsilon=10)
+        assert abs(sum(row["answer"] for row in grouped.rows) - 100) < 2
+        asked = plan(dozens("patients"), clinic.population)
+    assert CanonicalQuestion.read(asked.canonical).meaning == Dozens()
+    assert "a person counts once" in asked.explain()
+
+
+@pytest.mark.usefixtures("known")
+def test_it_is_asked_in_sql(folder) -> None:
+    with lw.open(folder, analyst="ana") as clinic:
+        answer = clinic.sql(f"{SQL} where age >= 0", epsilon=10)
+        assert answer.columns == ("dozens",)
+        assert abs(answer.value - 100) < 1
+
+
+def test_sql_does_not_know_what_is_not_registered(folder) -> None:
+    with lw.open(folder, analyst="ana") as clinic, pytest.raises(BadQuestionError, match="no function 'dozens'"):
+        clinic.sql(SQL, epsilon=10)
+
+
+@pytest.mark.usefixtures("known")
+def test_it_is_asked_at_the_command_line(folder) -> None:
+    told = run(folder, "ask", "dozens", "patients", "--where", "age >= 0", "--epsilon", "10", "--json").json
+    value = told["rows"][0]["values"]["dozens"]["rounded"]["value"]
+    assert abs(value - 100) < 1
+    assert "dozens" in run(folder, "ask", "scores", "patients", "--epsilon", "10").err
+    assert run(folder, "ask", "dozens", "patients", "--max-rows", "3", "--epsilon", "10").code == 2
+    explained = run(folder, "explain", "dozens", "patients").out
+    assert "how many dozens of people there are, in patients" in " ".join(explained.split())
