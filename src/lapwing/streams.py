@@ -15,7 +15,6 @@ Proof: proofs/stream_recovery.md
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from fractions import Fraction
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
@@ -23,7 +22,7 @@ from typing import Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.engines.reading import CancelGroup, constant_failure
+from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.store import fault_point
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
@@ -71,29 +70,11 @@ F = TypeVar("F", bound=Failing)
 
 
 def opaque(method: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P], T]:
-    """Let a method that handles a value, a seed or the key fail without a trace of them, as `hide_failures` does.
-
-    It is a decorator, so that what handles a value is called from its own floor and by no other.
-    """
-
-    def reported(self: F, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Tell the custodian. What is interrupted in here, with the reason at hand, is forgotten one frame up."""
-        try:
-            return method(self, *args, **kwargs)
-        except EngineError:  # whose reason was told already, where it happened
-            raise
-        except Exception as failure:  # noqa: BLE001 - as below
-            with suppress(Exception):
-                self._on_failure(failure)
-        raise EngineError
+    """Let a method that handles a value, a seed or the key fail without a trace of them (`hide_failures`)."""
 
     @wraps(method)
     def hidden(self: F, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return reported(self, *args, **kwargs)
-        except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
-            kind = failure.__class__  # no call in this block, where a second interrupt would hang on this failure
-        raise constant_failure(kind)
+        return hide_failures(lambda: method(self, *args, **kwargs), self._on_failure)
 
     return hidden
 

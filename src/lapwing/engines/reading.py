@@ -39,7 +39,7 @@ def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]
     except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
         kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
     # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
-    raise constant_failure(kind)
+    raise _constant(kind)
 
 
 def _reported(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
@@ -57,7 +57,7 @@ def _reported(work: Callable[[], T], on_failure: Callable[[Exception], None]) ->
 _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
-def constant_failure(kind: type[BaseException]) -> BaseException:
+def _constant(kind: type[BaseException]) -> BaseException:
     """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
     match [one for one in _INTERRUPTS if issubclass(kind, one)]:
         case [interrupt]:

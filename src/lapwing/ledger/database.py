@@ -11,12 +11,9 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Entry
 from lapwing.ledger.head import HeadFile
-from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import (
-    LedgerDamagedError,
     LedgerError,
     LedgerInDoubtError,
-    LedgerSchemaError,
     LedgerUnwritableError,
 )
 
@@ -111,16 +108,6 @@ class Database(Protocol):
 
     def gate(self) -> Gate:
         """Return where requests take turns."""
-
-
-def require_format(version: object) -> None:
-    """Refuse a ledger that another lapwing has written in another format."""
-    if not isinstance(version, int) or version < 1:
-        raise LedgerDamagedError(f"the version of its tables, {version!r}, is none")
-    if version != FORMAT:
-        raise LedgerSchemaError(
-            f"the ledger has format {version}, and this lapwing reads format {FORMAT}; use the lapwing that wrote it"
-        )
 
 
 def in_doubt(database: Database, error: Exception) -> LedgerInDoubtError:

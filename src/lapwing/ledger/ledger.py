@@ -70,29 +70,29 @@ class Ledger:
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
-        with self.store.reading() as book:
-            return book.populations()
+        with self.store.reading() as transaction:
+            return transaction.populations()
 
     def population(self, name: str) -> PopulationRecord:
         """Return what was decided about a population."""
-        with self.store.reading() as book:
-            return book.population(name)
+        with self.store.reading() as transaction:
+            return transaction.population(name)
 
     def account(self, population: str) -> Account:
         """Return the account of a population as it stands; its `quote` says what a question would cost, free."""
-        with self.store.reading() as book:
-            book.population(population)
-            return book.account(population)
+        with self.store.reading() as transaction:
+            transaction.population(population)
+            return transaction.account(population)
 
     def snapshot(self, population: str, analyst: str) -> Snapshot:
         """Return what stands in the ledger about a population and an analyst, all of one moment."""
-        with self.store.reading() as book:
-            decided = book.population(population)
+        with self.store.reading() as transaction:
+            decided = transaction.population(population)
             limited = decided.analysts.get(analyst, Analyst()).allowance
             return Snapshot(
                 population=decided,
-                account=book.account(population),
-                allowance=book.allowance(population, analyst) if limited else None,
+                account=transaction.account(population),
+                allowance=transaction.allowance(population, analyst) if limited else None,
             )
 
     def analysts(self, population: str) -> frozenset[str]:
@@ -101,26 +101,26 @@ class Ledger:
 
     def history(self, population: str) -> list[Record]:
         """Return what the entries about a population say, from the first on; nothing in them is secret."""
-        with self.store.reading() as book:
-            book.population(population)
-            return [entry.record for entry in book.about(population)]
+        with self.store.reading() as transaction:
+            transaction.population(population)
+            return [entry.record for entry in transaction.about(population)]
 
     def bookings(self, population: str, *, at_most: int) -> list[Booking]:
         """Return the lines of the account of a population, from the first on, and no more of them than `at_most`."""
-        with self.store.reading() as book:
-            book.population(population)
-            return list(islice(book.lines(population), at_most))
+        with self.store.reading() as transaction:
+            transaction.population(population)
+            return list(islice(transaction.lines(population), at_most))
 
     def head(self) -> Receipt:
         """Return the receipt of the last entry: keep it elsewhere, and no older copy can pass for this ledger."""
-        with self.store.reading() as book:
-            return book.receipt
+        with self.store.reading() as transaction:
+            return transaction.receipt
 
     def require(self, receipt: Receipt) -> None:
         """Refuse to go on with a ledger that is older than `receipt` or has another past."""
-        with self.store.reading() as book:
-            entry = book.entry(receipt.seq)
-            compare(receipt, ledger=book.ledger, last=book.last, found=entry and entry.hash)
+        with self.store.reading() as transaction:
+            entry = transaction.entry(receipt.seq)
+            compare(receipt, ledger=transaction.ledger, last=transaction.last, found=entry and entry.hash)
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -254,8 +254,8 @@ def _require_head(database: Database) -> None:
 
 def _look_around(ledger: Ledger) -> None:
     """Look up every state once while the indexes are known to be right: whoever finds an older one later is told."""
-    with ledger.store.reading() as book:
-        for name in book.populations():
-            book.account(name)
-            for analyst in book.population(name).analysts:
-                book.allowance(name, analyst)
+    with ledger.store.reading() as transaction:
+        for name in transaction.populations():
+            transaction.account(name)
+            for analyst in transaction.population(name).analysts:
+                transaction.allowance(name, analyst)

@@ -32,9 +32,18 @@ from typing import Final, TypeVar
 from weakref import ref
 
 from lapwing.ledger import head
-from lapwing.ledger.database import Connection, Database, in_doubt, require_format
+from lapwing.ledger.database import Connection, Database, in_doubt
 from lapwing.ledger.entries import Entry, Receipt, checked, compare
-from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, Lookups, StateCache, Transaction
+from lapwing.ledger.transaction import (
+    Append,
+    Clock,
+    ConflictError,
+    Known,
+    Lookups,
+    StateCache,
+    Transaction,
+    require_format,
+)
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
 T = TypeVar("T")

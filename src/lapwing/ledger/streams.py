@@ -63,21 +63,21 @@ class Streams:
         RequestConflictError : the key belongs to another request
         """
         try:
-            with self._store.writing("open") as book:
-                _open(book, opening)
-                return _stream(book, opening.stream)
+            with self._store.writing("open") as transaction:
+                _open(transaction, opening)
+                return _stream(transaction, opening.stream)
         except RefusedError as refused:
             raise refused.explained() from None
 
     def stream(self, stream: str) -> StreamRecord:
         """Return a stream as it stands."""
-        with self._store.reading() as book:
-            return _stream(book, stream)
+        with self._store.reading() as transaction:
+            return _stream(transaction, stream)
 
     def streams(self, population: str) -> list[StreamRecord]:
         """Return every stream of a population, the ended ones too."""
-        with self._store.reading() as book:
-            return [_stream(book, name) for name in book.streams(population)]
+        with self._store.reading() as transaction:
+            return [_stream(transaction, name) for name in transaction.streams(population)]
 
     def intend(
         self, stream: str, *, number: int, key: str, question: str, sealed: bytes, fresh: bool = False
@@ -103,9 +103,9 @@ class Streams:
         name("key", key)
         text("question", question)
         require_sealed(sealed)
-        with self._store.writing("intend") as book:
+        with self._store.writing("intend") as transaction:
             asked = _Asked(number=number, key=key, question=question, sealed=sealed, fresh=fresh)
-            return _intend(book, _stream(book, stream), asked)
+            return _intend(transaction, _stream(transaction, stream), asked)
 
     def decide(
         self,
@@ -136,8 +136,10 @@ class Streams:
         as_int("units", units)
         if sealed is not None:
             require_sealed(sealed)
-        with self._store.writing("decide") as book:
-            decision = _decide(book, _stream(book, stream), number, outcome, answer=answer, units=units, sealed=sealed)
+        with self._store.writing("decide") as transaction:
+            decision = _decide(
+                transaction, _stream(transaction, stream), number, outcome, answer=answer, units=units, sealed=sealed
+            )
         if decision.status is not StreamStatus.OPEN:
             self._store.shred()
         return decision
@@ -155,31 +157,31 @@ class Streams:
 
     def unsettled(self) -> list[Intent]:
         """Return every question that has no outcome yet: in flight, or left over from a crash."""
-        with self._store.reading() as book:
-            return [_intent(book, entry.record) for entry in book.unsettled_intents()]
+        with self._store.reading() as transaction:
+            return [_intent(transaction, entry.record) for entry in transaction.unsettled_intents()]
 
     def _end(self, stream: str, act: str) -> StreamRecord:
-        with self._store.writing(act) as book:
-            known = _stream(book, stream)
+        with self._store.writing(act) as transaction:
+            known = _stream(transaction, stream)
             if known.status is StreamStatus.OPEN:
-                _end(book, known, forfeit=act == "forfeit")
-            ended = _stream(book, stream)
+                _end(transaction, known, forfeit=act == "forfeit")
+            ended = _stream(transaction, stream)
         self._store.shred()
         return ended
 
 
-def _open(book: Transaction, opening: Opening) -> None:
-    population = book.population(opening.population)
-    if known_request(book, population.name, opening.analyst, request=opening.key, digest=opening.digest):
+def _open(transaction: Transaction, opening: Opening) -> None:
+    population = transaction.population(opening.population)
+    if known_request(transaction, population.name, opening.analyst, request=opening.key, digest=opening.digest):
         return
-    if book.stream(opening.stream):
+    if transaction.stream(opening.stream):
         raise ParameterError(
             "stream", opening.stream, reason="is a stream of this ledger already", remedy="choose a new name"
         )
     population.versions(opening.tables)
-    changes = book.accounts(population, opening.analyst)
+    changes = transaction.accounts(population, opening.analyst)
     changes.admit(opening.charge)
-    book.append_changes(
+    transaction.append_changes(
         "opening",
         changes,
         request=opening.key,
@@ -195,7 +197,7 @@ def _open(book: Transaction, opening: Opening) -> None:
         used=0,
         seals=1,
     )
-    book.keep_secret(opening.stream, STATE, opening.sealed)
+    transaction.keep_secret(opening.stream, STATE, opening.sealed)
 
 
 class _Asked(NamedTuple):
@@ -208,18 +210,18 @@ class _Asked(NamedTuple):
     fresh: bool
 
 
-def _intend(book: Transaction, stream: StreamRecord, put: _Asked) -> Intent | Decision:
-    population, number, question = book.population(stream.population), put.number, put.question
+def _intend(transaction: Transaction, stream: StreamRecord, put: _Asked) -> Intent | Decision:
+    population, number, question = transaction.population(stream.population), put.number, put.question
     asked = {"request": put.key, "digest": digest([stream.name, question])}
-    if earlier := known_request(book, stream.population, stream.analyst, **asked):
-        return _earlier(book, stream, earlier)
+    if earlier := known_request(transaction, stream.population, stream.analyst, **asked):
+        return _earlier(transaction, stream, earlier)
     versions = population.versions(stream.tables)
     common = {"population": stream.population, "analyst": stream.analyst, **asked}
-    if stored := book.recall(recall_digest(f"stream {stream.name}", question), versions):
+    if stored := transaction.recall(recall_digest(f"stream {stream.name}", question), versions):
         if not put.fresh:
             population.require_spending(stream.analyst)
-            book.append("recall", **common, recalls=stored.seq)
-        return _decision(book, stored, stream)
+            transaction.append("recall", **common, recalls=stored.seq)
+        return _decision(transaction, stored, stream)
     _require_open(stream)
     population.require_spending(stream.analyst)
     if stream.asked >= MOST_QUESTIONS:
@@ -233,15 +235,15 @@ def _intend(book: Transaction, stream: StreamRecord, put: _Asked) -> Intent | De
         raise ParameterError(
             "number", number, reason=f"is not next in stream {stream.name!r}", remedy=f"ask as {stream.asked + 1}"
         )
-    entry = book.append(
+    entry = transaction.append(
         "intent", **common, question=question, versions=versions, number=number, **_standing(stream, asked=number)
     )
-    book.keep_secret(stream.name, number, put.sealed)
-    return _intent(book, entry.record)
+    transaction.keep_secret(stream.name, number, put.sealed)
+    return _intent(transaction, entry.record)
 
 
 def _decide(
-    book: Transaction,
+    transaction: Transaction,
     stream: StreamRecord,
     number: int,
     outcome: StreamOutcome,
@@ -250,11 +252,11 @@ def _decide(
     units: int,
     sealed: bytes | None,
 ) -> Decision:
-    intent = book.question(stream.name, number)
+    intent = transaction.question(stream.name, number)
     if intent is None:
         raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
-    if stands := book.settlement(intent.seq):
-        return _decision(book, stands, stream)
+    if stands := transaction.settlement(intent.seq):
+        return _decision(transaction, stands, stream)
     taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
         raise ParameterError(
@@ -262,12 +264,12 @@ def _decide(
         )
     used = stream.used + taken
     halted = stream.units - used < stream.dearest or number == stream.questions
-    changes = book.accounts(book.population(stream.population), stream.analyst)
+    changes = transaction.accounts(transaction.population(stream.population), stream.analyst)
     changes.settle(*[YesCharge(stream=stream.name)] * taken, *[StreamClosing(stream=stream.name)] * halted)
     asked = intent.record
     recall = recall_digest(f"stream {stream.name}", asked["question"])
     told = {} if answer is None else {"answer": answer, "recall": recall, "versions": asked["versions"]}
-    entry = book.append_changes(
+    entry = transaction.append_changes(
         "outcome",
         changes,
         settles=intent.seq,
@@ -283,22 +285,22 @@ def _decide(
         ),
     )
     if halted:
-        book.drop_secrets(stream.name)
+        transaction.drop_secrets(stream.name)
     else:
-        book.drop_secrets(stream.name, number)
+        transaction.drop_secrets(stream.name, number)
         if sealed is not None:
-            book.replace_secret(stream.name, STATE, sealed)
-    return _decision(book, entry, _stream(book, stream.name))
+            transaction.replace_secret(stream.name, STATE, sealed)
+    return _decision(transaction, entry, _stream(transaction, stream.name))
 
 
-def _end(book: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
+def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
     if stream.in_flight and not forfeit:
         raise StreamBusyError(stream.name, number=stream.in_flight.number)
     unused = stream.units - stream.used
-    changes = book.accounts(book.population(stream.population), stream.analyst)
+    changes = transaction.accounts(transaction.population(stream.population), stream.analyst)
     changes.settle(*[YesCharge(stream=stream.name)] * (unused * forfeit), StreamClosing(stream=stream.name))
     lost = {"settles": stream.in_flight.seq, "outcome": StreamOutcome.LOST.value} if stream.in_flight else {}
-    book.append_changes(
+    transaction.append_changes(
         "closing",
         changes,
         forfeit=forfeit,
@@ -306,18 +308,18 @@ def _end(book: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
         **lost,
         **_standing(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
-    book.drop_secrets(stream.name)
+    transaction.drop_secrets(stream.name)
 
 
-def _stream(book: Transaction, stream: str) -> StreamRecord:
-    record = book.stream(stream)
+def _stream(transaction: Transaction, stream: str) -> StreamRecord:
+    record = transaction.stream(stream)
     if record is None:
         raise ParameterError("stream", stream, reason="is not in this ledger", remedy="open it first")
     return replace(
         record,
-        versions=book.population(record.population).tables,
-        sealed=book.secret(stream, STATE),
-        in_flight=_intent(book, record.last) if record.last["kind"] == "intent" else None,
+        versions=transaction.population(record.population).tables,
+        sealed=transaction.secret(stream, STATE),
+        in_flight=_intent(transaction, record.last) if record.last["kind"] == "intent" else None,
     )
 
 
@@ -339,19 +341,19 @@ def _require_open(stream: StreamRecord) -> None:
             raise StreamClosedError(stream.name)
 
 
-def _earlier(book: Transaction, stream: StreamRecord, asked: dict[str, Any]) -> Decision:
+def _earlier(transaction: Transaction, stream: StreamRecord, asked: dict[str, Any]) -> Decision:
     if asked["kind"] == "recall":
-        stored = book.entry(asked["recalls"])
+        stored = transaction.entry(asked["recalls"])
         assert stored is not None  # noqa: S101 - entries are never deleted
-        return _decision(book, stored, stream)
-    end = book.settlement(asked["seq"])
+        return _decision(transaction, stored, stream)
+    end = transaction.settlement(asked["seq"])
     if end is None:
         raise StreamBusyError(stream.name, number=asked["number"])
-    return _decision(book, end, stream)
+    return _decision(transaction, end, stream)
 
 
-def _intent(book: Transaction, record: Record) -> Intent:
-    sealed, state = (book.secret(record["stream"], number) for number in (record["number"], STATE))
+def _intent(transaction: Transaction, record: Record) -> Intent:
+    sealed, state = (transaction.secret(record["stream"], number) for number in (record["number"], STATE))
     return Intent(
         seq=record["seq"],
         stream=record["stream"],
@@ -365,7 +367,7 @@ def _intent(book: Transaction, record: Record) -> Intent:
     )
 
 
-def _decision(book: Transaction, entry: Entry, stream: StreamRecord) -> Decision:
+def _decision(transaction: Transaction, entry: Entry, stream: StreamRecord) -> Decision:
     record = entry.record
     return Decision(
         stream=record["stream"],
@@ -373,6 +375,6 @@ def _decision(book: Transaction, entry: Entry, stream: StreamRecord) -> Decision
         outcome=StreamOutcome(record["outcome"]),
         answer=record.get("answer"),
         status=StreamStatus(record["status"]),
-        receipt=book.receipt_of(entry),
+        receipt=transaction.receipt_of(entry),
         units_left=stream.units_left,
     )

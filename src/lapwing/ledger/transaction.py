@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import Connection, Database, Row, Value, require_format
+from lapwing.ledger.database import Connection, Database, Row, Value
 from lapwing.ledger.entries import Entry, Receipt, Record, genesis, link
 from lapwing.ledger.population import AccountChanges, Analyst, PopulationRecord
 from lapwing.ledger.stream_records import StreamRecord
-from lapwing.vocabulary.codec import canonical, from_record, to_record
-from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError
+from lapwing.vocabulary.codec import FORMAT, canonical, from_record, to_record
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerSchemaError, ParameterError
 
 Clock = Callable[[], datetime]
 Append: TypeAlias = Callable[[Entry, Entry], bool]
@@ -413,6 +413,16 @@ class Transaction:
 
     def _first(self, condition: str, *values: str | int) -> Entry | None:
         return next(iter(self._all(f"{condition} limit 1", *values)), None)
+
+
+def require_format(version: object) -> None:
+    """Refuse a ledger that another lapwing has written in another format."""
+    if not isinstance(version, int) or version < 1:
+        raise LedgerDamagedError(f"the version of its tables, {version!r}, is none")
+    if version != FORMAT:
+        raise LedgerSchemaError(
+            f"the ledger has format {version}, and this lapwing reads format {FORMAT}; use the lapwing that wrote it"
+        )
 
 
 def _entry(row: Row) -> Entry:
