@@ -20,8 +20,8 @@ from lapwing.mechanisms.mechanism import Mechanism, WithMargin
 from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.sensitive import Sensitive
 
 

@@ -9,8 +9,8 @@ from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.mechanisms.scores import ScoreLattice
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms import choices_by_hand
 

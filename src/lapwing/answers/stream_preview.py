@@ -11,11 +11,11 @@ from lapwing.answers.answer import CONFIDENCE
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
 from lapwing.answers.target import sure
-from lapwing.vocabulary.decimals import format_exact, format_short, percent, several
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
 from lapwing.vocabulary.results import Result
+from lapwing.vocabulary.wording import format_exact, format_short, percent, several
 
 _PREVIEWED = "a stream that is being previewed"
 _SEARCHES: Final = (10, 100, 1000)

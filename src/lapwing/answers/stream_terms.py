@@ -18,10 +18,10 @@ from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
+from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import Setting
 
 _MOST_YESES: Final = 10_000

@@ -22,7 +22,7 @@ class AboveThreshold(SparseVector):
 
     Examples
     --------
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> first = AboveThreshold(epsilon="0.5", threshold=10, moves=ValueSensitivity.of_counts(Adjacency.REPLACE))
     >>> with first.open() as stream:
     ...     [bool(answer) for answer in stream.ask_many([-10_000, -10_000, 10_000, 10_000])]

@@ -16,10 +16,10 @@ from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
 from lapwing.noise.candidate_noise import choose_exponential
 from lapwing.noise.fine_lattice import UNIT_BITS
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection
 from lapwing.vocabulary.exact import Exact, as_int, exact, probability
+from lapwing.vocabulary.guarantee import Adjacency
 
 _FLOOR_BITS = UNIT_BITS + 6
 """Scores about 64 noise scales behind the best, and never fewer than 44, count as just so far behind."""

@@ -17,9 +17,8 @@ data would tell about the data.
 
 from typing import Protocol, TypeVar, runtime_checkable
 
-from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.event import Event, Loss
 from lapwing.vocabulary.exact import Exact
-from lapwing.vocabulary.loss import Loss
 
 Value_contra = TypeVar("Value_contra", contravariant=True)
 Answer_co = TypeVar("Answer_co", covariant=True)

@@ -12,9 +12,9 @@ from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip, noisy_scores
 from lapwing.mechanisms.scores import Scores
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, as_int
+from lapwing.vocabulary.guarantee import Adjacency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,9 @@ from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
 from lapwing.noise.candidate_noise import exponential_lattice
 from lapwing.noise.fine_lattice import UNIT_BITS
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.guarantee import Adjacency
 
 _UNIT_BITS = 40
 """Noise is cut to 2^-40 of its scale, which leaves room in 64 bits for scores two million scales apart."""

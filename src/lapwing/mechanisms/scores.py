@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.margins import Accuracy
 from lapwing.mechanisms.noise_addition import Integers, Reals, ValueGrid, integers, wrong_size
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, exact, exactly_one_of, positive
+from lapwing.vocabulary.guarantee import Adjacency
 
 Scores: TypeAlias = Integers | Reals
 

@@ -15,7 +15,7 @@ from lapwing.queries.column import Column, Integer, Text, check_text
 from lapwing.queries.segments import ELSEWHERE, Segment, check_disjoint
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 from lapwing.vocabulary.results import Result, html_table
 
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer identifiers, silently

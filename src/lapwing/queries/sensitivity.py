@@ -17,8 +17,7 @@ from lapwing.queries.aggregate import (
     DistinctKeys,
     LastStepPerPerson,
 )
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

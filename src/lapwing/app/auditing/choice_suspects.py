@@ -12,8 +12,7 @@ from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PureDP
 
 _FAR = 3
 """How far one person moves a score: not 1, so that a sensitivity that is forgotten or squared is seen."""

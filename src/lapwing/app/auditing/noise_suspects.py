@@ -13,9 +13,8 @@ from lapwing.mechanisms.gaussian import GaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.laplace import LaplaceMechanism
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import Composed, DiscreteGaussianNoise, DiscreteLaplaceNoise, Event, Repeated
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 _FAR = 3
 """How far one person moves a number: not 1, so that a sensitivity that is forgotten or squared is seen."""

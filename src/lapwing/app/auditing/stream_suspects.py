@@ -17,8 +17,7 @@ from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import ThresholdComparison
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, PureDP
 
 Shipped: TypeAlias = SparseVector | AdaptiveSparseVector | GaussianSparseVector
 

@@ -67,7 +67,7 @@ class SparseVector(PureStreamMechanism):
 
     Examples
     --------
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
     >>> cohorts.threshold_epsilon, cohorts.yes_price

@@ -21,11 +21,11 @@ from lapwing.queries.questions import ConditionLike, as_condition, as_name
 from lapwing.queries.statistics.distinct import CountDistinct
 from lapwing.queries.statistics.rows import CountRows
 from lapwing.queries.statistics.statistic import WHERE, Statistic
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.wording import format_short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
