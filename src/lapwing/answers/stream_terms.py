@@ -14,7 +14,6 @@ from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.filters.sums import ConcentratedFilter
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price, require_words, sure
-from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
@@ -22,6 +21,7 @@ from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
 from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.search import decimals
 from lapwing.vocabulary.wording import Setting
 
 _MOST_YESES: Final = 10_000
@@ -200,8 +200,10 @@ class StreamTerms:
                 reason=f"would cost more than epsilon {LARGEST_EPSILON}",
                 remedy=f"allow {least} or more, ask fewer questions, or open the stream for fewer yeses",
             )
-        epsilon = turning_point(granted, digits=3)[1]
-        return at(plausible_price("epsilon", epsilon))
+        search = decimals(digits=3)
+        while search.open:
+            search.tell(granted(search.guess))
+        return at(plausible_price("epsilon", search.above))
 
 
 def paid_by_yes(account: Account) -> bool:

@@ -1,8 +1,8 @@
 """Who is protected, from whom they cannot be told, and what is promised: the four currencies of budgets and claims.
 
 The whole guarantee hangs on the adjacency, which lectures use in two meanings without saying so: here it is a typed
-fact of a population, and every sensitivity reads it. Numbers may be written like every parameter (`PureDP(epsilon="0.1")`),
-and are kept as exact fractions.
+fact of a population, and every sensitivity reads it. Numbers may be written like every parameter
+(`PureDP(epsilon="0.1")`), and are kept as exact fractions.
 """
 
 from dataclasses import dataclass
