@@ -119,17 +119,19 @@ class StreamPreview(Result):
             "left_afterwards": None if isinstance(after, Refusal) else after.to_dict(),
             "left_at_best": None if isinstance(best, Refusal) else best.to_dict(),
             "refusal": None if self.refusal is None else self.refusal.to_dict(),
+            "warnings": list(self.before.warnings),
         }
 
     def facts(self) -> list[tuple[str, str | None]]:
         """Return the preview in words."""
         best = f", or {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
+        mind = "; ".join(self.before.warnings) or None
         left = f"{self.after}{best}" if self.affordable else f"it would be refused now: {self.after}"
-        return [*terms_facts(self.terms, self.confidence, self.before.account), ("left then", left)]
+        return [*terms_facts(self.terms, self.confidence, self.before.account), ("left then", left), ("mind", mind)]
 
     def __repr__(self) -> str:
         asks = f"at least {self.terms.at_least:,}, {several(self.terms.yeses, 'yes')}"
-        can = "affordable" if self.affordable else "refused now"
+        can = "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
         return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {can}>"
 
     def __str__(self) -> str:
@@ -142,7 +144,7 @@ class StreamPreview(Result):
             return f"{asks}: {price}; {sure}; refused now: {self.after}."
         end = f"{self.after} is left while it is open and after all yeses"
         end += f", {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
-        return f"{asks}: {price}; {sure}; {end}."
+        return f"{asks}: {price}; {sure}; {'; '.join([end, *self.before.warnings])}."
 
 
 def cost_in_words(terms: StreamTerms, account: Account) -> str:
