@@ -9,7 +9,7 @@ import numpy as np
 
 from lapwing.attacks.coins import Mask
 from lapwing.queries.expressions import Condition, Value, col, condition
-from lapwing.queries.statistics.people import CountPeople, count
+from lapwing.queries.statistics.counts import CountPeople, count
 from lapwing.session import Session
 from lapwing.vocabulary.exact import Exact, positive
 

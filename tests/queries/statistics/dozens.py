@@ -6,9 +6,8 @@ from fractions import Fraction
 from lapwing.queries.aggregate import CountPerPerson
 from lapwing.queries.plan import NoisyMeaning
 from lapwing.queries.planning import Question
-from lapwing.queries.questions import as_condition, as_groups
-from lapwing.queries.sql_refusals import only
-from lapwing.queries.statistics.statistic import GROUPED, Statistic
+from lapwing.queries.questions import GROUPED, Statistic, as_condition, as_groups
+from lapwing.queries.sql_nodes import only
 from lapwing.vocabulary.codec import stored
 
 

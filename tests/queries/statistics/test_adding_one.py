@@ -7,7 +7,7 @@ from app.cli.at_the_prompt import run, write_patients
 from lapwing.errors import BadQuestionError
 from lapwing.queries.plan import CanonicalQuestion
 from lapwing.queries.planning import plan
-from lapwing.queries.statistics.registry import STATISTICS
+from lapwing.queries.statistics import STATISTICS
 from queries.statistics.dozens import DOZENS, Dozens, dozens
 
 SETTINGS = """

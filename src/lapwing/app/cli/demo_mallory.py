@@ -21,7 +21,7 @@ from lapwing.app.clinic.made_up_people import BLOCK, make_block
 from lapwing.attacks.coins import Coins
 from lapwing.attacks.obfuscation import I2b2
 from lapwing.engines.parquet_files import Named, Values
-from lapwing.queries.statistics.people import count
+from lapwing.queries.statistics.counts import count
 from lapwing.session import Session
 from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BudgetExceededError
