@@ -11,15 +11,18 @@ SEED ?= 1
 MUTANTS ?= 300
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
-.PHONY: help demo test check audit fuzz mutate format lint types layers bench lock clean
+.PHONY: help demo test test-313 check audit fuzz mutate format lint types layers bench lock clean
 help:      ## what can be done here
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1 \t/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
 demo: .venv/run      ## set up everything and show what lapwing does
 	@$(BIN)/lapwing demo
 
 test: .venv/dev      ## run every test, doctests of the README and docstrings included
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-313: .venv-313/dev      ## run every test on Python 3.13, which uv finds or fetches
+	.venv-313/bin/python -m pytest -n auto --dist worksteal
 
 audit: .venv/dev      ## the subtle lies, the whole blind trial, long looks at whole sessions: minutes
 	$(BIN)/python -m pytest -n auto --dist worksteal -v --durations=0 tests/audit/subtle.py
@@ -68,6 +71,11 @@ clean:      ## forget all environments
 
 .venv/dev: .venv/run
 	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots,postgres,spark]' --group dev
+	@touch $@
+
+.venv-313/dev: .venv/run
+	@$(BIN)/uv venv --quiet --clear --python 3.13 .venv-313
+	@$(INSTALL) --python .venv-313/bin/python -c constraints.txt -e '.[plots,postgres,spark]' --group dev
 	@touch $@
 
 bench-queries: .venv-smartnoise/ready .venv-tumult/ready

@@ -12,8 +12,8 @@ import numpy as np
 import opendp.prelude as dp
 
 from _report import Goals, rates, table
-from lapwing.mechanisms.sparse_vector.advice import Way, advise
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise
+from lapwing.mechanisms.sparse_vector.stream_advice import Way, advise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 

@@ -31,7 +31,7 @@ exec "{java}" "$@"
 """
 
 FOR_TINY_TABLES = {
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -44,7 +44,7 @@ FOR_TINY_TABLES = {
 def running(settings: Mapping[str, str]) -> Iterator[SparkSession]:
     """Give a session with `settings`, quiet and without a web page of its own."""
     with tempfile.TemporaryDirectory(prefix="lapwing-spark-") as folder, _environment(Path(folder)):
-        builder = SparkSession.builder.master("local[2, 2]").appName("lapwing")
+        builder = SparkSession.builder.master("local[1, 2]")  # the second try is for tasks that fail.appName("lapwing")
         given = {
             "spark.driver.memory": "3g",  # one session is used for thousands of statements
             "spark.ui.enabled": "false",

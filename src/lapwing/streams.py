@@ -26,9 +26,9 @@ from lapwing.engines.reading import CancelGroup, constant_failure, report_failur
 from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
-from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer
-from lapwing.mechanisms.sparse_vector.estimates import Interval
+from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
+from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.catalogue import Population

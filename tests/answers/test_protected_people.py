@@ -62,7 +62,7 @@ def changes(adjacency, people, alone):
 
 def chances(chooser, scores):
     """The law of one choice, from the lattice of the mechanism and the definition of its kind."""
-    lattice = chooser.lattice if isinstance(chooser, PermuteAndFlip) else chooser._lattice
+    lattice = chooser.lattice
     weights = [math.exp(offset / 2**lattice.unit_bits) for offset in lattice.offsets(scores).tolist()]
     if isinstance(chooser, ExponentialMechanism):
         return [weight / sum(weights) for weight in weights]

@@ -7,10 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.app.auditing import choice_suspects as choices
-from lapwing.app.auditing import noise_suspects as noises
+from lapwing.app.auditing import one_shot_suspects as one_shot
 from lapwing.app.auditing import stream_suspects as streams
-from lapwing.app.auditing.noise_suspects import noise_suspects
+from lapwing.app.auditing.one_shot_suspects import noise_suspects
 from lapwing.app.auditing.register import left_out, liars, named, suspects
 from lapwing.app.auditing.stream_suspects import stream_suspects
 from lapwing.auditor.white_box import measured
@@ -65,24 +64,25 @@ def test_streams_keep_another_price() -> None:
 
 
 CONSTRUCTORS = {
-    noises: (
+    one_shot: (
         *("GeometricMechanism", "LaplaceMechanism", "GaussianMechanism", "DiscreteGaussianMechanism"),
         *("geometric_histogram", "gaussian_histogram"),
-    ),
-    choices: (
         *("ExponentialMechanism", "PermuteAndFlip", "NoisyMaxWithGap", "PrivateQuantiles", "TopK"),
         *("RandomizedResponse", "PartitionSelection"),
     ),
     streams: ("AboveThreshold", "SparseVector", "AdaptiveSparseVector"),
 }
-PRICES, SENSITIVITIES = ("epsilon", "rho"), ("sensitivity", "l1_sensitivity", "l2_sensitivity", "rows")
+PRICES, SENSITIVITIES = ("epsilon", "rho"), ("sensitivity", "l1_sensitivity", "l2_sensitivity")
 
 
 def wrong(real, change):
     """Build something with other parameters than those it is told to have."""
 
     def build(**given):
-        return real(**{name: change(name, value) for name, value in given.items()})
+        several = {
+            name: [change("sensitivity", one) for one in given[name]] for name in given if name == "sensitivities"
+        }
+        return real(**{name: change(name, value) for name, value in given.items()} | several)
 
     if hasattr(real, "as_printed"):
         build.as_printed = wrong(real.as_printed, change)
@@ -139,7 +139,7 @@ def test_a_histogram_that_forgets_that_replacing_touches_two_bins_is_refuted(nam
 
 
 def test_half_the_noise_is_refuted_at_a_tiny_price_too() -> None:
-    tiny = choices.choice_suspects(Fraction(1, 1000), Fraction(1, 10**6))
+    tiny = one_shot.choice_suspects(Fraction(1, 1000), Fraction(1, 10**6))
     suspect = next(one for one in tiny if one.name == "exponential-rho")
     assert not suspect.white_box.worst(suspect.claim).refuted
     assert suspect.box(Fraction(1, 2)).worst(suspect.claim).refuted

@@ -11,8 +11,7 @@ from scipy.stats import hypergeom
 
 import lapwing as lw
 from lapwing.answers.answer import Answer
-from lapwing.attacks.campaigns import AttackTarget
-from lapwing.attacks.door import AttackedDoor
+from lapwing.attacks.campaigns import AttackedDoor, AttackTarget
 from lapwing.session import Session
 
 FALSE_ALARM = 1e-9

@@ -8,10 +8,9 @@ from scipy.stats import binom, hypergeom
 
 import lapwing as lw
 from attacks.made_up import FALSE_ALARM, SETTINGS, Unaccounted, at_chance, half_of, leeway, target_of
-from lapwing.attacks import averaging, differencing, hadamard, reconstruction, tracing
-from lapwing.attacks.coins import Coins
-from lapwing.attacks.door import TRIVIAL
-from lapwing.attacks.oracles import interrogate
+from lapwing.attacks import differencing, hadamard, reconstruction, tracing
+from lapwing.attacks.campaigns import TRIVIAL
+from lapwing.attacks.oracles import Coins, interrogate
 from lapwing.vocabulary.errors import BudgetExceededError
 
 ONE = Fraction(1)
@@ -72,14 +71,14 @@ def test_differencing_is_at_chance_and_the_account_is_empty(doors) -> None:
 
 def test_averaging_in_words_that_differ_is_charged_each_time_and_at_chance(doors) -> None:
     people, times = 128, 2
-    questions = (people + averaging.EVERYBODY_MORE_OFTEN) * times
+    questions = (people + differencing.EVERYBODY_MORE_OFTEN) * times
     made, trait = doors(), half_of(people)
     door = made.open(target_of(trait), ONE / questions)
     padded = range(len(TRIVIAL), len(TRIVIAL) + 20)
-    heard = averaging.ask_again_and_again(door, people, people, times, spellings=padded)
+    heard = differencing.ask_again_and_again(door, people, people, times, spellings=padded)
     assert (heard.answers.size, made.spent(), door.free) == (questions, ONE, 0)
     assert refused_now(door, people)
-    guesses = averaging.guess_targets(heard, people)
+    guesses = differencing.guess_targets(heard, people)
     assert at_chance(guesses, trait, leeway(heard.cohorts, trait, door.epsilon))
 
 
@@ -141,6 +140,6 @@ def test_a_door_that_draws_fresh_noise_for_the_same_question_is_averaged_away(do
     """At epsilon 2 (deviation 0.6) a mean of 32 is wrong about a person once in 50,000; never about three of twelve."""
     trait = half_of(24)
     door = doors(kind=Unaccounted).open(target_of(trait), Fraction(2))
-    heard = averaging.ask_again_and_again(door, 24, 12, 32)
+    heard = differencing.ask_again_and_again(door, 24, 12, 32)
     assert len({*heard.answers[heard.cohorts.all(axis=1)]}) > 1
-    assert np.count_nonzero(averaging.guess_targets(heard, 12) == trait[:12]) >= 10
+    assert np.count_nonzero(differencing.guess_targets(heard, 12) == trait[:12]) >= 10

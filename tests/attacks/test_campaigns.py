@@ -10,10 +10,9 @@ import pytest
 import lapwing.attacks as attacks_package
 from attacks.made_up import Unaccounted, target_of
 from lapwing import count
-from lapwing.app.clinic_under_attack import ClinicUnderAttack
-from lapwing.attacks.campaigns import AttackTarget, Campaign, CampaignAnswers
-from lapwing.attacks.coins import Coins
-from lapwing.attacks.door import TRIVIAL, spelled
+from lapwing.app.attack_story import ClinicUnderAttack
+from lapwing.attacks.campaigns import TRIVIAL, AttackTarget, Campaign, CampaignAnswers, spelled
+from lapwing.attacks.oracles import Coins
 from lapwing.queries.expressions import col, condition
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import ParameterError

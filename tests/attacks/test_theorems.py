@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapwing.accounting.interpretation import name_and_shame
-from lapwing.attacks import averaging, hadamard, reconstruction, tracing
-from lapwing.attacks.coins import Coins
-from lapwing.attacks.study import study_beliefs
-from lapwing.attacks.tight_examples import geometric, name_one, two_cells, with_and_without
+from lapwing.attacks import differencing, hadamard, reconstruction, tracing
+from lapwing.attacks.beliefs import geometric, name_one, study_beliefs, two_cells, with_and_without
+from lapwing.attacks.oracles import Coins
 from lapwing.vocabulary.errors import ParameterError
 
 SIGMAS = 6.5
@@ -50,7 +49,7 @@ def test_averaging_recovers_what_its_theorem_says(times) -> None:
     coins, runs = Coins(5, "averages"), 20_000
     means = coins.normals(runs) / math.sqrt(times), coins.normals(runs) / math.sqrt(4 * times)
     right = np.mean(1.354 * (means[0] - means[1]) < 0.5)
-    expected = averaging.expected_share(times, 1.354)
+    expected = differencing.averaged_share(times, 1.354)
     assert abs(right - expected) < SIGMAS * math.sqrt(max(expected * (1 - expected), 1 / runs) / runs)
 
 

@@ -23,9 +23,8 @@ from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import geometric_histogram
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.mechanisms.laplace import LaplaceMechanism
-from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.vocabulary.adjacency import Adjacency

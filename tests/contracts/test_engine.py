@@ -56,6 +56,12 @@ def numbers(bench, question, population=CLINIC):
     return answer.open_for_release()
 
 
+def who(bench, where, patients, visits=(), codes=()):
+    """The names of the patients who are counted, which stand in their column city."""
+    bench.load({"patients": list(patients), "visits": list(visits), "codes": list(codes)})
+    return {name for (name,) in numbers(bench, ask.count("patients", where, by="city"))}
+
+
 def people(bench, where, patients=(), visits=(), codes=()):
     bench.load({"patients": list(patients), "visits": list(visits), "codes": list(codes)})
     (number,) = numbers(bench, ask.count("patients", where))
@@ -79,7 +85,7 @@ def test_engines_agree_with_the_oracle_on_generated_plans(name, population, requ
                 assert numbers(bench, question, population) == numbers(oracle, question, population)
 
         agree()
-    assert asked >= 150  # for each of the two populations
+    assert asked >= 5 * bench.corpus  # for each of the two populations
 
 
 def test_a_person_counts_once_however_many_rows_they_have(bench) -> None:
@@ -153,8 +159,8 @@ def test_a_missing_value_is_neither_true_nor_false(bench, where, counted) -> Non
 )
 def test_not_a_number_is_missing_and_infinities_are_numbers(bench, where, counted) -> None:
     values = {"nan": math.nan, "none": None, "inf": math.inf, "-inf": -math.inf, "zero": 0.0, "-zero": -0.0}
-    for name, bmi in values.items():
-        assert people(bench, where, [patient(1, bmi=bmi)]) == (name in counted), name
+    rows = [patient(i, city=name, bmi=bmi) for i, (name, bmi) in enumerate(values.items())]
+    assert who(bench, where, rows) == counted
 
 
 def test_values_are_clipped_rounded_half_up_and_summed_on_the_grid(bench) -> None:
@@ -241,22 +247,20 @@ FAR = "has(codes, codes.day >= visits.day and age(patients.born, codes.day) {})"
 @pytest.mark.parametrize(
     ("where", "counted"),
     [
-        (f"has(visits, {FAR.format('>= 18')})", {1, 3}),
-        (f"has(visits, not {FAR.format('>= 18')})", {2, 3, 4}),
-        (f"has(visits, {FAR.format('>= 18')}, 2)", {3}),
-        (f"not has(visits, not {FAR.format('>= 18')})", {1, 5}),
+        (f"has(visits, {FAR.format('>= 18')})", {"1", "3"}),
+        (f"has(visits, not {FAR.format('>= 18')})", {"2", "3", "4"}),
+        (f"has(visits, {FAR.format('>= 18')}, 2)", {"3"}),
+        (f"not has(visits, not {FAR.format('>= 18')})", {"1", "5"}),
     ],
     ids=["some", "not some", "two", "no other"],
 )
 def test_a_row_may_be_compared_with_rows_two_tables_out(bench, where, counted) -> None:
     born, adult, child = date(2000, 6, 1), date(2018, 6, 1), date(2018, 5, 31)
     days = {1: [adult], 2: [child], 3: [adult, adult, date.max], 4: [adult], 5: []}
-    patients = [patient(pid, born=None if pid == 4 else born) for pid in days]
+    patients = [patient(pid, city=str(pid), born=None if pid == 4 else born) for pid in days]
     visits = [visit(pid, day=day) for pid, seen in days.items() for day in seen]
     codes = [code(pid, day=day) for pid, seen in days.items() for day in seen[:1]]
-    for one in patients:
-        bench.load({"patients": [one], "visits": visits, "codes": codes})
-        assert numbers(bench, ask.count("patients", where)) == (int(one["pid"] in counted),), one
+    assert who(bench, where, patients, visits, codes) == counted
 
 
 def test_a_funnel_puts_each_person_where_their_best_row_stops(bench) -> None:

@@ -13,7 +13,7 @@ from engines.broken import BROKEN
 from fuzz.examining import Case, examined
 from fuzz.neighbours import seeds_from
 from fuzz.places import PLACES, Place
-from lapwing.engines import duckdb, duckdb_registry, emitter, expressions, files
+from lapwing.engines import duckdb, duckdb_registry, emitter, expression_sql, files
 from lapwing.queries import planning
 from lapwing.queries import term as measure
 from lapwing.queries.intervals import Domain
@@ -43,11 +43,11 @@ def words_of_sql_are_looked_for_in_names(patch):
     """Whether a type has missing values besides NULL is read off the statement, in which a column's name stands too."""
 
     def missing(writer, row, name):
-        present = expressions._present(writer, row, name)
+        present = expression_sql._present(writer, row, name)
         column = writer.column(row, name)
         return f"({column} IS NULL OR NOT {present})" if " IS NOT NULL" not in present else f"{column} IS NULL"
 
-    patch.setattr(expressions, "_missing", missing)
+    patch.setattr(expression_sql, "_missing", missing)
 
 
 def files_say_what_their_rows_hold(patch):

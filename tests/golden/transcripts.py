@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import lapwing as lw
 from lapwing.app.cli import main
-from lapwing.noise import pools
+from lapwing.noise import randomness
 from lapwing.noise.randomness import SYSTEM
 
 KEPT = Path(__file__).with_name("transcripts.json")
@@ -119,13 +119,13 @@ def same_noise(title: str) -> Iterator[None]:
         taken[count] += 1
         return shake_256(f"{title} {count} {taken[count]}".encode()).digest(count)
 
-    pools._forget_all()
+    randomness._forget_all()
     SYSTEM.take = take  # type: ignore[method-assign]
     try:
         yield
     finally:
         del SYSTEM.take  # type: ignore[method-assign]
-        pools._forget_all()
+        randomness._forget_all()
 
 
 def transcripts() -> dict[str, Any]:

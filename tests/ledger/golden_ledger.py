@@ -64,13 +64,13 @@ def _ask(ledger: Ledger, name: str, budget: Guarantee) -> None:
 
 
 def _divided(ledger: Ledger) -> None:
-    """Cells, under the other adjacency."""
+    """Segments, under the other adjacency."""
     people = replace(
         population(Adjacency.REPLACE),
         name="divided",
-        cells=(Segment(name="north", first=1, last=9), Segment(name="south", first=10, last=19)),
+        segments=(Segment(name="north", first=1, last=9), Segment(name="south", first=10, last=19)),
     )
-    _opened(ledger, "divided", BUDGETS["pure"], unit=people.unit, cells=people.cell_titles)
+    _opened(ledger, "divided", BUDGETS["pure"], unit=people.unit, segments=people.segment_titles)
     with Session(people.within("north"), ledger, FixedNumber(7), analyst="ana", key=KEY) as door:
         door.ask(lw.count("patients"), epsilon="0.1")
 

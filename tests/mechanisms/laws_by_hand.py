@@ -83,13 +83,13 @@ class Scripted:
 
 def released_law(mechanism, value, law) -> dict:
     """The law of `mechanism.release(value)`: every draw of the noise is walked through, each with its probability."""
-    honest = mechanism._law
+    honest = mechanism.law
     outcomes: dict = {}
     try:
         for draw, p in law.items():
-            object.__setattr__(mechanism, "_law", Scripted(draw))
+            object.__setattr__(mechanism, "law", Scripted(draw))
             outcome = mechanism.release(value)
             outcomes[outcome] = outcomes.get(outcome, mp.mpf(0)) + p
     finally:
-        object.__setattr__(mechanism, "_law", honest)
+        object.__setattr__(mechanism, "law", honest)
     return outcomes

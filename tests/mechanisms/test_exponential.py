@@ -17,7 +17,7 @@ NEIGHBOURS = ((0, 3, 5, 5, 1), (1, 2, 4, 6, 2), (-1, 4, 6, 4, 0), (0, 3, 6, 5, 1
 
 def law(mechanism, scores) -> list[mp.mpf]:
     """The probabilities by which `choose_exponential` is specified to choose from the mechanism's offsets."""
-    return choices_by_hand.exponential_weights([int(o) for o in mechanism._lattice.offsets(scores)], 2**56)
+    return choices_by_hand.exponential_weights([int(o) for o in mechanism.lattice.offsets(scores)], 2**56)
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "5"])
@@ -117,4 +117,4 @@ def test_a_promise_below_the_floor_of_scores_is_refused() -> None:
 @pytest.mark.parametrize("epsilon", [1, 39])
 def test_weights_are_right_as_far_as_promises_reach(epsilon) -> None:
     mechanism = ExponentialMechanism(sensitivity=1, candidates=2, epsilon=epsilon)
-    assert mechanism._lattice.floor * mechanism._lattice.multiplier >= 44 << 56
+    assert mechanism.lattice.floor * mechanism.lattice.multiplier >= 44 << 56

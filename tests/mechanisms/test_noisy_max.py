@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.mechanisms import permute_and_flip
-from lapwing.mechanisms.noisy_max import NoisyMaxWithGap, Winner
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, Winner
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms import choices_by_hand
 from statistical.goodness import fits, p_value

@@ -16,7 +16,7 @@ from statistical.goodness import fits
 
 def passing(mechanism: PartitionSelection, count: int) -> float:
     """P(count + Z >= threshold) for discrete Laplace noise, in closed form."""
-    q, t = math.exp(-1 / float(mechanism.scale)), mechanism.threshold - count
+    q, t = math.exp(-1 / float(mechanism.law.scale)), mechanism.threshold - count
     return q**t / (1 + q) if t > 0 else 1 - q ** (1 - t) / (1 + q)
 
 
@@ -29,7 +29,7 @@ def test_the_keys_of_one_person_show_with_probability_delta_and_the_threshold_is
     moved, people, epsilon, delta
 ) -> None:
     mechanism = PartitionSelection(l1_sensitivity=moved, people=people, epsilon=epsilon, delta=delta)
-    allowed = min(float(mechanism.event.delta) / moved, -math.expm1(-1 / float(mechanism.scale)))
+    allowed = min(float(mechanism.event.delta) / moved, -math.expm1(-1 / float(mechanism.law.scale)))
     assert passing(mechanism, people) <= allowed * (1 + 1e-9)
     assert passing(mechanism, people + 1) > allowed
 
@@ -133,7 +133,7 @@ def test_bounds_of_what_is_shown_hold_by_enumeration(count) -> None:
 @pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.999"])
 def test_bounds_hold_at_other_prices_and_are_an_interval_that_rises(epsilon, delta, confidence) -> None:
     mechanism = PartitionSelection(l1_sensitivity=1, epsilon=epsilon, delta=delta)
-    scale, first = float(mechanism.scale), mechanism.threshold
+    scale, first = float(mechanism.law.scale), mechanism.threshold
     bounds = {y: mechanism.bounds(y, confidence) for y in range(first, first + int(30 * scale) + 30)}
     assert all(low <= y <= high for y, (low, high) in bounds.items())
     for (low, high), (next_low, next_high) in itertools.pairwise(bounds.values()):
@@ -172,7 +172,7 @@ def test_bad_parameters_are_refused(bad) -> None:
 
 
 def test_noise_is_that_of_the_scale() -> None:
-    assert PartitionSelection(l1_sensitivity=3, epsilon="0.5", delta="1e-6").scale == Fraction(6)
+    assert PartitionSelection(l1_sensitivity=3, epsilon="0.5", delta="1e-6").law.scale == Fraction(6)
 
 
 def test_a_threshold_that_nobody_could_reach_is_refused() -> None:

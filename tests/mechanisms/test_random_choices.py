@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
 
-from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
 from lapwing.vocabulary.adjacency import Adjacency
 
@@ -21,7 +21,7 @@ def log_density(mechanism, scores, winner, gap):
     With y = e^-m for the highest m of the others, P(all others are below m) = ∏ (1 - a_j y) and the winner exceeds m by
     the gap with density a_i e^-gap y, where it starts below that.
     """
-    lattice = mechanism._selector.lattice
+    lattice = mechanism.lattice
     weights = np.exp(lattice.offsets(scores) / 2.0**lattice.unit_bits)
     others = np.delete(weights, winner)
     below = Polynomial([1.0])

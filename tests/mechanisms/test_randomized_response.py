@@ -6,8 +6,7 @@ import pytest
 from scipy.stats import binom
 
 from lapwing.mechanisms import randomized_response
-from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.mechanisms.truths_and_lies import EXACT_UP_TO, Chances
+from lapwing.mechanisms.randomized_response import EXACT_UP_TO, Chances, RandomizedResponse
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms.laws_by_hand import ROUNDING, number
 from statistical.goodness import fits, p_value
@@ -31,13 +30,13 @@ def law(mechanism, truth, monkeypatch) -> list[mp.mpf]:
     k = mechanism.event.categories
     honest = 1 / (1 + (k - 1) * mp.exp(-number(mechanism.epsilon)))
     chances = [mp.mpf(0)] * k
-    coin = mechanism._truthful
+    coin = mechanism.coin
     for heads, p in ((True, honest), (False, 1 - honest)):
-        object.__setattr__(mechanism, "_truthful", Fixed(heads=heads))
+        object.__setattr__(mechanism, "coin", Fixed(heads=heads))
         for other in range(k - 1):
             monkeypatch.setattr(randomized_response, "uniform_below", lambda _, other=other: other)
             chances[mechanism.release(truth)] += p / (k - 1)
-    object.__setattr__(mechanism, "_truthful", coin)
+    object.__setattr__(mechanism, "coin", coin)
     return chances
 
 
@@ -75,7 +74,7 @@ def test_answers_follow_the_law(categories) -> None:
 def test_a_value_that_is_no_category_counts_as_the_nearest(value, monkeypatch) -> None:
     mechanism = RandomizedResponse(epsilon=1, categories=3)
     assert law(mechanism, value, monkeypatch) == law(mechanism, 0 if value < 0 else 2, monkeypatch)
-    object.__setattr__(mechanism, "_truthful", Fixed(heads=True))
+    object.__setattr__(mechanism, "coin", Fixed(heads=True))
     assert mechanism.release([value]).tolist() == [0 if value < 0 else 2]
 
 
@@ -136,7 +135,7 @@ def failure_by_binomials(chances, people, truth, within) -> float:
 def test_margins_of_many_people_hold_for_every_truth_and_are_not_much_too_large(
     categories, epsilon, people, confidence
 ) -> None:
-    chances = Chances(Fraction(epsilon), categories)
+    chances = Chances.of(Fraction(epsilon), categories)
     margin = RandomizedResponse(epsilon=epsilon, categories=categories).margin(confidence, people=people)
     allowed = 1 - float(Fraction(confidence))
     truths = {0, 1, 2, 3, people // 7, people // 2, people - 2, people - 1, people}

@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 from mpmath import mp, mpf
 
-from lapwing.mechanisms.sum_margins import _chernoff, _tails_of_sum, margin_of_sum
+from lapwing.mechanisms.margins import _chernoff, _tails_of_sum, margin_of_sum
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
 
 

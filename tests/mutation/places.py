@@ -27,7 +27,7 @@ TELLING = (
     "estimates",
     "tails",
     "bounds",
-    "truths_and_lies",
+    "law_probabilities",
     "interpretation",
     "answer.py",
 )

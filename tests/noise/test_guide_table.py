@@ -5,9 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.noise.decay import Decay
+from lapwing.noise.decay import LARGEST, UNSURE, Decay, GuideTable, TableSampler
 from lapwing.noise.fine_lattice import standard_exponential, standard_half_normal
-from lapwing.noise.guide_table import LARGEST, UNSURE, GuideTable, TableSampler
 from lapwing.noise.strips import Strips
 from lapwing.vocabulary.errors import RandomnessError
 from noise import oracle

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.noise import laws
-from lapwing.noise.guide_table import TableSampler
+from lapwing.noise.decay import TableSampler
 from lapwing.noise.laws import (
     LARGEST_SCALE,
     SMALLEST_SCALE,

@@ -5,7 +5,7 @@ import pytest
 
 from lapwing.noise import laws
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric
-from lapwing.noise.pools import BLOCK, INTEGERS, VEIL, Pool
+from lapwing.noise.randomness import BLOCK, INTEGERS, VEIL, Pool
 
 
 class Numbering:

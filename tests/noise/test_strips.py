@@ -8,9 +8,8 @@ import pytest
 from scipy.stats import norm
 
 from lapwing.noise.coins_and_dice import uniform_below, uniform_below_many
-from lapwing.noise.decay import Decay
+from lapwing.noise.decay import LARGEST, UNSURE, Decay
 from lapwing.noise.fine_lattice import standard_exponential, standard_half_normal
-from lapwing.noise.guide_table import LARGEST, UNSURE
 from lapwing.noise.strips import Strips, StripSampler
 from noise.oracle import real
 from noise.sources import ExhaustedError, Script, Stream

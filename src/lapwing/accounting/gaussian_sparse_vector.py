@@ -180,11 +180,16 @@ class _Front:
 
 
 def _front(width: float, alpha: float, *, with_gap: bool) -> _Front:
+    """Return points that dominate (yes(x), no(x)) at every real x, of which V(k, j) takes the supremum.
+
+    yes(x) = P(Z > x - width)^alpha P(Z > x)^(1 - alpha), no(x) likewise: A and B of proofs/gaussian_sparse_vector.md.
+    """
     highest = alpha * width + np.sqrt(144 + alpha * (alpha - 1) * width**2)
     x = np.linspace(_LOWEST, highest, int((highest - _LOWEST) * _FINENESS * np.sqrt(alpha)) + 2)
     yes, yes_bend = _gap_moment(x, width, alpha) if with_gap else _moment(x, width, alpha, sign=1)
     no, no_bend = _moment(x, width, alpha, sign=-1)
-    # Each cell has two corners, both raised by the curvature in between; then what lies left and right of the grid.
+    # On a cell of length h a function is at most its larger end plus h^2/8 sup |f''|: both corners are raised by that.
+    # Then what lies left of the grid, and right of it, where no(x) <= 1 and yes(x) falls to 0.
     yes = np.concatenate([yes[:-1] + yes_bend, yes[1:] + yes_bend, [_leftmost(yes[0], alpha)], [yes[-1], 0.0]])
     no = np.concatenate([no[:-1] + no_bend, no[1:] + no_bend, [no[0]], [1.0, 1.0]])
     return _chain(yes, no)

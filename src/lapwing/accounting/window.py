@@ -97,7 +97,11 @@ def optimal_epsilon(*, epsilon: Fraction, times: int, delta: float, delta_each: 
 
 
 def optimal_window(epsilon: Fraction, times: int, delta_each: Fraction = Fraction(0)) -> Window:
-    """Return the whole composed law: losses (times - 2 lies) epsilon with binomial masses, rounded up."""
+    """Return the whole composed law: losses (times - 2 lies) epsilon with binomial masses, rounded up.
+
+    Kairouz, Oh and Viswanath 2015, Theorem 3.3. Randomized response attains it, and so does geometric noise of
+    sensitivity 1. Proof: proofs/homogeneous_composition.md
+    """
     e, k = float_above(positive("epsilon", epsilon)), as_int("times", times, most=MOST_USES)
     lies = np.arange(k, -1.0, -1.0)
     log_truth = -math.log1p(math.exp(-e))

@@ -18,7 +18,6 @@ from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
-from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import Label, PrivateKey
@@ -28,6 +27,7 @@ from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.search import decimals
 from lapwing.vocabulary.wording import Call, Message, Setting
 
 KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
@@ -318,11 +318,11 @@ def _within(plan: Plan, meaning: NoisyMeaning, wish: Within, at: Callable[[Fract
             remedy="offer an epsilon; the answer comes with its interval",
         )
 
-    def too_much(size: Fraction) -> bool:
-        return (meaning.margin(plan, at(size), wish.confidence) or 0) > wish.margin
-
+    search = decimals(digits=4)
     try:
-        return at(turning_point(too_much, digits=4)[0])
+        while search.open:
+            search.tell((meaning.margin(plan, at(search.guess), wish.confidence) or 0) > wish.margin)
+        return at(search.below)
     except (OverflowError, ParameterError):
         raise ParameterError(
             "within", wish.margin, reason="is out of reach at this confidence", remedy="change one of the two"
@@ -346,15 +346,15 @@ def _selection(plan: Plan, meaning: ChosenMeaning, wish: Target, selector: Selec
         choices = max(1, meaning.choices)
         return meaning.selection(plan, choices * share_of("epsilon", epsilon, choices), selector)
 
-    def granted(epsilon: Fraction) -> bool:
-        return at(ceil_to_grid(epsilon, FINEST)).margin(confidence) <= margin
-
     match wish:
         case AtEpsilon(epsilon=epsilon):
             return at(epsilon)
         case Within(margin=margin, confidence=confidence):
+            search = decimals(digits=3)
             try:
-                return at(ceil_to_grid(turning_point(granted, digits=3)[1], FINEST))
+                while search.open:
+                    search.tell(at(ceil_to_grid(search.guess, FINEST)).margin(confidence) <= margin)
+                return at(ceil_to_grid(search.above, FINEST))
             except (OverflowError, ParameterError):
                 raise ParameterError(
                     "within", margin, reason="is out of reach at this confidence", remedy="change one of the two"

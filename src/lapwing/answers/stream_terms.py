@@ -18,7 +18,6 @@ from lapwing.accounting.filters.sums import ConcentratedFilter
 from lapwing.answers.answer import CONFIDENCE
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price, require_words, sure
-from lapwing.mechanisms.margins import turning_point
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
@@ -29,6 +28,7 @@ from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, Par
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
 from lapwing.vocabulary.results import Result
+from lapwing.vocabulary.search import decimals
 from lapwing.vocabulary.wording import Setting
 
 _MOST_YESES: Final = 10_000
@@ -207,8 +207,10 @@ class StreamTerms:
                 reason=f"would cost more than epsilon {LARGEST_EPSILON}",
                 remedy=f"allow {least} or more, ask fewer questions, or open the stream for fewer yeses",
             )
-        epsilon = turning_point(granted, digits=3)[1]
-        return at(plausible_price("epsilon", epsilon))
+        search = decimals(digits=3)
+        while search.open:
+            search.tell(granted(search.guess))
+        return at(plausible_price("epsilon", search.above))
 
 
 def paid_by_yes(account: Account) -> bool:
@@ -354,17 +356,19 @@ class StreamPreview(Result):
             "left_afterwards": None if isinstance(after, Refusal) else after.to_dict(),
             "left_at_best": None if isinstance(best, Refusal) else best.to_dict(),
             "refusal": None if self.refusal is None else self.refusal.to_dict(),
+            "warnings": list(self.before.warnings),
         }
 
     def facts(self) -> list[tuple[str, str | None]]:
         """Return the preview in words."""
         best = f", or {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
         left = f"{self.after}{best}" if self.affordable else f"it would be refused now: {self.after}"
-        return [*terms_facts(self.terms, self.confidence, self.before.account), ("left then", left)]
+        mind = "; ".join(self.before.warnings) or None
+        return [*terms_facts(self.terms, self.confidence, self.before.account), ("left then", left), ("mind", mind)]
 
     def __repr__(self) -> str:
         asks = f"at least {self.terms.at_least:,}, {several(self.terms.yeses, 'yes')}"
-        can = "affordable" if self.affordable else "refused now"
+        can = "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
         return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {can}>"
 
     def __str__(self) -> str:
@@ -377,7 +381,7 @@ class StreamPreview(Result):
             return f"{asks}: {price}; {sure}; refused now: {self.after}."
         end = f"{self.after} is left while it is open and after all yeses"
         end += f", {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
-        return f"{asks}: {price}; {sure}; {end}."
+        return f"{asks}: {price}; {sure}; {'; '.join([end, *self.before.warnings])}."
 
 
 def cost_in_words(terms: StreamTerms, account: Account) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.ledger.entries import Receipt
 from lapwing.ledger.stream_records import Decision
-from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer as Decided
-from lapwing.mechanisms.sparse_vector.estimates import Interval
+from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
+from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.exact import Exact

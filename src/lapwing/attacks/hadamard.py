@@ -16,8 +16,7 @@ from math import sqrt
 import numpy as np
 from scipy.special import ndtr
 
-from lapwing.attacks.coins import Coins, Mask, Numbers
-from lapwing.attacks.oracles import Interrogation
+from lapwing.attacks.oracles import Coins, Interrogation, Mask, Numbers
 from lapwing.vocabulary.errors import ParameterError
 
 _SECRET_MEAN = 0.5

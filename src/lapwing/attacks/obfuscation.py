@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.attacks.coins import Coins, Mask, Numbers
+from lapwing.attacks.oracles import Coins, Mask, Numbers
 from lapwing.vocabulary.errors import BudgetError
 
 
@@ -33,7 +33,22 @@ class LockedOutError(BudgetError):
         super().__init__(f"all {accounts} accounts are locked; find more colleagues, or wait for 30 days")
 
 
-class I2b2:
+class _Tool:
+    """A tool that shows a blurred number in the place of the true size of a cohort, however it is asked for."""
+
+    def __init__(self, trait: Mask) -> None:
+        self._trait = trait
+
+    def count(self, members: Mask, *, spelling: int = 0) -> float:
+        """Return the blurred number."""
+        del spelling
+        return self._shown(int(np.count_nonzero(self._trait & members)))
+
+    def _shown(self, size: int) -> float:
+        raise NotImplementedError
+
+
+class I2b2(_Tool):
     """Fresh Gaussian noise of deviation 1.323 on every answer, and zero for three people or fewer.
 
     Its one budget is a lock-out: an account that gets the same true size a seventh time within 30 days is locked. It is
@@ -52,7 +67,8 @@ class I2b2:
     name: Final = "i2b2 style"
 
     def __init__(self, trait: Mask, coins: Coins, *, deviation: float = 1.323, accounts: int = 10_000) -> None:
-        self._trait, self._coins, self._deviation, self._accounts = trait, coins, deviation, accounts
+        super().__init__(trait)
+        self._coins, self._deviation, self._accounts = coins, deviation, accounts
         self._sizes: Counter[int] = Counter()
 
     @property
@@ -60,10 +76,8 @@ class I2b2:
         """How many accounts it took so far."""
         return math.ceil(max(self._sizes.values(), default=0) / self.ANSWERS_A_SIZE)
 
-    def count(self, members: Mask, *, spelling: int = 0) -> float:
-        """Return the blurred number: fresh noise each time, however the question is written."""
-        del spelling
-        return float(self.blur(np.array([np.count_nonzero(self._trait & members)]))[0])
+    def _shown(self, size: int) -> float:
+        return float(self.blur(np.array([size]))[0])
 
     def blur(self, sizes: Numbers) -> Numbers:
         """Return what is shown for many true sizes."""
@@ -75,7 +89,7 @@ class I2b2:
         return blurred
 
 
-class Leaf:
+class Leaf(_Tool):
     """A shift from -10 to 9 that depends on the concepts of the question and on nothing else; "10" for ten or fewer.
 
     The shift is a function of the MD5 of the sorted concept identifiers: no secret enters, and no filter on dates or
@@ -92,12 +106,11 @@ class Leaf:
     name: Final = "Leaf style"
 
     def __init__(self, trait: Mask, concepts: tuple[str, ...]) -> None:
-        self._trait, self._concepts = trait, concepts
+        super().__init__(trait)
+        self._concepts = concepts
 
-    def count(self, members: Mask, *, spelling: int = 0) -> float:
-        """Return the shifted number. Dates of birth are a filter, so the shift is the same for every cohort."""
-        del spelling
-        size = int(np.count_nonzero(self._trait & members))
+    def _shown(self, size: int) -> float:
+        # Dates of birth are a filter, so the shift is the same for every cohort.
         return float(self.SMALL if size <= self.SMALL else size + leaf_shift(self._concepts))
 
 
@@ -107,7 +120,7 @@ def leaf_shift(concepts: tuple[str, ...]) -> int:
     return int.from_bytes(digest[:4], "little") % 20 - 10
 
 
-class Samply:
+class Samply(_Tool):
     """Laplace noise of epsilon 0.28, rounded to tens; 10 for one to nine, 0 for nobody; no account of what was spent.
 
     Noise is remembered by the *true* size, so that asking again gives the same number: equal answers then say that true
@@ -124,13 +137,11 @@ class Samply:
     name: Final = "Samply style"
 
     def __init__(self, trait: Mask, coins: Coins) -> None:
-        self._trait, self._coins = trait, coins
+        super().__init__(trait)
+        self._coins = coins
         self._remembered: dict[int, float] = {0: 0.0}
 
-    def count(self, members: Mask, *, spelling: int = 0) -> float:
-        """Return the blurred number, the same for the same true size."""
-        del spelling
-        size = int(np.count_nonzero(self._trait & members))
+    def _shown(self, size: int) -> float:
         if size not in self._remembered:
             shown = size + float(self._coins.laplaces(1)[0]) / self.EPSILON
             tens = max(0.0, float(np.rint(shown / self.STEP)) * self.STEP)
@@ -138,17 +149,11 @@ class Samply:
         return self._remembered[size]
 
 
-class Bunny:
+class Bunny(_Tool):
     """Zero for fewer than ten people, and the nearest ten for all others; no noise at all."""
 
     STEP: Final = 10
     name: Final = "Bunny style"
 
-    def __init__(self, trait: Mask) -> None:
-        self._trait = trait
-
-    def count(self, members: Mask, *, spelling: int = 0) -> float:
-        """Return the rounded number."""
-        del spelling
-        size = int(np.count_nonzero(self._trait & members))
+    def _shown(self, size: int) -> float:
         return 0.0 if size < self.STEP else float(np.rint(size / self.STEP) * self.STEP)

@@ -19,8 +19,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import ndtr, ndtri
 
-from lapwing.attacks.coins import Coins, Mask, Numbers
-from lapwing.attacks.oracles import Interrogation, share_right
+from lapwing.attacks.oracles import Coins, Interrogation, Mask, Numbers, share_right
 
 _SECRET_MEAN = 0.5
 _RIDGE = 1e-6

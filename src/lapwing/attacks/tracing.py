@@ -19,8 +19,7 @@ from math import sqrt
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from lapwing.attacks.coins import Mask, Numbers
-from lapwing.attacks.oracles import Interrogation
+from lapwing.attacks.oracles import Interrogation, Mask, Numbers
 
 FALSE_POSITIVES = 0.05
 

@@ -14,7 +14,7 @@ import duckdb
 
 from lapwing.engines.dialect import DUCKDB, StoredColumn
 from lapwing.engines.files import CSVFile, literal_path, parquet_relation
-from lapwing.engines.registry import Registered, select_list, source_of, stored_name
+from lapwing.engines.stored_columns import Registered, select_list, source_of, stored_name
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lapwing.engines.dialect import SMALL, Dialect, RowOf, Value, Writer
-from lapwing.engines.expressions import cell_columns, clipped, fold, predicate_sql, rank, row_number, term_sql
+from lapwing.engines.expression_sql import cell_columns, clipped, fold, predicate_sql, rank, row_number, term_sql
 from lapwing.queries.aggregate import (
     Aggregate,
     BoundedRowsPerPerson,

@@ -23,7 +23,7 @@ from lapwing.engines.dialect import POSTGRES, StoredColumn
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import LONGEST, TIME_LIMIT, stoppable
-from lapwing.engines.registry import Registered, select_list, source_of, stored_name
+from lapwing.engines.stored_columns import Registered, select_list, source_of, stored_name
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int

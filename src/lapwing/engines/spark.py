@@ -27,7 +27,7 @@ from lapwing.engines.dialect import SPARK, StoredColumn, Value
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import TIME_LIMIT, stoppable
-from lapwing.engines.registry import select_list, source_of
+from lapwing.engines.stored_columns import select_list, source_of
 from lapwing.queries.catalogue import Population, Table
 from lapwing.vocabulary.errors import RegistrationError
 

@@ -1,4 +1,20 @@
-"""The releases: one file a mechanism, each with one theorem, one proof and one shape."""
+"""The releases: one file a mechanism, each with one theorem, one proof and one shape. Who knows one knows them all.
+
+A mechanism is built from exact, keyword-only parameters: how far one person can move the value (its *sensitivity*), and
+one way of saying how much noise there is: a price (`epsilon`, or `rho`, or `epsilon` and `delta`), the noise itself
+(`scale`, `sigma`), or an accuracy (`within=20, confidence="0.95"`). It then has
+
+- `event`: what it does, as data in exact numbers, for ledgers and accountants;
+- `loss`: what that costs, in every currency;
+- `release(value)`: the one place where a value without noise is opened. The value may be plain or `Sensitive`;
+- `margin(confidence)` and `confidence(margin)`: how far the answer may be off. Where many values are released together,
+  that is each of them by itself; `values=20` makes it one that 20 of them keep all at once. Proof: proofs/margins.md;
+- `law`, or `noise_scale` where it chooses: what it draws with, for whoever audits it.
+
+Refusals happen at construction. `release` refuses only what a program got wrong whatever the data (a string for a
+number, a vector of the wrong length); every value of the right type is released, since a refusal that depends on the
+data would tell about the data.
+"""
 
 from lapwing.vocabulary.public import load_lazily
 

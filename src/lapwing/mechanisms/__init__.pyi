@@ -1,4 +1,3 @@
-from lapwing.mechanisms.above_threshold import AboveThreshold as AboveThreshold
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
 from lapwing.mechanisms.gaussian import GaussianMechanism as GaussianMechanism
@@ -8,16 +7,17 @@ from lapwing.mechanisms.histogram import geometric_histogram as geometric_histog
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles as PrivateQuantiles
 from lapwing.mechanisms.histogram_selection import TopK as TopK
 from lapwing.mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
-from lapwing.mechanisms.noisy_max import NoisyMaxWithGap as NoisyMaxWithGap
 from lapwing.mechanisms.partition_selection import PartitionSelection as PartitionSelection
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap as NoisyMaxWithGap
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector as AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.advice import advise as advise
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen as CorrelationScreen
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector as GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector as GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold as AboveThreshold
 from lapwing.mechanisms.sparse_vector.pure import SparseVector as SparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVectorNoise as SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.pure import YesReveals as YesReveals
+from lapwing.mechanisms.sparse_vector.stream_advice import advise as advise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity as ValueSensitivity
 from lapwing.vocabulary.sensitive import Sensitive as Sensitive

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
-from lapwing.mechanisms.margins import turning_point
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import exactly_one_of, positive, probability
+from lapwing.vocabulary.search import Search, decimals, integers
 
 _FEW_DIGITS = 4
 
@@ -46,26 +46,20 @@ def smallest_variance(
     def private(variance: Fraction) -> bool:
         return price(event_at(variance)).delta(at) <= most
 
+    search: Search[int] | Search[Fraction] = decimals(digits=10)
+    unit = Fraction(1)
+    if near is not None:
+        unit = Fraction(10) ** (math.floor(math.log10(near)) - _FEW_DIGITS + 1)
+        start = math.ceil(near / unit)
+        search = integers(after=start - 1, most=start + 2 * 10**_FEW_DIGITS)
     try:
-        return turning_point(private, digits=10)[1] if near is None else _first_from(near, private)
+        while search.open:
+            search.tell(private(search.guess * unit))
     except OverflowError:
         raise ParameterError(
             "epsilon, delta", (epsilon, delta), reason="asks for more noise than there is", remedy="raise one of them"
         ) from None
-
-
-def _first_from(near: Fraction, private: Callable[[Fraction], bool]) -> Fraction:
-    """Return the first number of four digits, from `near` upwards, that is private, in few questions if it is near."""
-    unit = Fraction(10) ** (math.floor(math.log10(near)) - _FEW_DIGITS + 1)
-    below, above = math.ceil(near / unit) - 1, math.ceil(near / unit)
-    while not private(above * unit):
-        if above - below > 10**_FEW_DIGITS:
-            raise OverflowError
-        below, above = above, above + 2 * (above - below)
-    while above - below > 1 and below * unit >= near:
-        middle = (below + above) // 2
-        below, above = (below, middle) if private(middle * unit) else (middle, above)
-    return above * unit
+    return search.above * unit
 
 
 def squared_l2_sensitivity(l2_sensitivity: object, l2_sensitivity_squared: object) -> Fraction:
@@ -80,10 +74,10 @@ def squared_l2_sensitivity(l2_sensitivity: object, l2_sensitivity_squared: objec
     return positive("l2_sensitivity_squared", l2_sensitivity_squared)
 
 
-def root_above(square: Fraction) -> Fraction:
+def rational_root_above(square: Fraction) -> Fraction:
     """Return a number that is at least the root of `square`, and above it by less than a relative 2^-60.
 
-    >>> root_above(Fraction(4)), root_above(Fraction(2)) ** 2 > 2
+    >>> rational_root_above(Fraction(4)), rational_root_above(Fraction(2)) ** 2 > 2
     (Fraction(2, 1), True)
     """
     places = max(0, 62 + (square.denominator.bit_length() - square.numerator.bit_length()) // 2)

@@ -4,30 +4,22 @@ Proof: proofs/discrete_gaussian.md
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, overload
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
 from lapwing.mechanisms.calibration import smallest_variance, squared_l2_sensitivity
-from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.noise_addition import Integer, Integers, add_noise
+from lapwing.mechanisms.margins import ByAccuracy, Spread
+from lapwing.mechanisms.noise_mechanism import ByEpsilonDelta, ByRho, BySize, IntegerNoise, parse_noise
 from lapwing.mechanisms.tails import discrete_gaussian_tail
 from lapwing.noise.laws import DiscreteGaussian
 from lapwing.vocabulary.event import DiscreteGaussianNoise, GaussianNoise
-from lapwing.vocabulary.exact import Exact, as_int, exactly_one_of, positive
+from lapwing.vocabulary.exact import Exact, as_int
 
 _MUCH: Final = 10**4
 """A variance from which on discrete noise costs what continuous noise does, to four digits, and takes long to price."""
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class DiscreteGaussianMechanism:
+class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaussian]):
     """Releases integers with noise P(x) ∝ e^(-x²/2σ²): Δ²/(2σ²)-zero-concentrated differentially private.
 
     If one person moves the released integers by at most Δ in L2 norm (all of them together: a histogram is one release
@@ -59,8 +51,7 @@ class DiscreteGaussianMechanism:
     Proof: proofs/discrete_gaussian.md
     """
 
-    event: DiscreteGaussianNoise
-    _law: DiscreteGaussian = field(repr=False, compare=False)
+    __slots__ = ()
 
     def __init__(
         self,
@@ -78,60 +69,39 @@ class DiscreteGaussianMechanism:
     ) -> None:
         square = squared_l2_sensitivity(l2_sensitivity, l2_sensitivity_squared)
         move, size = as_int("l2_sensitivity_squared", square), as_int("dimension", dimension)
-        many = as_int("values", values)
-        given = {"sigma_squared": sigma_squared, "rho": rho, "epsilon": epsilon, "delta": delta}
-        given |= {"within": within, "confidence": confidence}
+        asked = parse_noise(
+            values=values,
+            sigma_squared=sigma_squared,
+            rho=rho,
+            epsilon=epsilon,
+            delta=delta,
+            within=within,
+            confidence=confidence,
+        )
 
         def event_at(variance: Fraction) -> DiscreteGaussianNoise:
             return DiscreteGaussianNoise(l2_sensitivity_squared=move, sigma_squared=variance, dimension=size)
 
-        match exactly_one_of(
-            "noise", given, ("sigma_squared",), ("rho",), ("epsilon", "delta"), ("within", "confidence")
-        ):
-            case ("sigma_squared",):
-                variance = positive("sigma_squared", sigma_squared)
-            case ("rho",):
-                variance = move / (2 * positive("rho", rho))
-            case ("epsilon", "delta"):
-                variance = smallest_variance(event_at, epsilon=epsilon, delta=delta, near=_near(move, size, given))
-            case _:
-                variance = _largest_variance(Accuracy(within, confidence, many))
-        object.__setattr__(self, "event", event_at(variance))
-        object.__setattr__(self, "_law", DiscreteGaussian(variance))
+        match asked:
+            case BySize(variance):
+                pass
+            case ByRho(price):
+                variance = move / (2 * price)
+            case ByEpsilonDelta(price, chance):
+                variance = smallest_variance(event_at, epsilon=price, delta=chance, near=_near(move, size, asked))
+            case ByAccuracy():
+                variance = _largest_variance(asked)
+            case _:  # pragma: no cover - it is asked for in no other way
+                raise AssertionError
+        super().__init__(event=event_at(variance), law=DiscreteGaussian(variance), dimension=size)
 
     @property
     def rho(self) -> Fraction:
         """The price of a release in zero-concentrated differential privacy."""
         return self.event.l2_sensitivity_squared / (2 * self.event.sigma_squared)
 
-    @property
-    def loss(self) -> PricedLoss:
-        """What a release costs, in every currency."""
-        return price(self.event)
 
-    @overload
-    def release(self, value: Integer) -> int: ...
-    @overload
-    def release(self, value: Integers) -> NDArray[np.int64]: ...
-    def release(self, value: Integer | Integers) -> int | NDArray[np.int64]:
-        """Return the integer with noise, or the vector with independent noise on every coordinate."""
-        if type(value) is int and self.event.dimension == 1:
-            return value + self._law.draw()
-        return add_noise(value, self._law, self.event.dimension)
-
-    def margin(self, confidence: Exact, *, values: int = 1) -> int:
-        """Return the smallest m such that `values` answers are all off by at most m, with this probability or more.
-
-        Where σ is above 512 it may, about once in a billion times, be one more than the smallest.
-        """
-        return int(Spread(discrete_gaussian_tail(self.event.sigma_squared)).margin(confidence, values))
-
-    def confidence(self, margin: Exact, *, values: int = 1) -> float:
-        """Return the probability, rounded down, that `values` answers are all off by at most `margin`."""
-        return Spread(discrete_gaussian_tail(self.event.sigma_squared)).confidence(margin, values)
-
-
-def _near(move: int, dimension: int, given: Mapping[str, object]) -> Fraction | None:
+def _near(move: int, dimension: int, asked: ByEpsilonDelta) -> Fraction | None:
     """Return the variance of continuous noise at that price, where the exact one takes long to find.
 
     That is so with many coordinates, and with much noise.
@@ -141,9 +111,9 @@ def _near(move: int, dimension: int, given: Mapping[str, object]) -> Fraction | 
     def continuous(variance: Fraction) -> GaussianNoise:
         return GaussianNoise(l2_sensitivity_squared=Fraction(moved), sigma_squared=variance)
 
-    found = smallest_variance(continuous, epsilon=given["epsilon"], delta=given["delta"])
+    found = smallest_variance(continuous, epsilon=asked.epsilon, delta=asked.delta)
     return None if dimension == 1 and found < _MUCH else found
 
 
-def _largest_variance(wish: Accuracy) -> Fraction:
-    return wish.turning_point(lambda variance: not wish.met_by(Spread(discrete_gaussian_tail(variance))))[0]
+def _largest_variance(wish: ByAccuracy) -> Fraction:
+    return wish.bisect(lambda variance: not wish.met_by(Spread(discrete_gaussian_tail(variance))))[0]

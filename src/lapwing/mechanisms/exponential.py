@@ -7,22 +7,15 @@ Proof: proofs/exponential.md
 """
 
 import math
-from dataclasses import dataclass, field
 from fractions import Fraction
 
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above
-from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
+from lapwing.mechanisms.score_selection import Scores, ScoreSelection
 from lapwing.noise.candidate_noise import choose_exponential
 from lapwing.noise.fine_lattice import UNIT_BITS
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection
-from lapwing.vocabulary.exact import Exact, as_int, exact, probability
-
-_FLOOR_BITS = UNIT_BITS + 6
-"""Scores about 64 noise scales behind the best, and never fewer than 44, count as just so far behind."""
+from lapwing.vocabulary.exact import Exact, as_int, exact
 
 _REACH = 40
 """So many noise scales behind the best, weights are still what they should be; e^-40 is 4e-18."""
@@ -31,8 +24,7 @@ _SLACK = 1e-12
 """More than what the logarithms, exponentials and sums below can lose."""
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class ExponentialMechanism:
+class ExponentialMechanism(ScoreSelection[ExponentialSelection]):
     """Chooses candidate i with probability ∝ e^(ε u_i / 2Δ): ε-differentially private, with bounded range.
 
     If one person moves every score by at most Δ, then choosing is ε-differentially private; more than that, the privacy
@@ -63,64 +55,22 @@ class ExponentialMechanism:
     Proof: proofs/exponential.md
     """
 
-    event: ExponentialSelection
-    _lattice: ScoreLattice = field(repr=False)
+    __slots__ = ()
 
-    def __init__(
-        self,
-        *,
-        sensitivity: Exact,
-        candidates: int,
-        epsilon: Exact | None = None,
-        within: Exact | None = None,
-        confidence: Exact | None = None,
-        monotone_under: Adjacency | None = None,
-        grid: Exact | None = None,
-    ) -> None:
-        lattice = score_lattice(
-            sensitivity=sensitivity,
-            candidates=candidates,
-            epsilon=epsilon,
-            within=within,
-            confidence=confidence,
-            monotone_under=monotone_under,
-            grid=grid,
-            unit_bits=UNIT_BITS,
-            floor_bits=_FLOOR_BITS,
-            shortfall=_scales_behind,
-        )
-        object.__setattr__(self, "event", ExponentialSelection(epsilon=lattice.epsilon))
-        object.__setattr__(self, "_lattice", lattice)
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The price of a release."""
-        return self.event.epsilon
-
-    @property
-    def loss(self) -> PricedLoss:
-        """What a release costs, in every currency."""
-        return price(self.event)
+    EVENT = ExponentialSelection
+    UNIT_BITS = UNIT_BITS
+    FLOOR_BITS = UNIT_BITS + 6  # about 64 noise scales, and never fewer than 44
 
     def release(self, value: Scores) -> int:
         """Return the index of the candidate that was chosen by its score."""
-        return choose_exponential(self._lattice.offsets(value))
-
-    def margin(self, confidence: Exact) -> float:
-        """Return m such that the chosen score is at most m below the best, with probability at least `confidence`.
-
-        Without a `grid` it is the smallest m that holds for all scores: n - 1 candidates at m below a single best one
-        attain it. With one, a step is part of it, since scores are rounded before they are compared.
-        """
-        chance = probability("confidence", confidence)
-        return self._lattice.in_scores(_scales_behind(chance, self._lattice.candidates))
+        return choose_exponential(self.lattice.offsets(value))
 
     def confidence(self, margin: Exact) -> float:
         """Return the probability, rounded down, that the chosen score is at most `margin` below the best."""
-        scales = self._lattice.in_scales(margin)
+        scales = self.lattice.in_scales(margin)
         if scales < 0:
             return 0.0
-        return (1 - _SLACK) / (1 + (self._lattice.candidates - 1) * math.exp(-float(min(scales, Fraction(_REACH)))))
+        return (1 - _SLACK) / (1 + (self.lattice.candidates - 1) * math.exp(-float(min(scales, Fraction(_REACH)))))
 
     def utility(self, t: Exact, *, optimal: int = 1) -> float:
         """Return x such that the chosen score is at most the best minus x with probability at most e^(-t).
@@ -134,14 +84,15 @@ class ExponentialMechanism:
         >>> round(ExponentialMechanism(sensitivity=1, candidates=100, epsilon=1).utility(3), 2)
         15.21
         """
-        best = as_int("optimal", optimal, most=self._lattice.candidates)
-        scales = math.log(self._lattice.candidates / best) + float_above(exact("t", t))
-        return self._lattice.in_scores(_within_reach("t", t, scales))
+        best = as_int("optimal", optimal, most=self.lattice.candidates)
+        scales = math.log(self.lattice.candidates / best) + float_above(exact("t", t))
+        return self.lattice.in_scores(_within_reach("t", t, scales))
 
-
-def _scales_behind(confidence: Fraction, candidates: int) -> float:
-    odds = (candidates - 1) * confidence / (1 - confidence)
-    return _within_reach("confidence", confidence, math.log(odds)) if odds > 1 else 0.0
+    @staticmethod
+    def scales_behind(confidence: Fraction, candidates: int) -> float:
+        """Return how many noise scales the chosen score may be behind the best, rounded up."""
+        odds = (candidates - 1) * confidence / (1 - confidence)
+        return _within_reach("confidence", confidence, math.log(odds)) if odds > 1 else 0.0
 
 
 def _within_reach(name: str, given: object, scales: float) -> float:

@@ -3,27 +3,26 @@
 Proof: proofs/gaussian.md
 """
 
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import overload
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above
-from lapwing.mechanisms.calibration import root_above, smallest_variance, squared_l2_sensitivity
-from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.noise_addition import Real, Reals, ValueGrid
-from lapwing.mechanisms.tails import rounded_gaussian_tail
+from lapwing.mechanisms.calibration import rational_root_above, smallest_variance, squared_l2_sensitivity
+from lapwing.mechanisms.margins import ByAccuracy
+from lapwing.mechanisms.noise_mechanism import (
+    ByEpsilonDelta,
+    ByRho,
+    BySize,
+    RealNoise,
+    ValueGrid,
+    above_zero,
+    parse_noise,
+)
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, RoundedGaussian
 from lapwing.vocabulary.event import GaussianNoise
-from lapwing.vocabulary.exact import Exact, as_int, exactly_one_of, positive
+from lapwing.vocabulary.exact import Exact, as_int
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class GaussianMechanism:
+class GaussianMechanism(RealNoise[GaussianNoise, RoundedGaussian]):
     """Releases real values with Gaussian noise, rounded to a grid: as private as Gaussian noise with mu = Δ/σ.
 
     If one person moves the values by at most Δ in L2 norm (all of them together), then telling the answers with them
@@ -60,10 +59,7 @@ class GaussianMechanism:
     Proof: proofs/gaussian.md
     """
 
-    event: GaussianNoise
-    grid: ValueGrid
-    dimension: int
-    _law: RoundedGaussian = field(repr=False, compare=False)
+    __slots__ = ()
 
     def __init__(
         self,
@@ -80,64 +76,49 @@ class GaussianMechanism:
         dimension: int = 1,
         grid: Exact | None = None,
     ) -> None:
-        square = squared_l2_sensitivity(l2_sensitivity, l2_sensitivity_squared)
-        size, many = as_int("dimension", dimension), as_int("values", values)
-        given = {"sigma": sigma, "rho": rho, "epsilon": epsilon, "delta": delta}
-        given |= {"within": within, "confidence": confidence}
-        relative = wish = None  # the variance at sensitivity 1, or the accuracy that is wanted
-        match exactly_one_of("noise", given, ("sigma",), ("rho",), ("epsilon", "delta"), ("within", "confidence")):
-            case ("sigma",):
-                variance = positive("sigma", sigma) ** 2
-            case ("rho",):
-                relative = 1 / (2 * positive("rho", rho))
+        square, size = squared_l2_sensitivity(l2_sensitivity, l2_sensitivity_squared), as_int("dimension", dimension)
+        asked = parse_noise(
+            values=values,
+            sigma=sigma,
+            rho=rho,
+            epsilon=epsilon,
+            delta=delta,
+            within=above_zero(within),
+            confidence=confidence,
+        )
+        relative: Fraction | None = None  # the variance at sensitivity 1, where the price says it
+        match asked:
+            case BySize(deviation):
+                variance = deviation**2
+            case ByRho(price):
+                relative = 1 / (2 * price)
                 variance = relative * square
-            case ("epsilon", "delta"):
-                relative = smallest_variance(_noise_at_one, epsilon=epsilon, delta=delta)
+            case ByEpsilonDelta():
+                relative = smallest_variance(_noise_at_one, epsilon=asked.epsilon, delta=asked.delta)
                 variance = relative * square
-            case _:
-                wish = Accuracy(positive("within", within), confidence, many)
-                variance = (wish.within / 8) ** 2
-        lattice = ValueGrid.for_noise(grid, noise=root_above(variance), move=root_above(square) / size)
+            case ByAccuracy():
+                variance = (asked.within / 8) ** 2
+            case _:  # pragma: no cover - it is asked for in no other way
+                raise AssertionError
+        noise, move = rational_root_above(variance), rational_root_above(square) / size
+        lattice = ValueGrid.for_noise(grid, noise=noise, move=move)
         paid = lattice.l2_steps_squared(square, size) * lattice.step**2
-        if wish is not None:
-            variance = _largest_sigma(lattice, wish) ** 2
+        if isinstance(asked, ByAccuracy):
+            variance = _largest_sigma(lattice, asked) ** 2
         elif relative is not None:
             variance = relative * paid
-        law = _law(variance, lattice)
         event = GaussianNoise(l2_sensitivity_squared=paid, sigma_squared=variance)
-        for name, fact in (("event", event), ("grid", lattice), ("dimension", size), ("_law", law)):
-            object.__setattr__(self, name, fact)
+        super().__init__(event=event, law=_law(variance, lattice), grid=lattice, dimension=size)
 
     @property
     def sigma(self) -> float:
         """The standard deviation that is paid for, rounded up."""
-        return float_above(root_above(self.event.sigma_squared))
+        return float_above(rational_root_above(self.event.sigma_squared))
 
     @property
     def rho(self) -> Fraction:
         """The price of a release in zero-concentrated differential privacy."""
         return self.event.l2_sensitivity_squared / (2 * self.event.sigma_squared)
-
-    @property
-    def loss(self) -> PricedLoss:
-        """What a release costs, in every currency."""
-        return price(self.event)
-
-    @overload
-    def release(self, value: Real) -> float: ...
-    @overload
-    def release(self, value: Reals) -> NDArray[np.float64]: ...
-    def release(self, value: Real | Reals) -> float | NDArray[np.float64]:
-        """Return the value with noise, or the vector with independent noise on every coordinate."""
-        return self.grid.add_noise(value, self._law, self.dimension)
-
-    def margin(self, confidence: Exact, *, values: int = 1) -> float:
-        """Return the smallest m such that the noise on `values` answers is at most m, with this probability or more."""
-        return float(_spread(self._law, self.grid).margin(confidence, values))
-
-    def confidence(self, margin: Exact, *, values: int = 1) -> float:
-        """Return the probability, rounded down, that the noise on `values` answers is at most `margin`."""
-        return _spread(self._law, self.grid).confidence(margin, values)
 
 
 def _noise_at_one(variance: Fraction) -> GaussianNoise:
@@ -145,18 +126,14 @@ def _noise_at_one(variance: Fraction) -> GaussianNoise:
 
 
 def _law(variance: Fraction, grid: ValueGrid) -> RoundedGaussian:
-    return RoundedGaussian(root_above(variance / grid.step**2))
+    return RoundedGaussian(rational_root_above(variance / grid.step**2))
 
 
-def _spread(law: RoundedGaussian, grid: ValueGrid) -> Spread:
-    return Spread(rounded_gaussian_tail(law.sigma_used), grid.step)
-
-
-def _largest_sigma(grid: ValueGrid, wish: Accuracy) -> Fraction:
+def _largest_sigma(grid: ValueGrid, wish: ByAccuracy) -> Fraction:
     def clamped(sigma: Fraction) -> Fraction:
         return min(max(sigma, SMALLEST_SCALE * grid.step), LARGEST_SCALE * grid.step)
 
     def too_much(sigma: Fraction) -> bool:
-        return not wish.met_by(_spread(_law(clamped(sigma) ** 2, grid), grid), grid.step / 2)
+        return not wish.met_by(grid.spread(_law(clamped(sigma) ** 2, grid)), grid.step / 2)
 
-    return clamped(wish.turning_point(too_much)[0])
+    return clamped(wish.bisect(too_much)[0])

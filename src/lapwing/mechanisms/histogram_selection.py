@@ -14,7 +14,7 @@ from typing import TypeAlias
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.noise_addition import Integers, integers, wrong_size
+from lapwing.mechanisms.noise_mechanism import Integers, integers, wrong_size
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError

@@ -3,25 +3,17 @@
 Proof: proofs/laplace.md
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from fractions import Fraction
-from typing import overload
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
-from lapwing.mechanisms.margins import Accuracy, Spread
-from lapwing.mechanisms.noise_addition import Real, Reals, ValueGrid
-from lapwing.mechanisms.tails import rounded_laplace_tail
+from lapwing.mechanisms.margins import ByAccuracy
+from lapwing.mechanisms.noise_mechanism import ByEpsilon, BySize, RealNoise, ValueGrid, above_zero, parse_noise
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, RoundedLaplace
 from lapwing.vocabulary.event import LaplaceNoise
-from lapwing.vocabulary.exact import Exact, as_int, exactly_one_of, positive
+from lapwing.vocabulary.exact import Exact, as_int, positive
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class LaplaceMechanism:
+class LaplaceMechanism(RealNoise[LaplaceNoise, RoundedLaplace]):
     """Releases real values with Laplace noise of scale Δ/ε, rounded to a grid: ε-differentially private.
 
     If one person moves the values by at most Δ in L1 norm (all of them together), then every event is at most e^ε times
@@ -57,10 +49,7 @@ class LaplaceMechanism:
     Proof: proofs/laplace.md
     """
 
-    event: LaplaceNoise
-    grid: ValueGrid
-    dimension: int
-    _law: RoundedLaplace = field(repr=False, compare=False)
+    __slots__ = ()
 
     def __init__(
         self,
@@ -75,61 +64,32 @@ class LaplaceMechanism:
         grid: Exact | None = None,
     ) -> None:
         sensitivity, size = positive("l1_sensitivity", l1_sensitivity), as_int("dimension", dimension)
-        many = as_int("values", values)
-        given = {"epsilon": epsilon, "scale": scale, "within": within, "confidence": confidence}
-        match exactly_one_of("noise", given, ("epsilon",), ("scale",), ("within", "confidence")):
-            case ("epsilon",):
-                rate = positive("epsilon", epsilon)
-                lattice = ValueGrid.for_noise(grid, noise=sensitivity / rate, move=sensitivity / size)
-                steps = lattice.l1_steps(sensitivity, size)
-                law = RoundedLaplace(steps / rate)
-            case ("scale",):
-                noise = positive("scale", scale)
-                lattice = ValueGrid.for_noise(grid, noise=noise, move=sensitivity / size)
-                steps = lattice.l1_steps(sensitivity, size)
-                law = RoundedLaplace(noise / lattice.step)
-            case _:
-                wish = Accuracy(positive("within", within), confidence, many)
-                lattice = ValueGrid.for_noise(grid, noise=wish.within / 32, move=sensitivity / size)
-                steps = lattice.l1_steps(sensitivity, size)
-                law = _widest_law(steps, lattice, wish)
+        law_on: Callable[[ValueGrid, int], RoundedLaplace]  # the grid follows from about how large the noise will be
+        match parse_noise(
+            values=values, epsilon=epsilon, scale=scale, within=above_zero(within), confidence=confidence
+        ):
+            case ByEpsilon(rate):
+                about, law_on = sensitivity / rate, lambda _, steps: RoundedLaplace(steps / rate)
+            case BySize(noise):
+                about, law_on = noise, lambda grid, _: RoundedLaplace(noise / grid.step)
+            case ByAccuracy() as wish:
+                about, law_on = wish.within / 32, lambda grid, steps: _widest_law(steps, grid, wish)
+            case _:  # pragma: no cover - it is asked for in no other way
+                raise AssertionError
+        lattice = ValueGrid.for_noise(grid, noise=about, move=sensitivity / size)
+        steps = lattice.l1_steps(sensitivity, size)
+        law = law_on(lattice, steps)
         event = LaplaceNoise(l1_sensitivity=steps * lattice.step, scale=law.scale * lattice.step)
-        for name, fact in (("event", event), ("grid", lattice), ("dimension", size), ("_law", law)):
-            object.__setattr__(self, name, fact)
+        super().__init__(event=event, law=law, grid=lattice, dimension=size)
 
     @property
     def epsilon(self) -> Fraction:
         """The price of a release."""
         return self.event.l1_sensitivity / self.event.scale
 
-    @property
-    def loss(self) -> PricedLoss:
-        """What a release costs, in every currency."""
-        return price(self.event)
 
-    @overload
-    def release(self, value: Real) -> float: ...
-    @overload
-    def release(self, value: Reals) -> NDArray[np.float64]: ...
-    def release(self, value: Real | Reals) -> float | NDArray[np.float64]:
-        """Return the value with noise, or the vector with independent noise on every coordinate."""
-        return self.grid.add_noise(value, self._law, self.dimension)
-
-    def margin(self, confidence: Exact, *, values: int = 1) -> float:
-        """Return the smallest m such that the noise on `values` answers is at most m, with this probability or more."""
-        return float(_spread(self._law, self.grid).margin(confidence, values))
-
-    def confidence(self, margin: Exact, *, values: int = 1) -> float:
-        """Return the probability, rounded down, that the noise on `values` answers is at most `margin`."""
-        return _spread(self._law, self.grid).confidence(margin, values)
-
-
-def _spread(law: RoundedLaplace, grid: ValueGrid) -> Spread:
-    return Spread(rounded_laplace_tail(law.scale_used), grid.step)
-
-
-def _widest_law(steps: int, grid: ValueGrid, wish: Accuracy) -> RoundedLaplace:
+def _widest_law(steps: int, grid: ValueGrid, wish: ByAccuracy) -> RoundedLaplace:
     def law(epsilon: Fraction) -> RoundedLaplace:
         return RoundedLaplace(min(max(steps / epsilon, SMALLEST_SCALE), LARGEST_SCALE))
 
-    return law(wish.turning_point(lambda epsilon: wish.met_by(_spread(law(epsilon), grid), grid.step / 2))[1])
+    return law(wish.bisect(lambda epsilon: wish.met_by(grid.spread(law(epsilon)), grid.step / 2))[1])

@@ -3,35 +3,100 @@
 That a key is there at all tells that somebody has it. So a key must be rare to show by accident: the threshold is so
 high that the keys of one person alone pass it with probability at most delta, which is charged.
 
-Proof: proofs/stable_keys.md
+Small counts are shown for having met large noise, so the noise of what is shown is not that of the law: value ± margin
+would be wrong for nearly all small counts. Bounds that hold for a count *given that it is shown* come from that
+conditional law. Near the threshold they reach far down, for there the value says little.
+
+Proof: proofs/stable_keys.md, and proofs/shown_counts.md for the bounds
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
-from lapwing.mechanisms.noise_addition import add_noise
-from lapwing.mechanisms.selected_count_bounds import shown_bounds
-from lapwing.mechanisms.tails import discrete_laplace_tail
+from lapwing.mechanisms.noise_mechanism import Priced, add_noise
+from lapwing.mechanisms.tails import Tail, discrete_laplace_tail
 from lapwing.noise.decay import exponential_bounds
 from lapwing.noise.laws import DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease
-from lapwing.vocabulary.exact import Exact, as_int, positive, probability
+from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
+from lapwing.vocabulary.search import integers
 from lapwing.vocabulary.sensitive import Sensitive
 
 Key = TypeVar("Key", bound=Hashable)
 
+_PRECISIONS = (64, 256, 1024, 4096)
 _BITS = 256
 _FARTHEST = 1 << 48
 
 
+def shown_bounds(tail: Tail, *, threshold: int, shown: int, confidence: Exact) -> tuple[int, int]:
+    """Return bounds on a count of at least 1 that was shown as `shown`, its noise included.
+
+    Whatever the count: among the times that it is shown, these bounds hold with probability at least `confidence`.
+
+    Parameters
+    ----------
+    tail : P(|Z| > m) of the noise, whole numbers of a symmetric and log-concave law
+    threshold : from which on counts with noise are shown
+    shown : what is shown, at least `threshold`
+    confidence : how often the bounds hold
+
+    Examples
+    --------
+    >>> from lapwing.mechanisms.tails import discrete_laplace_tail
+    >>> one = discrete_laplace_tail(Fraction(1))
+    >>> shown_bounds(one, threshold=15, shown=100, confidence="0.95")
+    (97, 103)
+    >>> shown_bounds(one, threshold=15, shown=16, confidence="0.95")  # it may be anybody's luck
+    (1, 19)
+
+    Proof: proofs/shown_counts.md
+    """
+    chance = 1 - probability("confidence", confidence)
+
+    def last(step: int) -> int:
+        """Return the last plausible count from `shown` on, which is one; beyond the last there are none."""
+        search = integers(after=0)
+        while search.open:
+            count = shown + step * search.guess
+            search.tell(count < 1 or not _may_be_as_far(tail, threshold, count, search.guess, chance))
+        return shown + step * search.below
+
+    return last(-1), last(1)
+
+
+def _may_be_as_far(tail: Tail, threshold: int, count: int, far: int, chance: Fraction) -> bool:
+    """Say whether P(|Z| >= far | count + Z >= threshold) is above `chance`; in doubt, yes."""
+    if far == 0:
+        return True
+    for bits in _PRECISIONS:
+        lift = threshold - count
+        shown_low, shown_high = _at_least(tail, lift, bits)
+        low, high = _at_least(tail, far, bits)
+        if lift <= -far:  # as far below the count is shown, too
+            near_low, near_high = _at_least(tail, 1 - far, bits)
+            low, high = low + max(0, shown_low - near_high), high + shown_high - near_low
+        if high <= chance * shown_low:
+            return False
+        if low > chance * shown_high:
+            return True
+    return True
+
+
+def _at_least(tail: Tail, lift: int, bits: int) -> tuple[int, int]:
+    """Bound 2^(bits+1) P(Z >= lift): half of the tail on its side, as the law is symmetric."""
+    if lift > 0:
+        return tail(lift - 1, bits)
+    low, high = tail(-lift, bits)
+    return (2 << bits) - high, (2 << bits) - low
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class PartitionSelection:
+class PartitionSelection(Priced[ApproximateRelease]):
     """Releases counts of people by keys that are not public: (epsilon, delta)-differentially private.
 
     If adding, removing or replacing the protected people moves the counts by at most Δ in L1 norm, and no count that is
@@ -56,31 +121,21 @@ class PartitionSelection:
     Proof: proofs/stable_keys.md
     """
 
-    event: ApproximateRelease
-    scale: Fraction
     threshold: int
-    _law: DiscreteLaplace = field(repr=False, compare=False)
+    law: DiscreteLaplace
 
     def __init__(self, *, l1_sensitivity: int, epsilon: Exact, delta: Exact, people: int = 1) -> None:
         moved = as_int("l1_sensitivity", l1_sensitivity)
         event = ApproximateRelease(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
-        scale = moved / event.epsilon
-        object.__setattr__(self, "event", event)
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "_law", DiscreteLaplace(scale))
-        object.__setattr__(self, "threshold", as_int("people", people) + _lift(scale, event.delta / moved))
-
-    @property
-    def loss(self) -> PricedLoss:
-        """What a release costs, in every currency."""
-        return price(self.event)
+        law = DiscreteLaplace(moved / event.epsilon)
+        fill(self, event=event, law=law, threshold=as_int("people", people) + _lift(law.scale, event.delta / moved))
 
     def release(self, value: Mapping[Key, tuple[int]] | Sensitive[Mapping[Key, tuple[int]]]) -> dict[Key, int]:
         """Return the keys whose noisy count reaches the threshold, with that count, sorted."""
         opened = value.open_for_release() if isinstance(value, Sensitive) else value
         # A key without people is no key: whether it came must not depend on how the counts were gathered.
         keys = sorted((key for key, (count,) in opened.items() if count > 0), key=_in_order)
-        noisy = add_noise([opened[key][0] for key in keys], self._law)
+        noisy = add_noise([opened[key][0] for key in keys], self.law)
         counts = [noisy] if isinstance(noisy, int) else noisy.tolist()
         return {key: count for key, count in zip(keys, counts, strict=True) if count >= self.threshold}
 
@@ -92,7 +147,7 @@ class PartitionSelection:
 
         Proof: proofs/shown_counts.md
         """
-        tail = discrete_laplace_tail(self.scale)
+        tail = discrete_laplace_tail(self.law.scale)
         return shown_bounds(tail, threshold=self.threshold, shown=shown, confidence=confidence)
 
 
@@ -103,18 +158,13 @@ def _lift(scale: Fraction, chance: Fraction) -> int:
     decay = exponential_bounds(scale.denominator, scale.numerator, _BITS)[1]
     allowed = min(chance, Fraction(one - decay, one)) * 2 * one  # the tail is two-sided
 
-    def rare(lift: int) -> bool:
-        return tail(lift - 1, _BITS)[1] <= allowed
-
-    low, high = 0, 1
-    while not rare(high):
-        low, high = high, 2 * high
-        if high > _FARTHEST:
-            raise ParameterError("delta", chance, reason="asks for a threshold out of reach", remedy="raise it")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if rare(middle) else (middle, high)
-    return high
+    search = integers(after=0, most=_FARTHEST)
+    try:
+        while search.open:
+            search.tell(tail(search.guess - 1, _BITS)[1] <= allowed)
+    except OverflowError:
+        raise ParameterError("delta", chance, reason="asks for a threshold out of reach", remedy="raise it") from None
+    return search.above
 
 
 def _in_order(key: Hashable) -> tuple[Any, ...]:

@@ -1,36 +1,61 @@
-"""Permute-and-flip: the default way to choose a good candidate. Never worse than the exponential mechanism.
+"""Permute-and-flip: the default way to choose a good candidate; and report noisy max, which also says how clear it was.
 
-Proof: proofs/permute_and_flip.md
+Never worse than the exponential mechanism. The gap to the runner-up is free; the winner's own noisy score is never
+released: index and gap are all that the proof covers.
+
+Proof: proofs/permute_and_flip.md, and proofs/noisy_max.md for the gap
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
-from lapwing.mechanisms.scores import ScoreLattice, Scores, score_lattice
+from lapwing.mechanisms.score_selection import ScoreLattice, Scores, ScoreSelection
 from lapwing.noise.candidate_noise import exponential_lattice
 from lapwing.noise.fine_lattice import UNIT_BITS
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import PureRelease
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.search import floats
 
 _UNIT_BITS = 40
 """Noise is cut to 2^-40 of its scale, which leaves room in 64 bits for scores two million scales apart."""
 
 _UNIT = 2.0**-_UNIT_BITS
-_FLOOR_BITS = 61
 _SLACK = 1e-12
 _EXACT_DOWN_TO = 1e-6
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class PermuteAndFlip:
+class _NoisyMaximum(ScoreSelection[PureRelease]):
+    __slots__ = ()
+
+    EVENT = PureRelease
+    UNIT_BITS = _UNIT_BITS
+    FLOOR_BITS = 61
+
+    def confidence(self, margin: Exact) -> float:
+        """Return the probability, rounded down, that the chosen score is at most `margin` below the best."""
+        scales = float_below(self.lattice.in_scales(margin))
+        if scales < 0:
+            return 0.0
+        return max(0.0, 1 - _chance_behind(max(0.0, scales - _UNIT), self.lattice.candidates))
+
+    @staticmethod
+    def scales_behind(confidence: Fraction, candidates: int) -> float:
+        """Return how many noise scales the chosen score may be behind the best, rounded up."""
+        allowed = float_below(1 - confidence)
+        if _chance_behind(0.0, candidates) <= allowed:
+            return 0.0
+        search = floats(relative=_SLACK)
+        while search.open:
+            search.tell(_chance_behind(search.guess, candidates) <= allowed)
+        return search.above + _UNIT
+
+
+class PermuteAndFlip(_NoisyMaximum):
     """Looks at the candidates in random order and takes each with probability e^(ε (u_i - u_best) / 2Δ).
 
     If one person moves every score by at most Δ, then choosing is ε-differentially private; scores that all move the
@@ -52,6 +77,7 @@ class PermuteAndFlip:
 
     Examples
     --------
+    >>> from lapwing.vocabulary.adjacency import Adjacency
     >>> commonest = PermuteAndFlip(sensitivity=1, candidates=4, epsilon=1, monotone_under=Adjacency.ADD_REMOVE)
     >>> commonest.release([120, 40, 80, 7]) in range(4)
     True
@@ -65,64 +91,63 @@ class PermuteAndFlip:
     Proof: proofs/permute_and_flip.md
     """
 
-    event: PureRelease
-    lattice: ScoreLattice = field(repr=False)
-
-    def __init__(
-        self,
-        *,
-        sensitivity: Exact,
-        candidates: int,
-        epsilon: Exact | None = None,
-        within: Exact | None = None,
-        confidence: Exact | None = None,
-        monotone_under: Adjacency | None = None,
-        grid: Exact | None = None,
-    ) -> None:
-        lattice = score_lattice(
-            sensitivity=sensitivity,
-            candidates=candidates,
-            epsilon=epsilon,
-            within=within,
-            confidence=confidence,
-            monotone_under=monotone_under,
-            grid=grid,
-            unit_bits=_UNIT_BITS,
-            floor_bits=_FLOOR_BITS,
-            shortfall=_scales_behind,
-        )
-        object.__setattr__(self, "event", PureRelease(epsilon=lattice.epsilon))
-        object.__setattr__(self, "lattice", lattice)
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The price of a release."""
-        return self.event.epsilon
-
-    @property
-    def loss(self) -> PricedLoss:
-        """What a release costs, in every currency."""
-        return price(self.event)
+    __slots__ = ()
 
     def release(self, value: Scores) -> int:
         """Return the index of the candidate that was chosen by its score."""
         return int(noisy_scores(self.lattice, value).argmax())
 
-    def margin(self, confidence: Exact) -> float:
-        """Return m such that the chosen score is at most m below the best, with probability at least `confidence`.
 
-        Up to rounding it is the smallest m that holds for all scores: n - 1 candidates at m below a single best one
-        attain it. A step of the `grid` is part of it, since scores are rounded before they are compared.
-        """
-        chance = probability("confidence", confidence)
-        return self.lattice.in_scores(_scales_behind(chance, self.lattice.candidates))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Winner:
+    """The candidate whose noisy score was highest, and how far the runner-up was behind.
 
-    def confidence(self, margin: Exact) -> float:
-        """Return the probability, rounded down, that the chosen score is at most `margin` below the best."""
-        scales = float_below(self.lattice.in_scales(margin))
-        if scales < 0:
-            return 0.0
-        return max(0.0, 1 - _chance_behind(max(0.0, scales - _UNIT), self.lattice.candidates))
+    `gap` is the difference of two noisy scores after the larger was picked, so it is too large on average; take it as
+    evidence of how clear the decision was, not as an estimate with a margin.
+    """
+
+    index: int
+    gap: float
+
+
+class NoisyMaxWithGap(_NoisyMaximum):
+    """Releases the index of the highest of the scores with exponential noise, and its gap to the runner-up.
+
+    If one person moves every score by at most Δ and the noise has scale 2Δ/ε (Δ/ε for monotone scores), then index and
+    gap together are ε-differentially private: the gap costs nothing.
+
+    Parameters
+    ----------
+    sensitivity, candidates, epsilon, within, confidence, monotone_under, grid : as in `PermuteAndFlip`; at least two
+        candidates
+
+    Examples
+    --------
+    >>> commonest = NoisyMaxWithGap(sensitivity=1, candidates=4, epsilon=1)
+    >>> winner = commonest.release([120, 40, 80, 7])
+    >>> winner.index in range(4), winner.gap >= 0
+    (True, True)
+    >>> commonest.event
+    PureRelease(epsilon=Fraction(1, 1))
+
+    Theorem: Ding, Wang, Xiao, Zhang, Kifer, *Free gap information from the differentially private sparse vector and
+    noisy max mechanisms*, PVLDB 2019, for Laplace noise; the proof here is for exponential noise.
+    Proof: proofs/noisy_max.md
+    """
+
+    __slots__ = ()
+
+    FEWEST = 2
+
+    def release(self, value: Scores) -> Winner:
+        """Return the winner and its gap."""
+        lattice = self.lattice
+        noisy = noisy_scores(lattice, value)
+        winner = int(noisy.argmax())
+        best = int(noisy[winner])
+        noisy[:winner] += 1  # a tie goes to the lower index: the winner had to be above these, not just level
+        noisy[winner] = noisy.min()
+        return Winner(index=winner, gap=float((best - int(noisy.max())) * lattice.unit))
 
 
 def noisy_scores(lattice: ScoreLattice, scores: Scores) -> NDArray[np.int64]:
@@ -133,20 +158,6 @@ def noisy_scores(lattice: ScoreLattice, scores: Scores) -> NDArray[np.int64]:
     offsets = lattice.offsets(scores)
     noise = exponential_lattice(offsets.size) >> np.uint64(UNIT_BITS - _UNIT_BITS)
     return offsets + noise.astype(np.int64)
-
-
-def _scales_behind(confidence: Fraction, candidates: int) -> float:
-    """Return how many noise scales the chosen score may be behind the best, rounded up."""
-    allowed = float_below(1 - confidence)
-    low, high = 0.0, 1.0
-    if _chance_behind(low, candidates) <= allowed:
-        return 0.0
-    while _chance_behind(high, candidates) > allowed:
-        low, high = high, 2 * high
-    while high - low > _SLACK * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if _chance_behind(middle, candidates) <= allowed else (middle, high)
-    return high + _UNIT
 
 
 def _chance_behind(scales: float, candidates: int) -> float:

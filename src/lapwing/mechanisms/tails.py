@@ -14,6 +14,7 @@ from math import isqrt
 from typing import TypeAlias
 
 from lapwing.noise.decay import exponential_bounds
+from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian, RoundedLaplace
 
 Tail: TypeAlias = Callable[[int, int], tuple[int, int]]
 """tail(m, bits) = (low, high) with low <= 2^bits * P(|X| > m) <= high, for m >= 0."""
@@ -21,6 +22,19 @@ Tail: TypeAlias = Callable[[int, int], tuple[int, int]]
 _GUARD = 24
 _SUMMED_DIRECTLY = Fraction(512**2)
 """Up to this sigma_squared a discrete Gaussian is summed term by term; above, Euler and Maclaurin sum it."""
+
+
+def tail_of(law: DiscreteLaplace | DiscreteGaussian | RoundedLaplace | RoundedGaussian) -> Tail:
+    """Return the tail of a law of noise, as it is drawn."""
+    match law:
+        case DiscreteLaplace():
+            return discrete_laplace_tail(law.scale)
+        case DiscreteGaussian():
+            return discrete_gaussian_tail(law.sigma_squared)
+        case RoundedLaplace():
+            return rounded_laplace_tail(law.scale_used)
+        case RoundedGaussian():
+            return rounded_gaussian_tail(law.sigma_used)
 
 
 def discrete_laplace_tail(scale: Fraction) -> Tail:

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.noise.coins_and_dice import uniform_below
-from lapwing.noise.decay import exponential_bounds, is_below
+from lapwing.noise.decay import CHUNK, exponential_bounds, is_below
 from lapwing.noise.fine_lattice import UNIT_BITS, standard_exponential
-from lapwing.noise.guide_table import CHUNK
-from lapwing.noise.pools import VEIL
-from lapwing.noise.randomness import SYSTEM, RandomSource
+from lapwing.noise.randomness import SYSTEM, VEIL, RandomSource
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 

@@ -20,8 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.noise.decay import Decay
-from lapwing.noise.guide_table import CHUNK
+from lapwing.noise.decay import CHUNK, Decay
 from lapwing.noise.randomness import RandomSource
 from lapwing.noise.strips import Strips
 

@@ -29,10 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.noise import fine_lattice as lattice
-from lapwing.noise.decay import Decay
-from lapwing.noise.guide_table import TAIL_BITS, TableSampler
-from lapwing.noise.pools import Pool, Sampler, drawn_among_many
-from lapwing.noise.randomness import SYSTEM, RandomSource
+from lapwing.noise.decay import TAIL_BITS, Decay, TableSampler
+from lapwing.noise.randomness import SYSTEM, Pool, RandomSource, Sampler, drawn_among_many
 from lapwing.noise.strips import StripSampler
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive

@@ -18,8 +18,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.noise.decay import Decay, exponential_bounds, is_below
-from lapwing.noise.guide_table import CHUNK, UNSURE, GuideTable
+from lapwing.noise.decay import CHUNK, UNSURE, Decay, GuideTable, exponential_bounds, is_below
 from lapwing.noise.randomness import RandomSource
 
 _STRIPS_PER_SCALE_BITS: Final = 6

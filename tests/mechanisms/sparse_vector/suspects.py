@@ -6,9 +6,8 @@ from lapwing.auditor import noise_laws
 from lapwing.auditor.noise_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.transcripts import NO, AuditedYes, Level
-from lapwing.mechanisms.above_threshold import AboveThreshold
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, SparseVectorNoise, YesReveals
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.adjacency import Adjacency

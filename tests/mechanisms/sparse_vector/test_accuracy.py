@@ -8,12 +8,10 @@ import pytest
 from scipy.stats import binom
 
 from lapwing.auditor.transcripts import NO, YES
-from lapwing.mechanisms.above_threshold import AboveThreshold
-from lapwing.mechanisms.sparse_vector import accuracy
+from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise
-from lapwing.mechanisms.sparse_vector.tails import (
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.law_probabilities import (
     depth,
     log_at_least,
     log_below,
@@ -22,6 +20,7 @@ from lapwing.mechanisms.sparse_vector.tails import (
     reach,
     variance,
 )
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lapwing.mechanisms.sparse_vector.advice import Way, advise
+from lapwing.mechanisms.sparse_vector.stream_advice import Way, advise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms.sparse_vector.suspects import COUNTS

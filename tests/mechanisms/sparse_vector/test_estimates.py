@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import binom
 
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer
-from lapwing.mechanisms.sparse_vector.estimates import _range, share_of_question
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.law_probabilities import variance
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
-from lapwing.mechanisms.sparse_vector.tails import variance
+from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer
+from lapwing.mechanisms.sparse_vector.stream_accuracy import _range, share_of_question
 from lapwing.noise.laws import DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms.sparse_vector.suspects import COUNTS, REALS

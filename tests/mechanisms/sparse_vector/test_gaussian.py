@@ -12,7 +12,7 @@ from lapwing.accounting.rounding import float_below
 from lapwing.auditor.noise_laws import Gaussian
 from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
 from lapwing.auditor.worst_pairs import NeighbouringPair
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.mechanisms.sparse_vector.lattice import FARTHEST, ValueLattice
+from lapwing.mechanisms.sparse_vector.rule import FARTHEST, ValueLattice
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.sensitive import Sensitive
 

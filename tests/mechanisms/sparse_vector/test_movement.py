@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.mechanisms.sparse_vector.lattice import ValueLattice
+from lapwing.mechanisms.sparse_vector.rule import ValueLattice
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.mechanisms.above_threshold import AboveThreshold
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals, best_share
+from lapwing.mechanisms.sparse_vector.pure import (
+    AboveThreshold,
+    SparseVector,
+    SparseVectorNoise,
+    YesReveals,
+    best_share,
+)
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.errors import ParameterError

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from lapwing.answers.stream_terms import StreamTerms
-from lapwing.mechanisms.sparse_vector import accuracy, tails
+from lapwing.mechanisms.sparse_vector import law_probabilities as tails
+from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian

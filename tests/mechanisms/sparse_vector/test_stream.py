@@ -12,9 +12,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from lapwing.mechanisms.sparse_vector import rule as rule_module
 from lapwing.mechanisms.sparse_vector import stream as stream_module
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
 from lapwing.vocabulary.errors import (
@@ -401,8 +402,8 @@ def test_a_failure_with_an_open_value_is_charged_as_lost_and_tells_nothing(monke
     mechanism = cohorts(yeses=2)
     stream, value = mechanism.open(), Sensitive(987654321) if ask == "ask" else Sensitive(np.array([987654321]))
     with monkeypatch.context() as patch:
-        patch.setattr(stream_module.AnswerRule, "decide", fail(kind))
-        patch.setattr(stream_module.AnswerRule, "decide_many", fail(kind))
+        patch.setattr(rule_module.AnswerRule, "decide", fail(kind))
+        patch.setattr(rule_module.AnswerRule, "decide_many", fail(kind))
         with pytest.raises(StreamError, match="charged as lost") as failure:
             getattr(stream, ask)(value)
     error = failure.value
@@ -427,7 +428,7 @@ def test_a_failure_with_an_open_value_is_charged_as_lost_and_tells_nothing(monke
 def test_a_failure_that_is_not_priced_closes_the_stream_at_its_full_price(monkeypatch, mechanism, spent) -> None:
     stream = mechanism.open()
     with monkeypatch.context() as patch:
-        patch.setattr(stream_module.AnswerRule, "decide_many", fail(ZeroDivisionError))
+        patch.setattr(rule_module.AnswerRule, "decide_many", fail(ZeroDivisionError))
         with pytest.raises(StreamError, match="charged as lost"):
             stream.ask_many([1, 2, 3])
     assert (stream.status, stream.spent) == (SparseVectorStatus.CLOSED, spent)
@@ -448,7 +449,7 @@ def test_a_value_that_fails_to_open_is_charged_and_an_interrupt_stays_one(monkey
     for kind, seen in ((ZeroDivisionError, StreamError), (KeyboardInterrupt, KeyboardInterrupt)):
         one, many = cohorts().open(), cohorts().open()
         with monkeypatch.context() as patch:
-            patch.setattr(stream_module.ValueLattice, "value", fail(kind))
+            patch.setattr(rule_module.ValueLattice, "value", fail(kind))
             with pytest.raises(seen, match="charged as lost"):
                 one.ask(5)
             with pytest.raises(seen, match="charged as lost"):
@@ -463,7 +464,7 @@ def test_a_value_that_fails_to_open_is_charged_and_an_interrupt_stays_one(monkey
 )
 def test_noise_that_is_no_plain_vector_decides_nothing(monkeypatch, noise) -> None:
     stream = cohorts().open()
-    monkeypatch.setattr(stream_module.AnswerRule, "draw_many", lambda *_: [noise])
+    monkeypatch.setattr(rule_module.AnswerRule, "draw_many", lambda *_: [noise])
     with pytest.raises(StreamError, match="charged as lost"):
         stream.ask_many([FAR, FAR])
     assert stream.yeses == 2

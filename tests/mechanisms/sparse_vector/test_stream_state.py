@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.rule import StreamState
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
-from lapwing.mechanisms.sparse_vector.stream_state import StreamState
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError, StreamError, StreamHaltedError
@@ -61,10 +61,10 @@ def test_sealed_bytes_have_one_length_whatever_the_secret() -> None:
 
 def test_the_same_state_never_looks_the_same_twice() -> None:
     state = StreamState(threshold_noise=123456789, asked=0, yeses=0, units=0)
-    place = {"stream": "s", "sequence": 1, "details": ""}
-    sealed = state.seal(KEY, **place)
-    assert state.seal(KEY, **place) != sealed
-    assert StreamState.unseal(sealed, KEY, **place) == state
+    setup = STREAM._setup("s")
+    sealed = state.seal(KEY, setup, 1)
+    assert state.seal(KEY, setup, 1) != sealed
+    assert StreamState.unseal(sealed, KEY, setup, 1) == state
     assert "123456789" not in repr(state)
 
 

@@ -20,7 +20,6 @@ from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
 from lapwing.vocabulary.event import required_adjacency
-from lapwing.vocabulary.exact import positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
 EVERYONE = "everyone"
@@ -245,12 +244,18 @@ def open_account(
             reason="is no list of names",
             remedy='write for example ["north", "south"], or leave it out',
         )
+    if not isinstance(budget, Budget):
+        raise ParameterError(
+            "budget",
+            budget,
+            reason="is no budget that a filter keeps exactly",
+            remedy="set a PureDP, ConcentratedDP or ApproximateDP budget",
+        )
     shares = shares or DeltaShares()
-    checked = _checked(budget)
     moves = checked_adjacency(adjacency) is Adjacency.REPLACE and len(names) > 1
-    filter_ = _fresh(_for_each_of_two(checked) if moves else checked, shares)
+    filter_ = _fresh(_for_each_of_two(budget) if moves else budget, shares)
     return Account(
-        budget=checked,
+        budget=budget,
         adjacency=adjacency,
         shares=shares,
         filters=MappingProxyType(dict.fromkeys(names, filter_)),
@@ -298,13 +303,7 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
 
 
 def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
-    """Return a fresh account after a history that was admitted elsewhere, charged to it from the beginning.
-
-    Parameters
-    ----------
-    opening : the account, with nothing in it
-    bookings : what is to count against it, in its order; a history that does not fit is refused
-    """
+    """Return a fresh account after a history that was admitted elsewhere, or refuse one that does not fit."""
     current, budget = opening, opening.budget
     for booking in bookings:
         match booking:
@@ -323,23 +322,6 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
             case _:
                 current = current.book(booking)
     return CapChange(account=current)
-
-
-def _checked(budget: Guarantee) -> Budget:
-    match budget:
-        case PureDP(epsilon=epsilon):
-            return PureDP(epsilon=positive("epsilon", epsilon))
-        case ConcentratedDP(rho=rho):
-            return ConcentratedDP(rho=positive("rho", rho))
-        case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
-        case _:
-            raise ParameterError(
-                "budget",
-                budget,
-                reason="is no budget that a filter keeps exactly",
-                remedy="set a PureDP, ConcentratedDP or ApproximateDP budget",
-            )
 
 
 def _for_each_of_two(budget: Budget) -> Budget:

@@ -108,14 +108,18 @@ class _Grid:
         """
         mu = math.sqrt(after)
         left = _Side(mu, self.r[:, None, None] - family.losses, family.masses, self.step)
+        # d = E[profile(after, r - loss)] - profile(s, r) and its first two derivatives at the grid points
         excess, tilt, bow = left.value - self.right.value, left.slope - self.right.slope, left.bend - self.right.bend
         tilt *= self.step / 5
         bow *= self.step**2 / 20
+        # the Bernstein coefficients of the quintic that agrees with d, d', d'' at both ends of a cell bound it there
         forward = np.maximum(excess, np.maximum(excess + tilt, excess + 2 * tilt + bow))
         backward = np.maximum(excess, np.maximum(excess - tilt, excess - 2 * tilt + bow))
+        # Hermite interpolation: |d - quintic| <= h^6 / (6! 64) sup |d^(6)|, and 46000 < 6! 64
         doubt = self.step**6 / 46000 * math.exp(self.step + (self.step / mu) ** 2 / 8) * (left.sixth + self.right.sixth)
         doubt += 2 * ROUNDING * (left.size + self.right.size)
         on_cell = np.maximum(forward[:-1], backward[1:]) + doubt[:-1] + doubt[1:]
+        # d falls by density / (2 mu) when the residue falls by 1: how much the charge must grow, to first order
         gain = np.maximum(left.density, _TINY) / (2 * mu)
         gap = family.between(mu, self.r[:-1], self.step)
         if family.range_:

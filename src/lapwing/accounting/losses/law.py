@@ -124,7 +124,8 @@ def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, 
 
     The masses p under P and q under Q of a cell (x, x + step] go to its ends so that both stay what they are: the upper
     end gets (p - e^x q) / (1 - e^-step). The profile of the result is the chord of the true one. What lies below the
-    grid is lifted to its lowest point, what lies above goes to infinity.
+    grid is lifted to its lowest point, what lies above goes to infinity. (Doroshenko, Ghazi, Kamath, Kumar and
+    Manurangsi 2022.)
     """
     cells = max(1, math.ceil((high - low) / step))
     x = high - step * np.arange(cells, -1, -1, dtype=np.float64)

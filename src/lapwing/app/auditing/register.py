@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.app.auditing.choice_suspects import choice_suspects
-from lapwing.app.auditing.noise_suspects import noise_suspects
+from lapwing.app.auditing.one_shot_suspects import choice_suspects, noise_suspects
 from lapwing.app.auditing.stream_suspects import gaussian_sparse, stream_suspects
 from lapwing.app.auditing.suspect import Suspect
 from lapwing.auditor.liars import ONE_SHOT_LIARS, STREAM_LIARS

@@ -4,17 +4,15 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.app.auditing.opened import law_of
-from lapwing.app.auditing.suspect import Suspect
+from lapwing.app.auditing.suspect import Suspect, law_of
 from lapwing.auditor.noise_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.stream_models import AuditedStream, CorrelationStream
 from lapwing.auditor.worst_pairs import AuditedMovement as Moving
-from lapwing.mechanisms.above_threshold import AboveThreshold
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, SparseVectorNoise, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import ThresholdComparison
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.adjacency import Adjacency

@@ -52,10 +52,7 @@ def preview(
     """
     from lapwing.app.cli.questions import question_of, show_preview
     from lapwing.app.cli.streams import show_stream_preview, stream_offer
-    from lapwing.app.plots.canvas import checked_path
 
-    if plot is not None:
-        checked_path(plot)
     if at_least is None:
         show_preview(door, question_of(asked.given(), **asked.options), offer, plot)
     else:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from lapwing import __version__
 from lapwing.vocabulary.errors import BudgetError, EngineError, LapwingError, LedgerError, ParameterError
 from lapwing.vocabulary.wording import Call, Message, Setting
 
@@ -210,7 +211,7 @@ def _say(message: Warning | str, *_: object, **__: object) -> None:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
-@click.version_option(package_name="lapwing")
+@click.version_option(__version__)
 def main() -> None:
     """Ask a table of people questions, with differential privacy.
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from lapwing.accounting.interpretation import advise
+from lapwing.accounting.interpretation import budget_concerns
 from lapwing.answers.preview import budget_words
 from lapwing.app.cli.add import several_rows
 from lapwing.app.cli.completion import complete_tables
@@ -95,12 +95,12 @@ def init(
             place.unlink()
             raise
         create(folder).close()
-        advice = [str(one) for one in advise(settings.declared().budget, people)]
+        advice = list(budget_concerns(settings.declared().budget, people))
     after = "lapwing add TABLE --source FILE" if complete else f"edit {place}, then lapwing update"
     tell(
         {"workspace": str(folder), "population": name, "settings": str(place), "created": complete, "advice": advice},
         facts(
-            ("wrote", str(place)),
+            ("wrote", place),
             ("made", "the ledger, and the key of its streams" if complete else "no account yet: there is no budget"),
             *(("advice", one) for one in advice),
             ("next", f"{after} -w {folder}"),

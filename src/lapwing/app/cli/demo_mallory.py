@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from lapwing.app.cli.demo_stage import ALLOWANCES, Cast, bad, good
 from lapwing.app.cli.terminal import progress
 from lapwing.app.clinic import SEED, concepts
-from lapwing.app.clinic.made_up_people import BLOCK, make_block
-from lapwing.attacks.coins import Coins
+from lapwing.app.clinic.made_up_people import BLOCK, Named, Values, make_block
 from lapwing.attacks.obfuscation import I2b2
-from lapwing.engines.parquet_files import Named, Values
+from lapwing.attacks.oracles import Coins
 from lapwing.queries.statistics.counts import count
 from lapwing.session import Session
 from lapwing.vocabulary.decimals import format_short

@@ -84,7 +84,7 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None) -> None
     else:
         with door.workspace() as opened, progress("checking") as tick:
             found = verify_ledger(opened.ledger, shown, tick)
-    door.tell(found.to_dict(), f"Sound: {found}.", facts(("keep", str(found.head))))
+    door.tell(found.to_dict(), f"Sound: {found}.", facts(("keep", found.head)))
 
 
 @ledger.command("export")
@@ -115,5 +115,5 @@ def export(door: Door, path: Path) -> None:
         head = _FORMATS[path.suffix](opened.ledger, path)
     door.tell(
         {"path": str(path), "entries": head.seq, "head": str(head)},
-        facts(("wrote", f"{head.seq:,} entries to {path}"), ("keep", str(head))),
+        facts(("wrote", f"{head.seq:,} entries to {path}"), ("keep", head)),
     )

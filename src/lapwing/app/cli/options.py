@@ -150,8 +150,19 @@ def answered(command: Command) -> Command:
     return command
 
 
+def _drawable(_: click.Context, __: click.Parameter, plot: Path | None) -> Path | None:
+    """Refuse a picture that could not be drawn before any work is done."""
+    from lapwing.app.plots.canvas import checked_path
+
+    return None if plot is None else checked_path(plot)
+
+
 plot_option = click.option(
-    "--plot", metavar="FILE", type=click.Path(path_type=Path), help="Draw it, too, into a .svg or .png file."
+    "--plot",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=_drawable,
+    help="Draw it, too, into a .svg or .png file.",
 )
 where_option = click.option(
     "--where", metavar="CONDITION", help="Which people or rows, as in SQL. See docs/questions.md."

@@ -15,7 +15,6 @@ from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.terminal import facts, table
 from lapwing.app.cli.terminal import table as drawn
 from lapwing.app.plots.answers import draw_account
-from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.population import Analyst
 from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
 from lapwing.session import Session
@@ -95,13 +94,11 @@ def budget(door: Door, plot: Path | None) -> None:
         with door.sessions() as sessions:
             shown = [_shown(session) for session in sessions]
     else:
-        checked_path(plot)
         with door.session() as session:
             shown = [_shown(session)]
             draw_account(plot, session.ledger.history(session.population.name))
-    picture = None if plot is None else facts(("picture", str(plot)))
     blocks = [block for _, *of_one in shown for block in of_one]
-    door.tell_each([record for record, *_ in shown], *blocks, picture or "")
+    door.tell_each([record for record, *_ in shown], *blocks, facts(("picture", plot)))
 
 
 def _shown(session: Session) -> tuple[dict[str, Any], str, str]:

@@ -11,11 +11,10 @@ from typing import Any, TypeAlias
 from lapwing.answers.answer import MOST_SHOWN, Answer, Row
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.target import TargetWords
-from lapwing.app.cli.commands import refusal_record
+from lapwing.app.cli.commands import as_typed, refusal_record
 from lapwing.app.cli.options import Door
 from lapwing.app.cli.terminal import facts, table, waiting
 from lapwing.app.plots.answers import draw_answer, draw_prices
-from lapwing.app.plots.canvas import checked_path
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, bins, by_year
 from lapwing.queries.sql import read_sql
@@ -24,6 +23,7 @@ from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.decimals import named, percent, spoken
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, probability
+from lapwing.vocabulary.wording import Setting
 
 Questions: TypeAlias = Mapping[str, Question]
 """Questions by the names of their columns, which are charged as one."""
@@ -57,7 +57,12 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
         remedy = f"write one of {', '.join(STATISTICS)}, or a SELECT in quotes"
         raise ParameterError("statistic", name, reason="is unknown", remedy=remedy)
     statistic = STATISTICS[name]
-    _only(given, statistic.options, name, f"it takes {_spelt(statistic.options)}")
+    _only(
+        given,
+        statistic.options,
+        name,
+        f"it takes {', '.join(as_typed(Setting(one)) for one in sorted(statistic.options))}",
+    )
     if len(words) != 2 + statistic.columns:
         shape = " ".join([name, "TABLE", *["COLUMN"] * statistic.columns])
         quotes = ', and put the condition in quotes: --where "age > 3"' if {"where", "steps"} & set(given) else ""
@@ -86,10 +91,8 @@ def put(
 ) -> None:
     """Preview, rehearse or ask a question, and tell what came of it; what can be refused is refused before."""
     confidence = probability("confidence", offer.get("confidence", "0.95"))
-    if plot is not None:
-        checked_path(plot)
-        if any(isinstance(one, TopCategories) for one in question.values()):
-            raise ParameterError("plot", str(plot), reason="draws numbers, and these are names", remedy="leave it out")
+    if plot is not None and any(isinstance(one, TopCategories) for one in question.values()):
+        raise ParameterError("plot", str(plot), reason="draws numbers, and these are names", remedy="leave it out")
     if dry_run and rehearse:
         raise ParameterError("rehearse", True, reason="and --dry-run are two things", remedy="choose one of them")  # noqa: FBT003
     if dry_run:
@@ -100,8 +103,8 @@ def put(
         left = session.budget()
     if plot is not None:
         draw_answer(plot, answer, confidence)
-    drawn = facts(("picture", str(plot))) if plot is not None else ""
-    door.tell({**answer.to_dict(confidence), "left": left.to_dict()}, *answer_blocks(answer, left, confidence), drawn)
+    record = {**answer.to_dict(confidence), "left": left.to_dict()}
+    door.tell(record, *answer_blocks(answer, left, confidence), facts(("picture", plot)))
 
 
 def show_preview(door: Door, question: Questions, offer: TargetWords, plot: Path | None) -> None:
@@ -111,9 +114,8 @@ def show_preview(door: Door, question: Questions, offer: TargetWords, plot: Path
         if plot is not None:
             with waiting("drawing"):
                 draw_prices(plot, lambda **other: session.preview(question, **other), preview, offer)
-    drawn = None if plot is None else str(plot)
     record = {**preview.to_dict(), "refusal": refusal_record(preview.refusal)}
-    door.tell(record, facts(*preview.facts(), ("picture", drawn)))
+    door.tell(record, facts(*preview.facts(), ("picture", plot)))
 
 
 def whole_or_none(name: str, given: str | None) -> int | None:
@@ -124,15 +126,7 @@ def whole_or_none(name: str, given: str | None) -> int | None:
 def _only(given: Mapping[str, Any], allowed: frozenset[str] | set[str], what: str, remedy: str) -> None:
     for name in given:
         if name not in allowed:
-            raise ParameterError(_option(name), given[name], reason=f"does not go with {what}", remedy=remedy)
-
-
-def _spelt(names: frozenset[str] | set[str]) -> str:
-    return ", ".join(_option(name) for name in sorted(names))
-
-
-def _option(name: str) -> str:
-    return {"steps": "--step", "k": "-k"}.get(name, f"--{name.replace('_', '-')}")
+            raise ParameterError(as_typed(Setting(name)), given[name], reason=f"does not go with {what}", remedy=remedy)
 
 
 _BINS = re.compile(r"bins\(\s*(?P<column>[^,()]+?)\s*,(?P<edges>[^()]*)\)", re.IGNORECASE)
@@ -153,8 +147,7 @@ def answer_blocks(answer: Answer, left: BudgetStatus, confidence: Exact) -> tupl
     rows, sure = answer.bounded(confidence), percent(probability("confidence", confidence))
     single = len(rows) == 1 and len(answer.columns) == 1 and not answer.keys
     told = _single(rows[0], answer.columns[0], sure) if single else _table(answer, rows, sure)
-    receipt = None if answer.receipt is None else str(answer.receipt)
-    return told, facts(*answer.facts(confidence), ("left", str(left)), ("receipt", receipt))
+    return told, facts(*answer.facts(confidence), ("left", left), ("receipt", answer.receipt))
 
 
 def _single(row: Row, column: str, sure: str) -> str:

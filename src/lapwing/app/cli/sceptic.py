@@ -9,7 +9,13 @@ from typing import Any, Final
 
 import click
 
-from lapwing.accounting.interpretation import advise, belief_drift, belief_range, best_true_positive_rate, factor
+from lapwing.accounting.interpretation import (
+    belief_drift,
+    belief_range,
+    best_true_positive_rate,
+    budget_concerns,
+    factor,
+)
 from lapwing.accounting.pricing import price
 from lapwing.app.attack_story import (
     SCENES,
@@ -61,8 +67,6 @@ def explain(door: Door, *, asked: Words, prior: str, people: int | None, plot: P
 
     It costs nothing.
     """
-    if plot is not None:
-        checked_path(plot)
     match asked.words:
         case ("epsilon", epsilon):
             _explain_epsilon(door, epsilon, prior, people=people, plot=plot)
@@ -88,7 +92,7 @@ def _explain_epsilon(door: Door, given: str, prior: str, *, people: int | None, 
     least, most = belief_drift(belief, epsilon)
     rate = Fraction(1, 20)
     caught = best_true_positive_rate(price(PureRelease(epsilon=epsilon)), rate)
-    advice = advise(PureDP(epsilon=epsilon), people)
+    advice = budget_concerns(PureDP(epsilon=epsilon), people)
     if plot is not None:
         draw_meaning(plot, epsilon, belief)
     record: dict[str, Any] = {
@@ -97,7 +101,7 @@ def _explain_epsilon(door: Door, given: str, prior: str, *, people: int | None, 
         "belief": {"low": low, "high": high},
         "belief_with_her_data": {"low": least, "high": most},
         "membership_attack": {"false_positive_rate": float(rate), "true_positive_rate": caught},
-        "advice": [str(one) for one in advice],
+        "advice": list(advice),
     }
     door.tell(
         record,
@@ -108,8 +112,8 @@ def _explain_epsilon(door: Door, given: str, prior: str, *, people: int | None, 
         facts(
             *_bounds(_share(belief), belief=(low, high), drift=(least, most), caught=caught),
             ("groups", f"a family of three is protected as by epsilon {float(3 * epsilon):.4g}"),
-            *(("advice", str(one)) for one in advice),
-            ("picture", None if plot is None else str(plot)),
+            *(("advice", one) for one in advice),
+            ("picture", plot),
         ),
         paragraph(
             "This holds for ever. It does not promise that nothing is learned, not even about her: that smoking kills "

@@ -18,7 +18,6 @@ from lapwing.app.cli.options import Door, at_the_door, plot_option
 from lapwing.app.cli.questions import whole_or_none
 from lapwing.app.cli.terminal import facts, table, waiting
 from lapwing.app.plots.answers import draw_stream
-from lapwing.app.plots.canvas import checked_path
 from lapwing.ledger.stream_records import StreamRecord, StreamStatus
 from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
@@ -84,8 +83,6 @@ def open_stream(
     Opening reserves the whole epsilon and spends a part of it; the rest is spent yes by yes. A budget of rho is charged
     for all of it at the opening.
     """
-    if plot is not None:
-        checked_path(plot)
     given = {"epsilon": epsilon, "within": within, "confidence": confidence}
     offer = cast("TargetWords", {word: value for word, value in given.items() if value is not None})
     wanted = stream_offer(offer, **terms)
@@ -104,7 +101,7 @@ def open_stream(
             ("stream", chosen),
             *terms_facts(agreed, confidence, left.account),
             ("left", f"{left}; the whole stream is set aside"),
-            ("picture", None if plot is None else str(plot)),
+            ("picture", plot),
             ("next", f'lapwing stream ask {shlex.quote(chosen)} "CONDITION"'),
         ),
     )
@@ -181,7 +178,7 @@ def close_stream(door: Door, name: str) -> None:
                 f"epsilon {format_short(spent)} {'in all' if by_yes else 'that were charged whole at the opening'}",
             ),
             ("back", back if by_yes else None),
-            ("left", str(left)),
+            ("left", left),
         ),
     )
 
@@ -198,8 +195,6 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
 
     It costs nothing.
     """
-    if plot is not None:
-        checked_path(plot)
     with door.session() as session:
         shown = next((one for one in _mine(session) if one.name == name), None)
         account = session.budget().account
@@ -215,7 +210,7 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
             ("stream", f"{name}, {shown.status.value}"),
             *terms_facts(terms, "0.95", account),
             ("so far", f"{asked}, {given}, epsilon {format_short(terms.spent(shown.used, account))}"),
-            ("picture", None if plot is None else str(plot)),
+            ("picture", plot),
         ),
     )
 
@@ -302,7 +297,7 @@ def show_stream_preview(door: Door, terms: StreamOffer, plot: Path | None) -> No
         {**preview.to_dict(), "refusal": refusal_record(preview.refusal)},
         facts(
             *preview.facts(),
-            ("picture", None if plot is None else str(plot)),
+            ("picture", plot),
             ("paid", "nothing: this is a preview, and no data was read"),
         ),
     )
@@ -321,8 +316,6 @@ def ask_once(
     plot: Path | None,
 ) -> None:
     """Ask in a stream of one yes, and close it."""
-    if plot is not None:
-        checked_path(plot)
     if rehearse:
         raise ParameterError("rehearse", rehearse, reason="does not go with --at-least", remedy="use --dry-run")
     terms = stream_offer(offer, table=table, at_least=at_least, yeses="1")
@@ -351,4 +344,4 @@ def stream_answer_blocks(answer: StreamAnswer, left: BudgetStatus, *, cost: str,
     if not once and not paid_by_yes(left.account):
         cost = "nothing more: all of the stream was charged when it was opened"
     (_, told), (label, lies) = answer.facts()
-    return str(told), facts((label, lies), ("cost", cost), ("left", str(left)), ("receipt", str(answer.receipt)))
+    return str(told), facts((label, lies), ("cost", cost), ("left", left), ("receipt", answer.receipt))

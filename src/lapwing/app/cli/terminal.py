@@ -31,15 +31,15 @@ def tell(record: dict[str, Any], *blocks: str, as_json: bool) -> None:
         click.echo("\n\n".join(block for block in blocks if block))
 
 
-def facts(*pairs: tuple[str, str | None]) -> str:
+def facts(*pairs: tuple[str, object]) -> str:
     """Return one line a fact, its label in front; long ones are wrapped, and what has no value is left out.
 
     >>> print(facts(("cost", "epsilon 0.1"), ("error", None), ("receipt", "lapwing:1")))
     cost     epsilon 0.1
     receipt  lapwing:1
     """
-    shown = [(label, value) for label, value in pairs if value is not None]
-    indent = 2 + max(len(label) for label, _ in shown)
+    shown = [(label, str(value)) for label, value in pairs if value is not None]
+    indent = 2 + max((len(label) for label, _ in shown), default=0)
     return "\n".join(_wrapped(value, label.ljust(indent), " " * indent) for label, value in shown)
 
 

@@ -4,12 +4,12 @@ The shares are of the order that health surveys report, no more: they make quest
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.app.clinic.uniforms import Numbers
+Numbers: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

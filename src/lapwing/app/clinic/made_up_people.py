@@ -7,14 +7,15 @@ follow. So a clinic of a thousand is the beginning of one of a million, whatever
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from hashlib import shake_128
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from lapwing.app.clinic import concepts
-from lapwing.app.clinic.uniforms import Numbers, Uniforms
-from lapwing.engines.parquet_files import Named, Values
+from lapwing.app.clinic.concepts import Numbers
 
 TODAY: Final = date(2025, 1, 1)
 BLOCK: Final = 1 << 14
@@ -23,7 +24,6 @@ OLDEST: Final = 99
 MOST_VISITS: Final = 30
 YEARS_OF_VISITS: Final = 10
 
-Columns: TypeAlias = dict[str, Values]
 Whole: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -32,6 +32,53 @@ _TODAY: Final = np.datetime64(TODAY, "D")
 _AGE_PYRAMID: Final = ((0.0, 0.0), (0.24, 20.0), (0.72, 60.0), (0.90, 80.0), (0.985, 92.0), (1.0, OLDEST + 1.0))
 """The share of people who are younger than an age; straight lines between."""
 _SITE_SHARES: Final = (0.29, 0.20, 0.15, 0.12, 0.09, 0.07, 0.05, 0.03)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A column of texts, as numbers into a list of names; masked numbers are missing texts."""
+
+    codes: NDArray[np.integer[Any]]
+    names: tuple[str, ...]
+
+
+Values: TypeAlias = NDArray[Any] | Named
+"""A column: an array, days as datetime64[D], masked where values are missing; or texts."""
+
+Columns: TypeAlias = dict[str, Values]
+
+
+class Uniforms:
+    """Draws for one block of people: they look random and are the same on every machine, for ever.
+
+    They make up data; noise never comes from here. The bytes are SHAKE128 (FIPS 202) of the name of what is drawn, so
+    they depend on no library and no version of one. A longer draw of the same name begins with the shorter one.
+
+    Parameters
+    ----------
+    seed : which clinic
+    block : which of its blocks
+
+    Examples
+    --------
+    >>> draws = Uniforms(seed=7, block=0)
+    >>> few, many = draws.take("age", 3), draws.take("age", 1000)
+    >>> bool((few == many[:3]).all()), bool((many > 0).all() and (many < 1).all()), round(float(many.mean()), 1)
+    (True, True, 0.5)
+    """
+
+    def __init__(self, *, seed: int, block: int) -> None:
+        self._prefix = f"lapwing clinic/{seed}/{block}/"
+
+    def take(self, name: str, count: int) -> Numbers:
+        """Return `count` numbers strictly between 0 and 1."""
+        words = np.frombuffer(shake_128((self._prefix + name).encode()).digest(4 * count), dtype="<u4")
+        return (words + 0.5) * 2.0**-32
+
+    def normal(self, name: str, count: int) -> Numbers:
+        """Return `count` numbers of the normal law with mean 0 and deviation 1."""
+        drawn: Numbers = ndtri(self.take(name, count))
+        return drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

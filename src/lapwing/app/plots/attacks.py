@@ -14,10 +14,9 @@ from lapwing.app.attack_story import Told, are_undone
 from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
 from lapwing.app.plots.meaning import draw_naming, draw_two_worlds
 from lapwing.attacks import hadamard, reconstruction
+from lapwing.attacks.beliefs import name_one, study_beliefs
 from lapwing.attacks.campaigns import CampaignAnswers, CampaignOutcome
-from lapwing.attacks.coins import Coins
-from lapwing.attacks.study import study_beliefs
-from lapwing.attacks.tight_examples import name_one
+from lapwing.attacks.oracles import Coins
 from lapwing.attacks.tracing import FALSE_POSITIVES, Traced
 from lapwing.vocabulary.event import PureRelease
 

@@ -18,7 +18,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
-from lapwing.attacks.study import StudyBeliefs
+from lapwing.attacks.beliefs import StudyBeliefs
 from lapwing.auditor.finding import in_words
 from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.vocabulary.exact import Exact, probability

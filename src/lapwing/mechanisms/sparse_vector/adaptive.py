@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Self
 
+from lapwing.mechanisms.sparse_vector.law_probabilities import mean, reach
 from lapwing.mechanisms.sparse_vector.pure import SparseVectorNoise, best_share, noise_of
 from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison
 from lapwing.mechanisms.sparse_vector.stream_mechanism import PureStreamMechanism, one_of, set_shared, settle
-from lapwing.mechanisms.sparse_vector.tails import mean, reach
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, positive, probability

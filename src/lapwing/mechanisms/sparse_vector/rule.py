@@ -1,23 +1,208 @@
-"""One decision of a stream, in lattice steps, and what it costs. Everything here is public.
+"""One decision of a stream: the lattice it is made on, what it costs, what it tells, and what is kept from it.
+
+Values, thresholds and noise all live on one lattice: the integers, or a finer or coarser grid. Values are put on it
+before any noise is drawn, and every number has its place there: NaN counts as 0, and what is too large saturates, so
+that no value of a table can make a stream fail. What is refused is refused by its type, which depends on a program and
+not on people. Thresholds are public numbers, rounded up.
 
 With distance = value - threshold - (threshold noise), a comparison is passed if distance + (its own noise) reaches its
-bar. The first comparison that is passed says yes; if none is, the answer is no and costs nothing.
+bar. The first comparison that is passed says yes; if none is, the answer is no and costs nothing. Answers are released
+and the rule is public; `StreamState` alone is secret.
 
 The rule not to break: noise may reach far to the right only. All proofs shift it up by what one person can do, and
 that must change its probabilities by no more than the price; noise that is cut off on the right fails at any price.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, Final, TypeAlias, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lapwing.mechanisms.sparse_vector.lattice import Steps
-from lapwing.mechanisms.sparse_vector.tails import Law, mean
-from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace, Geometric
+from lapwing.mechanisms.noise_mechanism import Integer, Integers, Real, Reals, ValueGrid, integers
+from lapwing.mechanisms.sparse_vector.law_probabilities import Law, mean
+from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.noise.randomness import RandomSource
+from lapwing.noise.sealing import Purpose, seal, unseal
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.sensitive import Sensitive
+
+Value: TypeAlias = Integer | Real
+Values: TypeAlias = Integers | Reals | Sequence[Value]
+Steps: TypeAlias = NDArray[np.int64]
+
+FARTHEST = 1 << 60
+"""Values saturate at so many steps, and thresholds at twice as many: differences of the two fit 64 bits, differences of
+two values do not grow, and a threshold beyond all values is not reached by those that saturated."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueLattice:
+    """The multiples of `step`, a power of two. With the step 1, values are integers by type: a float is refused.
+
+    Examples
+    --------
+    >>> ValueLattice("1/4").value(0.7), ValueLattice("1/4").threshold("0.7")
+    (3, 3)
+    >>> ValueLattice(1).value(0.5)
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: type(value) = <class 'float'> cannot be released here; ...
+    """
+
+    step: Fraction
+    _grid: ValueGrid = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        grid = ValueGrid(exact("grid", self.step))
+        object.__setattr__(self, "_grid", grid)
+        object.__setattr__(self, "step", grid.step)
+
+    def value(self, value: Value) -> int:
+        """Return the place of a value, in steps from zero."""
+        opened: object = value.open_for_release() if isinstance(value, Sensitive) else value
+        if isinstance(opened, np.ndarray | list | tuple):
+            del opened
+            raise ParameterError("value", Sensitive(None), reason="is a vector", remedy="use ask_many")
+        return _saturated(int(self._place(opened)), FARTHEST)
+
+    def values(self, values: Values) -> Steps:
+        """Return the places of many values.
+
+        An array must be a plain one. A subclass may do as it likes with arithmetic: a masked array takes no noise where
+        it is masked.
+        """
+        opened = values.open_for_release() if isinstance(values, Sensitive) else values
+        if type(opened) in {list, tuple}:  # which may hold values that are wrapped one by one
+            return np.array([self.value(value) for value in opened], np.int64)
+        if not _is_plain_vector(opened):
+            del opened
+            raise ParameterError(
+                "values", Sensitive(None), reason="is no list of values", remedy="use a plain array of one dimension"
+            )
+        places: Steps = np.clip(self._place(opened), -FARTHEST, FARTHEST)
+        return places
+
+    def threshold(self, threshold: object) -> int:
+        """Return the first place that is at least a public number."""
+        if isinstance(threshold, Sensitive):
+            raise ParameterError(
+                "threshold",
+                threshold,
+                reason="is a value that was not released",
+                remedy="a threshold may depend on released answers only; put what it depends on into the value",
+            )
+        return _saturated(math.ceil(exact("threshold", threshold) / self.step), 2 * FARTHEST)
+
+    def thresholds(self, thresholds: Sequence[object] | NDArray[Any]) -> Steps:
+        """Return the places of many thresholds; an array must be a plain one of one dimension."""
+        if isinstance(thresholds, np.ndarray) and not _is_plain_vector(thresholds):
+            raise ParameterError(
+                "thresholds",
+                type(thresholds),
+                reason="is no list of numbers",
+                remedy="use a plain array of one dimension",
+            )
+        if isinstance(thresholds, np.ndarray) and thresholds.dtype.kind in "iu" and self.step == 1:
+            return np.clip(integers(thresholds), -2 * FARTHEST, 2 * FARTHEST)
+        return np.array([self.threshold(threshold) for threshold in thresholds], np.int64)
+
+    def number(self, steps: int) -> Fraction:
+        """Return the number that is so many steps from zero."""
+        return steps * self.step
+
+    def _place(self, opened: Any) -> Any:
+        return integers(opened) if self.step == 1 else self._grid.steps(opened)
+
+
+def _is_plain_vector(opened: object) -> bool:
+    return type(opened) is np.ndarray and opened.ndim == 1
+
+
+def _saturated(steps: int, most: int) -> int:
+    return max(-most, min(most, steps))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseVectorAnswer:
+    """Yes or no to "is the value at least the threshold?", after noise.
+
+    Parameters
+    ----------
+    above : yes
+    question : which question of its stream this was, counting from 1
+    threshold : what the value was compared with
+    price : what this answer added to the cost of the stream; a no adds nothing
+    gap : on a yes, a noisy value less threshold. It was chosen for being large, so it errs upwards: see
+        `SparseVector.interval` for what may be said, and never print it beside a plain margin of the noise
+    number : on a yes, the value with noise of its own, where such noise was paid for
+    """
+
+    above: bool
+    question: int
+    threshold: Fraction
+    price: Fraction = Fraction(0)
+    gap: Fraction | None = None
+    number: Fraction | None = None
+
+    def __bool__(self) -> bool:
+        return self.above
+
+
+class SparseVectorAnswers(Sequence[SparseVectorAnswer]):
+    """The answers to many questions, in order, up to the one that halted the stream.
+
+    Examples
+    --------
+    >>> yes = SparseVectorAnswer(above=True, question=2, threshold=Fraction(10), price=Fraction(1, 5))
+    >>> answers = SparseVectorAnswers(first=1, thresholds=np.array([10, 10, 10]), step=Fraction(1), yeses={1: yes})
+    >>> len(answers), answers.positions, [bool(answer) for answer in answers]
+    (3, (1,), [False, True, False])
+    """
+
+    __slots__ = ("_first", "_step", "_thresholds", "_yeses")
+
+    def __init__(
+        self, *, first: int, thresholds: NDArray[np.int64], step: Fraction, yeses: Mapping[int, SparseVectorAnswer]
+    ) -> None:
+        self._first, self._thresholds, self._step, self._yeses = first, thresholds, step, dict(yeses)
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Which of the values got a yes, counting from 0."""
+        return tuple(self._yeses)
+
+    @property
+    def yeses(self) -> tuple[SparseVectorAnswer, ...]:
+        """The yeses, in order."""
+        return tuple(self._yeses.values())
+
+    def __len__(self) -> int:
+        return len(self._thresholds)
+
+    @overload
+    def __getitem__(self, index: int) -> SparseVectorAnswer: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[SparseVectorAnswer]: ...
+    def __getitem__(self, index: int | slice) -> SparseVectorAnswer | Sequence[SparseVectorAnswer]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        position = range(len(self))[index]
+        if position in self._yeses:
+            return self._yeses[position]
+        threshold = int(self._thresholds[position]) * self._step
+        return SparseVectorAnswer(above=False, question=self._first + position, threshold=threshold)
+
+    def __iter__(self) -> Iterator[SparseVectorAnswer]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} answers, {len(self._yeses)} of them yes>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,3 +331,69 @@ def _scale(reach: int, epsilon: Fraction) -> Fraction:
             remedy=f"choose a coarser grid or more epsilon, for a scale of at most {float(LARGEST_SCALE):.3g} steps",
         )
     return scale
+
+
+_PLAINTEXT: Final = struct.Struct(">qQQQ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSetup:
+    """The public side of a stream: its rule, its lattice, its own threshold in steps, and its name."""
+
+    rule: AnswerRule
+    lattice: ValueLattice
+    threshold: int
+    name: str
+
+    def describe(self) -> str:
+        """Return rule, lattice and threshold as text, in which no two different ones look the same."""
+        rule = self.rule
+        lines = (
+            f"grid {self.lattice.step} threshold {self.threshold}",
+            f"threshold noise {_law(rule.threshold_noise)}",
+            *(f"{_law(one.noise)} {one.centre} {one.bar} {one.units}" for one in rule.comparisons),
+            f"fresh noise {rule.fresh_noise and _law(rule.fresh_noise)} gap {rule.shows_gap}",
+            f"units {rule.units} of {rule.unit_price} on {rule.opening_price} questions {rule.questions}",
+        )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StreamState:
+    """What a stream must remember; the noise of its threshold is the secret."""
+
+    threshold_noise: int
+    asked: int
+    yeses: int
+    units: int
+
+    def seal(self, key: bytes, setup: StreamSetup, sequence: int) -> bytes:
+        """Return the state, sealed for this setup and place in its sequence: always of the same length."""
+        plaintext = _PLAINTEXT.pack(self.threshold_noise, self.asked, self.yeses, self.units)
+        return seal(
+            plaintext, key=key, purpose=Purpose.STATE, stream=setup.name, sequence=sequence, details=setup.describe()
+        )
+
+    @classmethod
+    def unseal(cls, sealed: bytes, key: bytes, setup: StreamSetup, sequence: int) -> "StreamState":
+        """Return the state, or refuse without saying which of key, setup, place and bytes is wrong."""
+        plaintext = unseal(
+            bytes(sealed),
+            key=key,
+            purpose=Purpose.STATE,
+            stream=setup.name,
+            sequence=sequence,
+            details=setup.describe(),
+        )
+        threshold_noise, asked, yeses, units = _PLAINTEXT.unpack(plaintext)
+        return cls(threshold_noise=threshold_noise, asked=asked, yeses=yeses, units=units)
+
+
+def _law(law: Law) -> str:
+    match law:
+        case Geometric():
+            return f"geometric {law.scale}"
+        case DiscreteLaplace():
+            return f"discrete laplace {law.scale}"
+        case RoundedGaussian():
+            return f"rounded gaussian {law.sigma_used}"

@@ -10,16 +10,23 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer, SparseVectorAnswers
-from lapwing.mechanisms.sparse_vector.lattice import Steps, Value, ValueLattice, Values
-from lapwing.mechanisms.sparse_vector.rule import AnswerRule, ThresholdComparison
-from lapwing.mechanisms.sparse_vector.stream_state import StreamState, describe
+from lapwing.mechanisms.sparse_vector.rule import (
+    SparseVectorAnswer,
+    SparseVectorAnswers,
+    Steps,
+    StreamSetup,
+    StreamState,
+    ThresholdComparison,
+    Value,
+    Values,
+)
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError, SecrecyError, StreamError, StreamHaltedError
 from lapwing.vocabulary.exact import Exact
@@ -67,21 +74,18 @@ class SparseVectorStream:
         "_asked",
         "_lattice",
         "_lock",
-        "_name",
         "_process",
         "_rule",
         "_sequence",
+        "_setup",
         "_status",
-        "_threshold",
         "_units",
         "_yeses",
     )
 
-    def __init__(
-        self, rule: AnswerRule, lattice: ValueLattice, *, threshold: int, name: str, sequence: int, state: StreamState
-    ) -> None:
-        self._rule, self._lattice, self._name, self._sequence = rule, lattice, name, sequence
-        self._threshold, self._process = threshold, os.getpid()
+    def __init__(self, setup: StreamSetup, state: StreamState, sequence: int = 0) -> None:
+        self._setup, self._rule, self._lattice, self._sequence = setup, setup.rule, setup.lattice, sequence
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._asked, self._yeses, self._units = state.asked, state.yeses, state.units
         self.__noise: Sensitive[int] | None = Sensitive(state.threshold_noise)
@@ -89,29 +93,15 @@ class SparseVectorStream:
         self._halt_if_done()
 
     @classmethod
-    def opened(
-        cls, rule: AnswerRule, lattice: ValueLattice, *, threshold: int, name: str, source: RandomSource
-    ) -> Self:
+    def open(cls, setup: StreamSetup, source: RandomSource) -> Self:
         """Draw the threshold's noise and start."""
-        state = StreamState(threshold_noise=rule.threshold_noise.draw(source=source), asked=0, yeses=0, units=0)
-        return cls(rule, lattice, threshold=threshold, name=name, sequence=0, state=state)
+        noise = setup.rule.threshold_noise.draw(source=source)
+        return cls(setup, StreamState(threshold_noise=noise, asked=0, yeses=0, units=0))
 
     @classmethod
-    def resumed(
-        cls,
-        rule: AnswerRule,
-        lattice: ValueLattice,
-        *,
-        threshold: int,
-        name: str,
-        sequence: int,
-        key: bytes,
-        sealed: bytes,
-    ) -> Self:
-        """Go on from sealed bytes that carry exactly this rule, lattice, threshold, name and sequence."""
-        details = describe(rule, lattice, threshold)
-        state = StreamState.unseal(sealed, key, stream=name, sequence=sequence, details=details)
-        return cls(rule, lattice, threshold=threshold, name=name, sequence=sequence, state=state)
+    def resume(cls, setup: StreamSetup, *, sequence: int, key: bytes, sealed: bytes) -> Self:
+        """Go on from sealed bytes that carry exactly this setup and sequence."""
+        return cls(setup, StreamState.unseal(sealed, key, setup, sequence), sequence)
 
     @property
     def status(self) -> SparseVectorStatus:
@@ -166,7 +156,7 @@ class SparseVectorStream:
         self._require_process()
         with self._lock:
             self._require_open()
-            limit = self._threshold if threshold is None else self._lattice.threshold(threshold)
+            limit = self._setup.threshold if threshold is None else self._lattice.threshold(threshold)
             # All noise is there before the value is opened: neither its time nor its failure can depend on the value.
             noise = Sensitive((self._rule.draw(source), self._rule.draw_fresh(1, source)))
             place = self._attempt(lambda: Sensitive(self._lattice.value(value)), lost=1, refusing=True)
@@ -190,15 +180,14 @@ class SparseVectorStream:
         self._require_process()
         with self._lock:
             self._require_open()
-            given = self._given(thresholds)
+            given = self._read_thresholds(thresholds)
             places = self._attempt(lambda: Sensitive(self._lattice.values(values)), lost=None, refusing=True)
-            limits = _one_for_each(given, len(places.open_for_release()))
+            limits = _broadcast_thresholds(given, len(places.open_for_release()))
             first, yeses = self._asked + 1, dict[int, SparseVectorAnswer]()
             for span in self._chunks(len(limits)):
                 fresh = self._rule.draw_fresh(self._rule.units - self._units, source)
                 noise = Sensitive((self._rule.draw_many(len(span), source), fresh))
-                chunk = self._chunk(places, limits, span, noise)
-                yeses |= self._attempt(chunk, lost=len(span))
+                yeses |= self._attempt(partial(self._decide_chunk, places, limits, span, noise), lost=len(span))
                 if self._status is SparseVectorStatus.HALTED:
                     break
 
@@ -237,10 +226,9 @@ class SparseVectorStream:
             if self._status in {SparseVectorStatus.SUSPENDED, SparseVectorStatus.CLOSED}:
                 self._require_open()
             sequence = self._sequence + 1
-            details = describe(self._rule, self._lattice, self._threshold)
             noise = 0 if self.__noise is None else self._secret()
             state = StreamState(threshold_noise=noise, asked=self._asked, yeses=self._yeses, units=self._units)
-            sealed = state.seal(key, stream=self._name, sequence=sequence, details=details)
+            sealed = state.seal(key, self._setup, sequence)
             self._sequence, self._status, self.__noise = sequence, SparseVectorStatus.SUSPENDED, None
             return sealed
 
@@ -340,11 +328,11 @@ class SparseVectorStream:
         self._asked += 1
         passed = self._rule.decide(place.open_for_release() - limit - self._secret(), noises)
         if passed is not None:
-            return self._yes(*passed, limit, place, fresh)
+            return self._say_yes(*passed, limit, place, fresh)
         self._halt_if_done()
         return SparseVectorAnswer(above=False, question=self._asked, threshold=self._lattice.number(limit))
 
-    def _yes(
+    def _say_yes(
         self, comparison: ThresholdComparison, noisy: int, limit: int, place: Sensitive[int], fresh: Iterator[int]
     ) -> SparseVectorAnswer:
         """Count a yes and say what comes with it.
@@ -364,31 +352,27 @@ class SparseVectorStream:
             number=None if rule.fresh_noise is None else number(place.open_for_release() + next(fresh)),
         )
 
-    def _chunk(
+    def _decide_chunk(
         self,
         places: Sensitive[Steps],
         limits: Steps,
         span: range,
         noise: Sensitive[tuple[list[Steps], Iterator[int]]],
-    ) -> Callable[[], dict[int, SparseVectorAnswer]]:
-        return lambda: self._decide_chunk(places, limits, span, *noise.open_for_release())
-
-    def _decide_chunk(
-        self, places: Sensitive[Steps], limits: Steps, span: range, noises: list[Steps], fresh: Iterator[int]
     ) -> dict[int, SparseVectorAnswer]:
         """Decide one chunk and return its yeses by position. What is left of the noise after a halt is discarded."""
+        noises, fresh = noise.open_for_release()
         before, yeses = self._asked - span.start, dict[int, SparseVectorAnswer]()
-        for position, comparison, noisy in self._passed(places, limits, noises, span):
+        for position, comparison, noisy in self._find_passed(places, limits, noises, span):
             self._asked = before + position + 1
             place = Sensitive(int(places.open_for_release()[position]))
-            yeses[position] = self._yes(comparison, noisy, int(limits[position]), place, fresh)
+            yeses[position] = self._say_yes(comparison, noisy, int(limits[position]), place, fresh)
             if self._status is SparseVectorStatus.HALTED:
                 return yeses
         self._asked = before + span.stop
         self._halt_if_done()
         return yeses
 
-    def _passed(
+    def _find_passed(
         self, places: Sensitive[Steps], limits: Steps, noises: list[Steps], span: range
     ) -> Iterator[tuple[int, ThresholdComparison, int]]:
         inside = slice(span.start, span.stop)
@@ -407,9 +391,9 @@ class SparseVectorStream:
             yield range(start, min(start + size, count))
             start, size = start + size, min(2 * size, _LARGEST_CHUNK)
 
-    def _given(self, thresholds: Exact | Sequence[Exact] | NDArray[Any] | None) -> int | Steps:
+    def _read_thresholds(self, thresholds: Exact | Sequence[Exact] | NDArray[Any] | None) -> int | Steps:
         if thresholds is None:
-            return self._threshold
+            return self._setup.threshold
         if isinstance(thresholds, str) or not isinstance(thresholds, Sequence | np.ndarray):
             return self._lattice.threshold(thresholds)
         return self._lattice.thresholds(thresholds)
@@ -423,7 +407,8 @@ class SparseVectorStream:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<stream {self._name!r}, {self._status.name.lower()}: {self._yeses} yeses in {self._asked} questions>"
+        status, told = self._status.name.lower(), f"{self._yeses} yeses in {self._asked} questions"
+        return f"<stream {self._setup.name!r}, {status}: {told}>"
 
     def _refuse(self, what: str) -> NoReturn:
         raise SecrecyError(f"a stream may not be {what}: it holds a secret; suspend it under a key")
@@ -438,7 +423,7 @@ class SparseVectorStream:
         self._refuse("pickled")
 
 
-def _one_for_each(given: int | Steps, count: int) -> Steps:
+def _broadcast_thresholds(given: int | Steps, count: int) -> Steps:
     if isinstance(given, int):
         return np.broadcast_to(np.int64(given), count)
     if len(given) != count:

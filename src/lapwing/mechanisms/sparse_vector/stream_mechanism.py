@@ -9,12 +9,10 @@ from typing import TypeVar
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
-from lapwing.mechanisms.sparse_vector import accuracy, estimates
-from lapwing.mechanisms.sparse_vector.answers import SparseVectorAnswer
-from lapwing.mechanisms.sparse_vector.estimates import Interval
-from lapwing.mechanisms.sparse_vector.lattice import ValueLattice
-from lapwing.mechanisms.sparse_vector.rule import AnswerRule
+from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule, SparseVectorAnswer, StreamSetup, ValueLattice
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
+from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
@@ -55,7 +53,7 @@ class StreamMechanism(ABC):
 
     def open(self, *, name: str = "", source: RandomSource = SYSTEM) -> SparseVectorStream:
         """Draw the noise of the threshold and start a stream; `name` tells it from others when it is sealed."""
-        return SparseVectorStream.opened(self.rule, self.lattice, threshold=self._steps(), name=name, source=source)
+        return SparseVectorStream.open(self._setup(name), source)
 
     def resume(self, sealed: bytes, *, key: bytes, sequence: int, name: str = "") -> SparseVectorStream:
         """Go on with a stream that this mechanism opened and that was suspended for the `sequence`-th time.
@@ -63,9 +61,7 @@ class StreamMechanism(ABC):
         Bytes that were altered, that are not of this sequence, or that belong to another key, name or mechanism raise
         `SealBrokenError`.
         """
-        return SparseVectorStream.resumed(
-            self.rule, self.lattice, threshold=self._steps(), name=name, sequence=sequence, key=key, sealed=sealed
-        )
+        return SparseVectorStream.resume(self._setup(name), sequence=sequence, key=key, sealed=sealed)
 
     def chance_of_yes(self, value: Exact, threshold: Exact | None = None) -> float:
         """Return the probability of a yes if the true value were `value`, over all noise. No data is involved."""
@@ -132,14 +128,14 @@ class StreamMechanism(ABC):
         Proof: proofs/sparse_vector_interval.md
         """
         beta = doubt("confidence", confidence)
-        return estimates.interval(self.rule, self.lattice, answer, beta=beta, questions=self.questions)
+        return accuracy.interval(self.rule, self.lattice, answer, beta=beta, questions=self.questions)
 
     def estimate(self, answer: SparseVectorAnswer) -> float | None:
         """Return the best single guess at the value of a yes: its number and its gap, weighted by their precision.
 
         Where there is a gap only, the guess errs upwards, because a yes was given for a large gap: show `interval`.
         """
-        return estimates.estimate(self.rule, answer, float(self.grid))
+        return accuracy.estimate(self.rule, answer, float(self.grid))
 
     def _worst_case(self, questions: int | None, above: int | None) -> tuple[int, int]:
         meant = self.questions if questions is None else questions
@@ -149,6 +145,9 @@ class StreamMechanism(ABC):
         most = self.rule.units // self.rule.dearest
         high = min(asked, most if above is None else as_int("above", above, least=0, most=most))
         return asked - high, high
+
+    def _setup(self, name: str) -> StreamSetup:
+        return StreamSetup(rule=self.rule, lattice=self.lattice, threshold=self._steps(), name=name)
 
     def _steps(self, threshold: Exact | None = None) -> int:
         return int(self.threshold / self.grid) if threshold is None else self.lattice.threshold(threshold)

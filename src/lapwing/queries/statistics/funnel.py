@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.mechanisms.sum_margins import margin_of_sum
+from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.queries.aggregate import LastStepPerPerson
 from lapwing.queries.binding import bind
 from lapwing.queries.expressions import MOST_FRACTIONS, Condition, check_most

@@ -1,7 +1,8 @@
-"""Where values meet noise: integers, or the multiples of a power of two that was fixed before any data was read.
+"""What mechanisms that add noise share: how noise is asked for, where values meet it, and how far off answers are.
 
-Every path from an exact value to a sum with noise goes through this file. It is total: whatever number comes in, a
-number goes out. Values beyond the lattice's ends are moved to its ends, NaN counts as zero, and sums never wrap around.
+Values are integers, or multiples of a power of two that was fixed before any data was read. Every path from an exact
+value to a sum with noise goes through this file. It is total: whatever number comes in, a number goes out. Values
+beyond the lattice's ends are moved to its ends, NaN counts as zero, and sums never wrap around.
 
 Proof: proofs/noisy_sums.md
 """
@@ -11,13 +12,20 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias, TypeVar
+from functools import cache
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lapwing.accounting.priced_loss import PricedLoss
+from lapwing.accounting.pricing import price
+from lapwing.mechanisms.margins import ByAccuracy, Spread
+from lapwing.mechanisms.tails import tail_of
+from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Law, RoundedGaussian, RoundedLaplace
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import positive
+from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.exact import Exact, as_int, exact, exactly_one_of, fill, positive, probability
 from lapwing.vocabulary.sensitive import Sensitive
 
 Integer: TypeAlias = int | Sensitive[int]
@@ -32,19 +40,166 @@ _END = 1 << 53
 """Grids end at 2^53 steps on either side, so that every multiple of the step is a float, exactly."""
 
 Converted = TypeVar("Converted")
+Priceable = TypeVar("Priceable", bound=Event)
+Whole = TypeVar("Whole", DiscreteLaplace, DiscreteGaussian)
+Rounded = TypeVar("Rounded", RoundedLaplace, RoundedGaussian)
 
 
-class IntegerLaw(Protocol):
-    """A law of integer noise."""
+@dataclass(frozen=True, slots=True)
+class ByEpsilon:
+    """Noise asked for by its pure price."""
 
-    def draw(self) -> int:
-        """Return one draw."""
-
-    def draw_many(self, count: int) -> NDArray[np.int64]:
-        """Return `count` independent draws in an array of the caller's own."""
+    epsilon: Fraction
 
 
-def add_noise(value: object, law: IntegerLaw, size: int | None = None) -> int | NDArray[np.int64]:
+@dataclass(frozen=True, slots=True)
+class ByRho:
+    """Noise asked for by its price in zero-concentrated differential privacy."""
+
+    rho: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class ByEpsilonDelta:
+    """Noise asked for by its approximate price."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class BySize:
+    """Noise asked for by its own size: a scale, a sigma or the square of one."""
+
+    size: Fraction
+
+
+def parse_noise(
+    *, values: object = 1, **given: Exact | None
+) -> ByEpsilon | ByRho | ByEpsilonDelta | BySize | ByAccuracy:
+    """Return how noise was asked for; refuse none, several and mixtures of the ways that there are.
+
+    Parameters
+    ----------
+    values : for how many answers at once an accuracy is wanted
+    given : epsilon, delta, rho, within and confidence, people, and the names of sizes: what a mechanism can be given.
+        A delta belongs to the epsilon before it, a confidence and people to what they should be within
+
+    Examples
+    --------
+    >>> parse_noise(epsilon="0.1", scale=None)
+    ByEpsilon(epsilon=Fraction(1, 10))
+    >>> parse_noise(epsilon="0.1", scale=10)
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;
+    give epsilon alone, or scale alone
+    """
+    many = 1 if values == 1 else as_int("values", values)
+    match exactly_one_of("noise", given, *_ways(tuple(given))):
+        case ("epsilon",):
+            return ByEpsilon(positive("epsilon", given["epsilon"]))
+        case ("rho",):
+            return ByRho(positive("rho", given["rho"]))
+        case ("epsilon", "delta"):
+            return ByEpsilonDelta(positive("epsilon", given["epsilon"]), probability("delta", given["delta"]))
+        case ("within", "confidence", *_):
+            within, chance = exact("within", given["within"]), probability("confidence", given["confidence"])
+            if within < 0:
+                remedy = "write how far off an answer may be"
+                raise ParameterError("within", given["within"], reason="is negative", remedy=remedy)
+            crowd = as_int("people", given["people"]) if "people" in given else many
+            return ByAccuracy(within=within, confidence=chance, values=crowd)
+        case (size, *_):
+            return BySize(positive(size, given[size]))
+        case _:  # pragma: no cover - there is a name in every way
+            raise AssertionError
+
+
+@cache
+def _ways(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return which of these names are given together."""
+    ways: list[tuple[str, ...]] = []
+    for name in names:
+        if name in {"delta", "confidence", "people"}:
+            ways[-1] = (*ways[-1], name)
+        else:
+            ways.append((name,))
+    return tuple(ways)
+
+
+def above_zero(within: Exact | None) -> Fraction | None:
+    """Return an accuracy that is wanted of real numbers, which no noise meets with no error at all."""
+    return None if within is None else positive("within", within)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced(Generic[Priceable]):
+    """What has a price: `event` says what a release is, as data in exact numbers, for ledgers and accountants."""
+
+    event: Priceable
+
+    @property
+    def loss(self) -> PricedLoss:
+        """What a release costs, in every currency."""
+        return price(self.event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegerNoise(Priced[Priceable], Generic[Priceable, Whole]):
+    """A mechanism that adds draws of `law` to integers, `dimension` of them, or as many as come."""
+
+    dimension: int | None
+    law: Whole = field(repr=False, compare=False)
+
+    @overload
+    def release(self, value: Integer) -> int: ...
+    @overload
+    def release(self, value: Integers) -> NDArray[np.int64]: ...
+    def release(self, value: Integer | Integers) -> int | NDArray[np.int64]:
+        """Return the integer with noise, or the vector with independent noise on every coordinate."""
+        if type(value) is int and (self.dimension is None or self.dimension == 1):
+            return value + self.law.draw()
+        return add_noise(value, self.law, self.dimension)
+
+    def margin(self, confidence: Exact, *, values: int = 1) -> int:
+        """Return the smallest m such that `values` answers are all off by at most m, with this probability or more.
+
+        Of discrete Gaussian noise with a σ above 512 it may, about once in a billion times, be one more than that.
+        """
+        return int(Spread(tail_of(self.law)).margin(confidence, values))
+
+    def confidence(self, margin: Exact, *, values: int = 1) -> float:
+        """Return the probability, rounded down, that `values` answers are all off by at most `margin`."""
+        return Spread(tail_of(self.law)).confidence(margin, values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealNoise(Priced[Priceable], Generic[Priceable, Rounded]):
+    """A mechanism that puts `dimension` values on the multiples of `grid.step` and adds draws of `law` in steps."""
+
+    grid: "ValueGrid"
+    dimension: int
+    law: Rounded = field(repr=False, compare=False)
+
+    @overload
+    def release(self, value: Real) -> float: ...
+    @overload
+    def release(self, value: Reals) -> NDArray[np.float64]: ...
+    def release(self, value: Real | Reals) -> float | NDArray[np.float64]:
+        """Return the value with noise, or the vector with independent noise on every coordinate."""
+        return self.grid.add_noise(value, self.law, self.dimension)
+
+    def margin(self, confidence: Exact, *, values: int = 1) -> float:
+        """Return the smallest m such that the noise on `values` answers is at most m, with this probability or more."""
+        return float(self.grid.spread(self.law).margin(confidence, values))
+
+    def confidence(self, margin: Exact, *, values: int = 1) -> float:
+        """Return the probability, rounded down, that the noise on `values` answers is at most `margin`."""
+        return self.grid.spread(self.law).confidence(margin, values)
+
+
+def add_noise(value: object, law: Law, size: int | None = None) -> int | NDArray[np.int64]:
     """Return the integers in `value`, each with a draw of its own; a vector keeps its shape.
 
     `size` is how many coordinates there must be, where that matters.
@@ -114,9 +269,7 @@ class ValueGrid:
             raise ParameterError(
                 "grid", self.step, reason="is no power of two", remedy="write one, such as 1/4 or 1/1024"
             )
-        object.__setattr__(self, "step", step)
-        object.__setattr__(self, "_float_step", float(step))
-        object.__setattr__(self, "_per_unit", float(1 / step))
+        fill(self, step=step, _float_step=float(step), _per_unit=float(1 / step))
 
     @classmethod
     def for_noise(cls, given: object, *, noise: Fraction, move: Fraction) -> "ValueGrid":
@@ -145,7 +298,7 @@ class ValueGrid:
             return (math.isqrt(math.ceil(square) - 1) + 1) ** 2
         return math.ceil(square) + dimension + math.isqrt(math.ceil(4 * square * dimension)) + 1
 
-    def add_noise(self, value: object, law: IntegerLaw, size: int) -> float | NDArray[np.float64]:
+    def add_noise(self, value: object, law: Law, size: int) -> float | NDArray[np.float64]:
         """Return the values, put on the grid, each with a draw of its own in steps; a vector keeps its shape."""
         exact = self.steps(value)
         if (1 if isinstance(exact, int) else exact.size) != size:
@@ -155,6 +308,10 @@ class ValueGrid:
             return self.value(exact + law.draw())
         noisy = saturating_sum(exact, law.draw_many(exact.size).reshape(exact.shape))
         return np.clip(noisy, -_END, _END).astype(np.float64) * self._float_step
+
+    def spread(self, law: RoundedLaplace | RoundedGaussian) -> Spread:
+        """Return how far noise of this law reaches, drawn in steps."""
+        return Spread(tail_of(law), self.step)
 
     def value(self, steps: int) -> float:
         """Return the float that is exactly `steps` steps, or the end of the grid."""

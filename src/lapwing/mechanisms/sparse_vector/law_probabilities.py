@@ -17,6 +17,7 @@ from scipy.linalg import eigh_tridiagonal
 from scipy.special import log_ndtr
 
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
+from lapwing.vocabulary.search import integers
 
 Law: TypeAlias = Geometric | DiscreteLaplace | RoundedGaussian
 Floats: TypeAlias = NDArray[np.float64]
@@ -78,16 +79,10 @@ def log_below(law: Law, x: Floats) -> Floats:
 
 def reach(law: Law, chance: float) -> int:
     """Return the smallest r >= 0 such that the noise exceeds r with probability at most `chance`."""
-    low, high = 0, 1
-    while log_at_least(law, np.array([high + 1.0]))[0] > math.log(chance):
-        low, high = high, 2 * high
-    while low < high:
-        middle = (low + high) // 2
-        if log_at_least(law, np.array([middle + 1.0]))[0] > math.log(chance):
-            low = middle + 1
-        else:
-            high = middle
-    return high
+    search = integers()
+    while search.open:
+        search.tell(log_at_least(law, np.array([search.guess + 1.0]))[0] <= math.log(chance))
+    return search.above
 
 
 def depth(law: Law, chance: float) -> int:

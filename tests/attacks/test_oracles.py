@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lapwing.attacks.coins import Coins
+from lapwing.attacks.oracles import Coins
 
 
 def test_the_same_seed_and_purpose_give_the_same_coins_and_others_do_not() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.mechanisms.noise_addition import ValueGrid, add_noise, integers, saturating_sum
+from lapwing.mechanisms.noise_mechanism import ValueGrid, add_noise, integers, saturating_sum
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms.laws_by_hand import Scripted

@@ -6,15 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.noisy_max import NoisyMaxWithGap
-from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.mechanisms.scores import ScoreLattice
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
+from lapwing.mechanisms.score_selection import ScoreLattice
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms import choices_by_hand
 
-LATTICE = ScoreLattice(candidates=3, epsilon=Fraction(1), multiplier=7, floor=5, unit_bits=40)
+LATTICE = ScoreLattice(candidates=3, multiplier=7, floor=5, unit_bits=40)
 
 
 def test_offsets_are_distances_from_the_best_down_to_the_floor() -> None:
@@ -43,7 +42,7 @@ def test_monotone_scores_move_apart_by_at_most_the_sensitivity(scores, moves) ->
 def test_rounding_real_scores_is_paid_for(selector) -> None:
     """Halves that are rounded to even can be two steps apart after moving by one and a bit: here they never are."""
     mechanism = selector(sensitivity="0.3", candidates=2, epsilon=1, grid="1/4")
-    lattice = mechanism.lattice if selector is PermuteAndFlip else mechanism._lattice
+    lattice = mechanism.lattice
     assert lattice.scale == pytest.approx(1.0)  # 2Δ/ε with Δ = 2 steps of 1/4
     for low in np.linspace(0, 1, 41):
         there, back = (lattice.offsets([score, 50.0])[0] for score in (low, low + 0.3))
@@ -113,7 +112,7 @@ def test_margins_with_a_grid_hold_for_scores_between_its_points(selector) -> Non
     choose = (
         choices_by_hand.exponential_weights if selector is ExponentialMechanism else choices_by_hand.permute_and_flip
     )
-    lattice = _lattice_of(mechanism)
+    lattice = mechanism.lattice
     for best in np.linspace(0, 0.5, 9):
         for behind in np.linspace(0, 3, 25):
             chances = choose([int(o) for o in lattice.offsets([best, best - behind])], 2**lattice.unit_bits)
@@ -132,9 +131,3 @@ def test_an_accuracy_leaves_room_for_the_grid(selector) -> None:
 def test_the_lemma_leaves_room_for_the_grid() -> None:
     whole, rounded = (ExponentialMechanism(sensitivity=1, candidates=9, epsilon=1, grid=grid) for grid in (None, 1))
     assert rounded.utility(3) == pytest.approx(whole.utility(3) + 1)
-
-
-def _lattice_of(mechanism):
-    if isinstance(mechanism, NoisyMaxWithGap):
-        return mechanism._selector.lattice
-    return mechanism.lattice if isinstance(mechanism, PermuteAndFlip) else mechanism._lattice

@@ -14,10 +14,10 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from lapwing.mechanisms.calibration import smallest_variance
-from lapwing.mechanisms.sparse_vector.gaussian import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
+from lapwing.mechanisms.sparse_vector.law_probabilities import Law, log_below, width
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.rule import two_sided
-from lapwing.mechanisms.sparse_vector.tails import Law, log_below, width
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
