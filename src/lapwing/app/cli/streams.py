@@ -9,8 +9,7 @@ import click
 
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.preview import BudgetStatus
-from lapwing.answers.stream_preview import GAUSSIAN_SIDE, terms_facts, terms_record
-from lapwing.answers.stream_terms import StreamOffer, StreamTerms, paid_by_yes
+from lapwing.answers.stream_terms import GAUSSIAN_SIDE, StreamOffer, StreamTerms, paid_by_yes, terms_facts, terms_record
 from lapwing.answers.target import TargetWords
 from lapwing.answers.verdicts import StreamAnswer
 from lapwing.app.cli.commands import refusal_record
