@@ -9,8 +9,7 @@ import click
 
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.preview import BudgetStatus
-from lapwing.answers.stream_preview import GAUSSIAN_SIDE, terms_facts, terms_record
-from lapwing.answers.stream_terms import StreamOffer, StreamTerms, paid_by_yes
+from lapwing.answers.stream_terms import GAUSSIAN_SIDE, StreamOffer, StreamTerms, paid_by_yes, terms_facts, terms_record
 from lapwing.answers.target import TargetWords
 from lapwing.answers.verdicts import StreamAnswer
 from lapwing.app.cli.commands import refusal_record
@@ -22,10 +21,10 @@ from lapwing.app.plots.answers import draw_stream
 from lapwing.ledger.stream_records import StreamRecord, StreamStatus
 from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import format_exact, format_short, several
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import PureDP
+from lapwing.vocabulary.wording import format_exact, format_short, several
 
 
 @click.group(no_args_is_help=True)
