@@ -20,11 +20,11 @@ from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.engine import Engine
 from lapwing.engines.reading import Generations, hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
-from lapwing.ledger.head import LockedFile
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
-from lapwing.vocabulary.extras import load_extra
+from lapwing.vocabulary.lifetime import LockedFile
+from lapwing.vocabulary.loading import load_extra
 
 _BLOCK = 1 << 20
 _LEDGER, _SEEN = "ledger", "seen"  # no table is called so here: theirs have a population and a dot in front

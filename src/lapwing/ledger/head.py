@@ -10,7 +10,6 @@ the other, and what was torn was not told. Each slot is one line of text, a rece
 """
 
 import errno
-import io
 import os
 import sys
 import threading
@@ -21,10 +20,9 @@ from typing import Final
 
 from lapwing.ledger.entries import Receipt, genesis
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, LedgerUnwritableError, ParameterError
+from lapwing.vocabulary.lifetime import LockedFile
 
-if sys.platform == "win32":
-    import msvcrt
-else:
+if sys.platform == "darwin":
     import fcntl
 
 _SLOT: Final = 4096
@@ -35,44 +33,6 @@ REMEDY: Final = (
     "bring back the newest copy of the ledger. Where there is none, what was answered since then counts as spent: "
     "lapwing recover --accept-rollback goes on without it, with all spending stopped"
 )
-
-
-class LockedFile(io.FileIO):
-    """A file opened for reading and writing, and locked against all who open it so; use it in a `with`.
-
-    Threads and forks each open it anew, so that the lock parts them, too. An interrupt can fall on any line, also on
-    the one that lets go. So the lock belongs to an object: at the latest when nobody refers to it any more, the lock
-    goes, and nobody waits for ever.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "lock"
-    >>> path.touch()
-    >>> with LockedFile(path) as file:
-    ...     _ = file.write(b"mine")
-    """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "r+")
-        if sys.platform == "win32":
-            msvcrt.locking(self.fileno(), msvcrt.LK_LOCK, 1)
-        else:
-            fcntl.flock(self.fileno(), fcntl.LOCK_EX)
-
-    def close(self) -> None:
-        """Let go of the lock and close the file: to close it is not enough where a fork, meanwhile, has copied it."""
-        self._unlock()
-        super().close()
-
-    def __del__(self) -> None:
-        if not self.closed:
-            self.close()
-
-    def _unlock(self) -> None:
-        if not self.closed and sys.platform != "win32":
-            with suppress(OSError):
-                fcntl.flock(self.fileno(), fcntl.LOCK_UN)
 
 
 class HeadFile:

@@ -12,7 +12,7 @@ from lapwing.accounting.filters.charge import Charge, StreamClosing, YesCharge
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, SuspendedError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 
 @stored("analyst")

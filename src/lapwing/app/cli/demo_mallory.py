@@ -20,10 +20,10 @@ from lapwing.app.clinic import SEED, concepts
 from lapwing.app.clinic.made_up_people import BLOCK, Named, Values, make_block
 from lapwing.attacks.obfuscation import I2b2
 from lapwing.attacks.oracles import Coins
-from lapwing.queries.statistics.people import count
+from lapwing.queries.statistics.counts import count
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BudgetExceededError
+from lapwing.vocabulary.wording import format_short
 
 VICTIMS, TIMES = 32, 400
 EVERYONE: Final = "cancer_survivor"

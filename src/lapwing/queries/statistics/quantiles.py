@@ -14,22 +14,18 @@ from sqlglot import exp
 
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
 from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey
-from lapwing.queries.expressions import Literal, Value
-from lapwing.queries.limits import MOST_FRACTIONS, check_most
-from lapwing.queries.measure import measure
+from lapwing.queries.expressions import MOST_FRACTIONS, Literal, Value, check_most
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Number, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
-from lapwing.queries.questions import ConditionLike, ValueLike, as_condition, as_value
-from lapwing.queries.sql_refusals import only, refusal
-from lapwing.queries.statistics.statistic import WHERE, Selected, Statistic
-from lapwing.queries.term import ConstantTerm, bounds
+from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic, ValueLike, as_condition, as_value
+from lapwing.queries.sql_nodes import only, refusal
+from lapwing.queries.term import ConstantTerm, bounds, measure
 from lapwing.queries.words import at_most, from_to, is_a_column, value_words
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, exact, probability
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
+from lapwing.vocabulary.wording import format_short
 
 _MOST_GRID_CELLS = 10_000
 
