@@ -4,6 +4,9 @@ PEERS := .venv-peers/bin
 # The first interpreter that runs and is new enough: a shim may exist with no version behind it.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
+# A 3.13 that runs, on the path or kept by pyenv; where there is none, uv is asked to fetch one.
+PYTHON313 ?= $(shell for p in python3.13 $(wildcard $(HOME)/.pyenv/versions/3.13*/bin/python3.13) 3.13; do \
+  test $$p = 3.13 && echo 3.13 && break; $$p -c '' >/dev/null 2>&1 && echo $$p && break; done)
 export UV_SYSTEM_CERTS := 1
 INSTALL = $(BIN)/uv pip install --quiet --compile-bytecode
 SECONDS ?= 60
@@ -21,7 +24,7 @@ demo: .venv/run      ## set up everything and show what lapwing does
 test: .venv/dev      ## run every test, doctests of the README and docstrings included
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-313: .venv-313/dev      ## run every test on Python 3.13, which uv finds or fetches
+test-313: .venv-313/dev      ## run every test on Python 3.13, the one of this machine or one that uv fetches
 	.venv-313/bin/python -m pytest -n auto --dist worksteal
 
 audit: .venv/dev      ## the subtle lies, the whole blind trial, long looks at whole sessions: minutes
@@ -74,7 +77,7 @@ clean:      ## forget all environments
 	@touch $@
 
 .venv-313/dev: .venv/run
-	@$(BIN)/uv venv --quiet --clear --python 3.13 .venv-313
+	@$(BIN)/uv venv --quiet --clear --python $(PYTHON313) .venv-313
 	@$(INSTALL) --python .venv-313/bin/python -c constraints.txt -e '.[plots,postgres,spark]' --group dev
 	@touch $@
 

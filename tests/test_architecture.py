@@ -2,15 +2,13 @@
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 import lapwing
 
 SOURCE = Path(lapwing.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
-TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
 LONGEST = 460
 TWINS = {
     "ledger": "the commands about the ledger are in the door's file of that name",
@@ -21,6 +19,15 @@ TWINS = {
     "gaussian": "a mechanism and a sparse vector",
 }
 RANDOM = {"random", "secrets", "numpy.random", "os.urandom", "ssl.RAND_bytes", "np.random", "uuid.uuid4"}
+
+
+@cache
+def trees():
+    return {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
+
+
+def place(file):
+    return file.relative_to(SOURCE).as_posix()
 
 
 def names(tree):
@@ -34,24 +41,25 @@ def names(tree):
             yield ast.unparse(node)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda f: f.relative_to(SOURCE).as_posix())
-def test_randomness_is_imported_by_noise_only(file) -> None:
-    if file.relative_to(SOURCE).parts[0] != "noise":
-        assert not RANDOM & set(names(ast.parse(file.read_text(encoding="utf-8"))))
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda f: f.relative_to(SOURCE).as_posix())
-def test_only_mechanisms_open_an_exact_value(file) -> None:
-    calls = {
-        node.attr for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Attribute)
-    }
-    if file.relative_to(SOURCE).parts[0] != "mechanisms":
-        assert "open_for_release" not in calls
-
-
 def folder_of(file):
     """Return the folder of the design a file lies in, or the file itself."""
     return file.relative_to(SOURCE).parts[0]
+
+
+def test_randomness_is_imported_by_noise_only() -> None:
+    used = {place(file): RANDOM & set(names(tree)) for file, tree in trees().items() if folder_of(file) != "noise"}
+    assert {file: found for file, found in used.items() if found} == {}
+    assert any(RANDOM & set(names(tree)) for file, tree in trees().items() if folder_of(file) == "noise")
+
+
+def test_only_mechanisms_open_an_exact_value() -> None:
+    opening = {
+        file
+        for file, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "open_for_release"
+    }
+    assert {folder_of(file) for file in opening} == {"mechanisms"}, sorted(map(place, opening))
 
 
 def private(name):
@@ -59,7 +67,7 @@ def private(name):
 
 
 def test_no_class_name_occurs_twice() -> None:
-    names = Counter(node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     assert {name for name, times in names.items() if times > 1 and not private(name)} == set()
 
 
@@ -74,21 +82,21 @@ def test_a_file_can_be_read_at_one_sitting() -> None:
 
 def test_nobody_reads_what_is_private_to_another_folder() -> None:
     own: dict[str, set[str]] = {}
-    for file, tree in TREES.items():
+    for file, tree in trees().items():
         for node in ast.walk(tree):
             stored = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store)
             name = next((vars(node)[part] for part in ("name", "id", "attr") if part in vars(node)), None)
             if stored or isinstance(node, ast.FunctionDef):
                 own.setdefault(name, set()).add(folder_of(file))
     read = {
-        (file.relative_to(SOURCE).as_posix(), node.attr)
-        for file, tree in TREES.items()
+        (place(file), node.attr)
+        for file, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and private(node.attr) and folder_of(file) not in own.get(node.attr, set())
     }
     imported = {
-        (file.relative_to(SOURCE).as_posix(), alias.name)
-        for file, tree in TREES.items()
+        (place(file), alias.name)
+        for file, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("lapwing.")
         for alias in node.names

@@ -14,8 +14,7 @@ from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planne
 from lapwing.answers.answer import CONFIDENCE, Answer, Price, PricedQuestion
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import Numbers, StoredAnswer, accuracy_at, release_of
-from lapwing.answers.stream_preview import StreamPreview
-from lapwing.answers.stream_terms import StreamOffer, StreamTerms
+from lapwing.answers.stream_terms import StreamOffer, StreamPreview, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
 from lapwing.engines.reading import CancelGroup
 from lapwing.ledger.entries import name as named
@@ -94,7 +93,7 @@ class Session:
         """
         target, snapshot = parse_target(**offer), self._snapshot()
         asked = self._price(self._plan(question, max_rows, max_groups), target, snapshot)
-        status = _status(snapshot, self.population.touched)
+        status = self._status(snapshot, self.population.touched)
         return Preview.of(asked, status, offer.get("confidence", CONFIDENCE))
 
     def ask(
@@ -168,7 +167,7 @@ class Session:
         """
         agreed = StreamTerms.of(self.population, **terms)
         confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
-        return StreamPreview.of(agreed, _status(self._snapshot(), None), confidence, questions)
+        return StreamPreview.of(agreed, self._status(self._snapshot(), None), confidence, questions)
 
     def stream(
         self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]
@@ -205,7 +204,7 @@ class Session:
 
     def budget(self) -> BudgetStatus:
         """Return what the account has left, for everybody and for this analyst."""
-        return _status(self._snapshot(), self.population.touched)
+        return self._status(self._snapshot(), self.population.touched)
 
     def cancel(self) -> None:
         """Stop every question of this session that is being read now, from any thread. Each is lost, and charged."""
@@ -237,6 +236,15 @@ class Session:
     def __repr__(self) -> str:
         tables = ", ".join(table.name for table in self.population.tables) or "no tables"
         return f"<session of {self.analyst} at {self.population.name}: {tables}>"
+
+    def _status(self, snapshot: Snapshot, segments: frozenset[str] | None) -> BudgetStatus:
+        """Return what some segments have left, and whether it may be spent; streams are paid by all of them."""
+        own = snapshot.allowance
+        return BudgetStatus(
+            account=snapshot.account.within(segments),
+            allowance=own and own.within(segments),
+            suspension=snapshot.population.suspension(self.analyst),
+        )
 
     def _snapshot(self) -> Snapshot:
         """Return the account and the versions of the tables as they stand now: read once for a question."""
@@ -325,12 +333,6 @@ class Session:
             on_failure=self._on_failure,
             lifetime=self._lifetime,
         )
-
-
-def _status(snapshot: Snapshot, segments: frozenset[str] | None) -> BudgetStatus:
-    """Return what some segments have left; streams are paid by all of them."""
-    own = snapshot.allowance
-    return BudgetStatus(account=snapshot.account.within(segments), allowance=own and own.within(segments))
 
 
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:

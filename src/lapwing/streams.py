@@ -35,7 +35,7 @@ from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
 from lapwing.queries.questions import ConditionLike
-from lapwing.queries.statistics.at_least import AtLeast, AtLeastQuestion, at_least
+from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion, at_least
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (

@@ -17,14 +17,14 @@ from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.sampled import SampledLaw, Sampling
 from lapwing.accounting.losses.selections import BoundedRangeLaw
 from lapwing.accounting.privacy_loss_distribution import _line, composed_delta, composed_epsilon
-from lapwing.accounting.spectrum import compose
+from lapwing.accounting.spectrum import Spectrum
 from lapwing.accounting.tilting import Tilts
 
 
 def on_line(factors, delta):
     tilts = Tilts(factors)
     target = tilts.for_delta(delta)
-    return compose(factors, _line(factors, target)).epsilon(delta, target.epsilon)
+    return Spectrum(factors, _line(factors, target)).epsilon(delta, target.epsilon)
 
 
 def on_grid(factors, delta):

@@ -17,6 +17,7 @@ from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
+    By,
     Clip,
     Compare,
     Literal,
@@ -29,7 +30,6 @@ from lapwing.queries.expressions import (
     Truth,
     Year,
 )
-from lapwing.queries.questions import By
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 LONG = "long" * 10_000

@@ -19,6 +19,8 @@ from lapwing.queries.aggregate import (
     GridKey,
     LastStepPerPerson,
     PrivateKey,
+    rank,
+    text_number,
 )
 from lapwing.queries.column import Date, Real
 from lapwing.queries.intervals import day_number, double_rank
@@ -37,7 +39,6 @@ from lapwing.queries.predicate import (
     StartsWith,
     Unit,
 )
-from lapwing.queries.row_sampling import rank, text_number
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Times, bounds
 from lapwing.vocabulary.sensitive import Sensitive
 

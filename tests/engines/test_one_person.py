@@ -63,9 +63,8 @@ def test_one_person_moves_an_answer_by_at_most_its_sensitivity(tried, statistic)
     holds()
 
 
-@pytest.mark.parametrize("name", ["added", "text keys"])
-def test_on_spark_one_person_moves_an_answer_by_at_most_its_sensitivity(name, request) -> None:
-    population = POPULATIONS[name]
+def test_on_spark_one_person_moves_an_answer_by_at_most_its_sensitivity(request) -> None:
+    population = TEXT_KEYS
     with ENGINES["spark"](population, request) as workbench:
 
         @settings(max_examples=2, phases=[Phase.generate], **SLOW)

@@ -159,7 +159,7 @@ def test_the_settings_of_the_session_change_nothing(spark) -> None:
         assert engine.number(total).open_for_release() == 36 + 9 * 39
 
 
-def rows_of_many(rows=20_000):
+def rows_of_many(rows=4_000):
     numbers = range(rows)
     return pa.table(
         {
@@ -219,7 +219,7 @@ def test_a_task_that_fails_once_and_is_tried_again_changes_nothing(spark) -> Non
             raise RuntimeError("this worker is lost")
         yield from batches
 
-    data = rows_of_many(2_000)
+    data = rows_of_many(500)
     with DuckDB(VISITS, {"patients": data}) as engine:
         wanted = vectors(engine)[:1]
     frame = spark.createDataFrame(data).repartition(3)
@@ -266,9 +266,7 @@ OTHERS = [20.0] * 50 + [math.nan] * 50 + [-0.0] * 5
 ABOUT = {
     "bmi <= 30": lambda x: x is not None and x <= 30,
     "bmi is null": lambda x: x is None,
-    "bmi is not null": lambda x: x is not None,
     "not (bmi <= 30)": lambda x: x is not None and x > 30,
-    "bmi = 0": lambda x: x == 0,
     "bmi in (0, 20)": lambda x: x in {0, 20},
 }
 

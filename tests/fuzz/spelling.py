@@ -25,11 +25,10 @@ from lapwing.queries.expressions import (
     Year,
 )
 from lapwing.queries.statistics.bernstein import Moment
+from lapwing.queries.statistics.counts import CountPeople, CountRows
 from lapwing.queries.statistics.distinct import CountDistinct
 from lapwing.queries.statistics.moments import MomentQuestion
-from lapwing.queries.statistics.people import CountPeople
 from lapwing.queries.statistics.quantiles import QuantileQuestion
-from lapwing.queries.statistics.rows import CountRows
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.queries.statistics.total import Sum
 

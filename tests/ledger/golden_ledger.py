@@ -15,7 +15,7 @@ import lapwing as lw
 from lapwing.accounting.filters.approximate import DeltaShares
 from lapwing.ledger.export import export_json
 from lapwing.ledger.ledger import Ledger, create_ledger
-from lapwing.queries.segments import Segment
+from lapwing.queries.catalogue import Segment
 from lapwing.session import Session
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import LapwingError

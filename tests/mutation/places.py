@@ -71,9 +71,10 @@ def nearest_tests(path: Path) -> list[Path]:
     module = ".".join(("lapwing", *path.with_suffix("").parts))
     steps = {test: away[module] for test, away in _distances().items() if module in away}
 
-    def rank(test: Path) -> tuple[bool, int, bool, Path]:
-        beside = test.parent == TESTS / path.parent
-        return test.stem != f"test_{path.stem}" or not beside, steps[test], not beside, test
+    def rank(test: Path) -> tuple[bool, bool, int, Path]:
+        beside = test.parent == TESTS / (path.parent if path.parent.parts else "session")
+        alike = test.stem == f"test_{path.stem}"
+        return not (alike and beside), not alike, steps[test] + 1 - beside, test
 
     return sorted(steps, key=rank)
 

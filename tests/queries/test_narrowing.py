@@ -10,7 +10,7 @@ import lapwing as ask
 from engines.clinic import clinic, rows_of_anyone
 from lapwing.queries.aggregate import DeclaredKey, PrivateKey
 from lapwing.queries.intervals import INTEGERS
-from lapwing.queries.narrowing import narrowed
+from lapwing.queries.keys import narrowed
 from lapwing.queries.plan import Family
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import InIntervals

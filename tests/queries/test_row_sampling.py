@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from lapwing.queries.row_sampling import FACTOR, MODULUS, STRETCH, rank, text_number
+from lapwing.queries.aggregate import FACTOR, MODULUS, STRETCH, rank, text_number
 from statistical.goodness import fits, p_value
 
 PEOPLE = 20_000

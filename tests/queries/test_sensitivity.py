@@ -13,9 +13,9 @@ from lapwing.queries.aggregate import (
     DistinctKeys,
     LastStepPerPerson,
     PrivateKey,
+    sensitivity,
 )
 from lapwing.queries.predicate import ALWAYS
-from lapwing.queries.sensitivity import sensitivity
 from lapwing.queries.statistics.bernstein import basis, products
 from lapwing.queries.term import ConstantTerm, OnGrid
 from lapwing.vocabulary.adjacency import Adjacency

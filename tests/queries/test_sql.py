@@ -11,8 +11,7 @@ from lapwing.queries import sql
 from lapwing.queries.planning import plan
 from lapwing.queries.sql import read_sql
 from lapwing.queries.sql_conditions import read_condition
-from lapwing.queries.sql_nodes import LONGEST_TEXT
-from lapwing.queries.sql_refusals import check_all_read
+from lapwing.queries.sql_nodes import LONGEST_TEXT, check_all_read
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 
 CLINIC = clinic()

@@ -20,14 +20,12 @@ from lapwing.answers.verdicts import StoredVerdict, Verdict
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.queries import aggregate, plan, predicate, term
 from lapwing.queries.intervals import Domain
-from lapwing.queries.statistics.at_least import AtLeast
 from lapwing.queries.statistics.bernstein import Moment
+from lapwing.queries.statistics.counts import AtLeast, People, RowCount
 from lapwing.queries.statistics.distinct import Distinct
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.queries.statistics.moments import Moments
-from lapwing.queries.statistics.people import People
 from lapwing.queries.statistics.quantiles import Quantiles
-from lapwing.queries.statistics.rows import RowCount
 from lapwing.queries.statistics.top import Top
 from lapwing.queries.statistics.total import Total
 from lapwing.vocabulary import event

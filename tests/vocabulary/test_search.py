@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.vocabulary.search import (
-    bisect_decimal,
     bisect_float,
     bisect_integer,
     decimals,
@@ -63,10 +62,17 @@ def test_an_empty_range_holds_nothing() -> None:
         first_integer(lambda _: True, after=3, most=3)
 
 
+def turn(is_true, digits):
+    search = decimals(digits=digits)
+    while search.open:
+        search.tell(is_true(search.guess))
+    return search.ends
+
+
 @given(st.fractions(Fraction(1, 10**30), 10**30, max_denominator=10**30), st.integers(1, 8))
-def test_the_two_decimals_are_neighbours_around_the_turn(turn, digits) -> None:
-    below, above = bisect_decimal(lambda x: x >= turn, digits=digits)
-    assert below < turn <= above
+def test_the_two_decimals_are_neighbours_around_the_turn(place, digits) -> None:
+    below, above = turn(lambda x: x >= place, digits)
+    assert below < place <= above
     unit = above - below
     assert 10 ** (digits - 1) <= below / unit < 10**digits
     assert (below / unit).denominator == 1
@@ -75,7 +81,7 @@ def test_the_two_decimals_are_neighbours_around_the_turn(turn, digits) -> None:
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_decimal_that_never_turns_is_given_up(answer) -> None:
     with pytest.raises(OverflowError, match=r"10\^"):
-        bisect_decimal(lambda _: answer, digits=3)
+        turn(lambda _: answer, 3)
 
 
 @given(st.floats(1e-300, 1e300))

@@ -14,7 +14,7 @@ from lapwing.accounting.fourier import delta_on_grid, epsilon_on_grid, pair_on_g
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.sampled import SampledLaw
-from lapwing.accounting.spectrum import SpectralLine, compose, terms_of
+from lapwing.accounting.spectrum import SpectralLine, Spectrum, terms_of
 from lapwing.accounting.tilting import Factor, Tilts, TiltTarget
 from lapwing.accounting.window import MOST_USES, Window, optimal_window
 from lapwing.vocabulary.search import bisect_float
@@ -61,7 +61,7 @@ def _delta(factors: Sequence[Factor], epsilon: float) -> float:
         return window.delta(epsilon)
     tilts = Tilts(factors)
     if (line := _line(factors, tilts.for_epsilon(epsilon))) is not None:
-        return min(1.0, compose(factors, line).delta(epsilon))
+        return min(1.0, Spectrum(factors, line).delta(epsilon))
     return 1.0 if _drowns(factors) else delta_on_grid(factors, tilts, epsilon)
 
 
@@ -95,7 +95,7 @@ def _epsilon(factors: Sequence[Factor], delta: float, tilts: Tilts | None) -> fl
     target = tilts.for_delta(delta)
     if (line := _line(factors, target)) is None:
         return math.inf if _drowns(factors) else epsilon_on_grid(factors, tilts, delta)
-    found = compose(factors, line).epsilon(delta, target.epsilon)
+    found = Spectrum(factors, line).epsilon(delta, target.epsilon)
     return found if _CLOSE * target.epsilon < found < math.inf else _below_a_heavy_tail(factors, tilts, delta, found)
 
 
@@ -122,7 +122,7 @@ def _below_a_heavy_tail(factors: Sequence[Factor], tilts: Tilts, delta: float, f
     log_delta, scale = math.log(delta), None
     while 0 < found < math.inf:
         line = _line(factors, tilts.for_epsilon(found / 4 if scale is None else found, log_delta), scale)
-        better = math.inf if line is None else compose(factors, line).epsilon(delta, found)
+        better = math.inf if line is None else Spectrum(factors, line).epsilon(delta, found)
         if better > _CLOSE * found and scale is not None:
             return min(found, better)
         scale = found if better > _CLOSE * found else None  # once more, with less smoothing, when nothing else helps

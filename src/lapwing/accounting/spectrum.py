@@ -98,27 +98,29 @@ class SpectralLine:
 
 
 class Spectrum:
-    """The transform of a composed law along a line: `include` composes more in, the rest asks for the profile."""
+    """The transform of the composition of `factors` along a line, which is asked for its profile."""
 
-    def __init__(self, line: SpectralLine) -> None:
+    def __init__(self, factors: Sequence[Factor], line: SpectralLine) -> None:
+        f, smoothing = line.frequencies, line.smoothing
         self.line = line
-        self.infinite_log = 0.0
-        self.gaussian = line.smoothing
-        self.cumulant = _gaussian_cumulant(line.slope, line.smoothing)
-        self.transform = _gaussian_transform(line, line.smoothing) * line.kernel
-        self._roundings = 1.0
-        self._reach = 0.0
-        self._moduli: tuple[float, float] | None = None
+        self.infinite_log, self.gaussian = 0.0, smoothing
+        self.cumulant = line.slope * (line.slope + 1) * smoothing / 2
+        self.transform = np.asarray(np.exp(smoothing / 2 * (1j * f * (2 * line.slope + 1) - f**2))) * line.kernel
+        self._roundings, self._reach = 1.0, 0.0
+        for law, times in factors:
+            self._include(law, times)
 
-    def include(self, transformed: "Transformed", times: int) -> None:
-        """Compose `times` uses of a law in."""
-        self.cumulant += times * transformed.cumulant
-        self.transform *= transformed.values if times == 1 else np.exp(times * transformed.logarithms)
-        self.infinite_log += times * math.log1p(-transformed.infinite_mass)
-        self.gaussian += times * transformed.mu_squared
-        self._roundings += times * transformed.roundings
-        self._reach += times * transformed.reach
-        self._moduli = None
+    def _include(self, law: LossLaw, times: int) -> None:
+        """Compose `times` uses of a law in, each tilted so that its transform is 1 at frequency zero."""
+        cumulants = law.cumulant(self.line.points)
+        cumulant = float(cumulants[0].real)
+        low, high = law.span(1e-30)
+        self.cumulant += times * cumulant
+        self.transform *= np.exp(times * (cumulants - cumulant))
+        self.infinite_log += times * math.log1p(-law.infinite_mass)
+        self.gaussian += times * (0.0 if law.mu_squared is None else float(law.mu_squared) * (1 - 4 * UNIT))
+        self._roundings += times * (1 + terms_of(law) / 16)
+        self._reach += times * (max(-low, high) + 2 * abs(cumulant) / self.line.slope)  # what the phases must resolve
 
     def delta(self, epsilon: float) -> float:
         """Return an upper bound of the composed profile at `epsilon`."""
@@ -153,58 +155,18 @@ class Spectrum:
         terms = self.transform * np.exp(-1j * epsilon * line.frequencies)
         scale = math.exp(min(self.cumulant - line.slope * epsilon, 700.0))
         scale *= 1 + 16 * UNIT * (self._roundings + line.slope * (self._reach + abs(epsilon)))
-        error = 16 * UNIT * self._conditioning(self._reach + abs(epsilon))
+        # each term errs by 16 units for every rounding that it went through, and for the phase that it resolves
+        error = 16 * UNIT * (self._roundings * self._moduli[0] + (self._reach + abs(epsilon)) * self._moduli[1])
         highest = float(line.frequencies[-1])
         left_out = math.exp(-self.gaussian * highest**2 / 2) / (math.pi * highest)
         height = scale * (float(terms.real.sum()) + error + left_out) - math.expm1(self.infinite_log)
         return max(height, _SMALLEST), scale * float((terms * line.points).real.sum())
 
-    def _conditioning(self, reach: float) -> float:
-        """Return the sum of the moduli of the terms, each by how many roundings it went through."""
-        if self._moduli is None:
-            moduli = np.abs(self.transform)
-            self._moduli = float(moduli.sum()), float((moduli * self.line.sizes).sum())
-        return self._roundings * self._moduli[0] + reach * self._moduli[1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Transformed:
-    """One law along a line."""
-
-    logarithms: NDArray[Any]
-    values: NDArray[Any]
-    cumulant: float
-    infinite_mass: float
-    mu_squared: float
-    reach: float
-    """How large a loss the phases of the transform may have to resolve."""
-    roundings: float
-    """How many roundings, in units of 16, a value has gone through."""
-
-    @classmethod
-    def of(cls, law: LossLaw, line: SpectralLine) -> "Transformed":
-        """Return the transform of `law`, tilted so that it is 1 at frequency zero."""
-        cumulants = law.cumulant(line.points)
-        cumulant = float(cumulants[0].real)
-        logarithms = cumulants - cumulant
-        low, high = law.span(1e-30)
-        return cls(
-            logarithms=logarithms,
-            values=np.exp(logarithms),
-            cumulant=cumulant,
-            infinite_mass=law.infinite_mass,
-            mu_squared=0.0 if law.mu_squared is None else float(law.mu_squared) * (1 - 4 * UNIT),
-            reach=max(-low, high) + 2 * abs(cumulant) / line.slope,
-            roundings=1 + terms_of(law) / 16,
-        )
-
-
-def compose(factors: Sequence[Factor], line: SpectralLine) -> Spectrum:
-    """Return the spectrum of all of `factors`."""
-    spectrum = Spectrum(line)
-    for law, times in factors:
-        spectrum.include(Transformed.of(law, line), times)
-    return spectrum
+    @cached_property
+    def _moduli(self) -> tuple[float, float]:
+        """The sum of the moduli of the terms, and of these by the moduli of their points."""
+        moduli = np.abs(self.transform)
+        return float(moduli.sum()), float((moduli * self.line.sizes).sum())
 
 
 def terms_of(law: LossLaw) -> int:
@@ -214,12 +176,3 @@ def terms_of(law: LossLaw) -> int:
             return len(pair.losses)
         case _:
             return 0
-
-
-def _gaussian_cumulant(order: float, mu_squared: float) -> float:
-    return order * (order + 1) * mu_squared / 2
-
-
-def _gaussian_transform(line: SpectralLine, mu_squared: float) -> NDArray[Any]:
-    f = line.frequencies
-    return np.asarray(np.exp(mu_squared / 2 * (1j * f * (2 * line.slope + 1) - f**2)))

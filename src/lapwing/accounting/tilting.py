@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from lapwing.accounting.dominating_pair import Floats
 from lapwing.accounting.losses.law import LossLaw
 
 Factor: TypeAlias = tuple[LossLaw, int]
@@ -57,11 +56,7 @@ class Tilts:
     def __init__(self, factors: Sequence[Factor]) -> None:
         self.cumulants = np.zeros(len(SLOPES))
         for law, times in factors:
-            self.include(law.cumulant(SLOPES), times)
-
-    def include(self, cumulants: Floats, times: int) -> None:
-        """Add `times` uses of a law with these cumulants."""
-        self.cumulants += times * cumulants
+            self.cumulants += times * law.cumulant(SLOPES)
 
     def for_delta(self, delta: float) -> TiltTarget:
         """Return the target at `delta`; its epsilon is the bound of Canonne, Kamath and Steinke 2020."""

@@ -15,7 +15,7 @@ from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import sure
 from lapwing.queries.plan import Number
 from lapwing.vocabulary.decimals import decimal_below, format_exact, percent, rounded
-from lapwing.vocabulary.errors import BudgetExceededError
+from lapwing.vocabulary.errors import BudgetExceededError, SuspendedError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
@@ -26,10 +26,11 @@ MOST_TIMES = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BudgetStatus(Result):
-    """An account as it stands, and the allowance of the one who looks, if there is one."""
+    """An account as it stands, the allowance of the one who looks, and why they can spend nothing, if that is so."""
 
     account: Account
     allowance: Account | None = None
+    suspension: SuspendedError | None = None
 
     @property
     def left(self) -> Fraction | None:
@@ -47,6 +48,11 @@ class BudgetStatus(Result):
         """The delta that is left for groups whose keys only the data knows, of an (epsilon, delta) budget."""
         filters = [one for account in self._accounts() for one in account.filters.values()]
         return min((one.failures for one in filters if isinstance(one, ApproximateFilter)), default=None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What stands in the way of spending, whatever is left."""
+        return () if self.suspension is None else (str(self.suspension),)
 
     def after(self, charge: Charge) -> "BudgetStatus | Refusal":
         """Return how it would stand after a charge, or why it would be refused."""
@@ -80,7 +86,7 @@ class BudgetStatus(Result):
         """Return what is left, in words."""
         share = self.for_open_groups
         left = None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"
-        return [("left", str(self)), ("delta", left)]
+        return [("left", str(self)), ("delta", left), ("mind", "; ".join(self.warnings) or None)]
 
     def __repr__(self) -> str:
         return f"<budget: {self} is left>"
@@ -122,9 +128,10 @@ class Preview(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a question does to an (epsilon, delta) budget that its price does not say: see docs/ledger.md."""
+        """What its price does not say: that spending is suspended, or what it does to an (epsilon, delta) budget."""
+        stopped = self.before.warnings
         if isinstance(self.after, Refusal) or self.before.left is not None:
-            return ()
+            return stopped
         before, after = (one.remaining.pure for one in (self.before, self.after))
         largest = f"the largest epsilon that one question may have is {decimal_below(before)} now"
         told = [f"{largest} and {decimal_below(after)} afterwards"]
@@ -134,7 +141,7 @@ class Preview(Result):
                 f"delta {decimal_below(share)} is there for groups whose keys only the data knows, and "
                 f"{decimal_below(rest)} afterwards"
             )
-        return tuple(told)
+        return (*stopped, *told)
 
     @property
     def affordable(self) -> bool:
@@ -198,7 +205,8 @@ class Preview(Result):
         )
 
     def __repr__(self) -> str:
-        return f"<preview: {self.price}, {'affordable' if self.affordable else 'refused now'}>"
+        can = "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
+        return f"<preview: {self.price}, {can}>"
 
     def __str__(self) -> str:
         errors = self._errors("within a margin that comes with the answer")

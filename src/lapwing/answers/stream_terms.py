@@ -1,18 +1,22 @@
 """What is agreed when a stream is opened, and all that follows from it before anything is asked.
 
-All of it is public: prices, the chance of a yes and margins follow from the terms alone, with no data and no engine.
+All of it is public: prices, the chance of a yes, margins and what would be left follow from the terms and the account
+alone, with no data and no engine.
 """
 
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final, Required, TypedDict
+from typing import Any, Final, Required, TypedDict
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
-from lapwing.accounting.filters.charge import Reservation
+from lapwing.accounting.filters.charge import Reservation, StreamClosing, cost_of
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.accounting.filters.sums import ConcentratedFilter
+from lapwing.answers.answer import CONFIDENCE
+from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price, require_words, sure
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
@@ -20,8 +24,11 @@ from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_text, stored, to_text
-from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.decimals import format_exact, format_short, percent, several
+from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
+from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
+from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.search import decimals
 from lapwing.vocabulary.wording import Setting
 
@@ -246,3 +253,184 @@ def _mechanism_of(terms: StreamTerms) -> SparseVector:
         shift=terms.shift,
         threshold_share=None if terms.opening is None else terms.opening / terms.epsilon,
     )
+
+
+_PREVIEWED = "a stream that is being previewed"
+_SEARCHES: Final = (10, 100, 1000)
+"""How many questions one may want all to be answered right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StreamPreview(Result):
+    """A stream before it is opened. Nothing of it depends on data.
+
+    Parameters
+    ----------
+    terms : what would be agreed
+    confidence, questions, margin : so many verdicts are all right, with this probability, if each true count is
+        `margin` or more away from the number that is asked for
+    before : how the account stands
+    after : how it would stand while the stream is open, and after all its yeses; a refusal where the account says no
+    at_best : how it would stand if the stream were closed after noes only; a refusal like `after`
+    """
+
+    terms: StreamTerms
+    confidence: Fraction
+    questions: int
+    margin: int
+    before: BudgetStatus
+    after: BudgetStatus | Refusal
+    at_best: BudgetStatus | Refusal
+
+    @staticmethod
+    def of(
+        terms: StreamTerms, status: BudgetStatus, confidence: Exact = CONFIDENCE, questions: int = 1
+    ) -> "StreamPreview":
+        """Compute the preview of a stream."""
+        after = status.after(terms.reservation(_PREVIEWED))
+        return StreamPreview(
+            terms=terms,
+            confidence=sure(confidence),
+            questions=questions,
+            margin=terms.margin(sure(confidence), questions=questions),
+            before=status,
+            after=after,
+            at_best=after if isinstance(after, Refusal) else after.booked(StreamClosing(stream=_PREVIEWED)),
+        )
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the account has enough for it now; while spending is suspended, it is refused all the same."""
+        return not isinstance(self.after, Refusal)
+
+    @property
+    def refusal(self) -> BudgetExceededError | None:
+        """Why it would be refused now."""
+        return self.after.error() if isinstance(self.after, Refusal) else None
+
+    @property
+    def opening(self) -> Fraction:
+        """The epsilon of opening it, whatever it answers."""
+        return self.terms.mechanism.threshold_epsilon
+
+    @property
+    def yes_price(self) -> Fraction:
+        """The epsilon of each yes; a no is free."""
+        return self.terms.mechanism.yes_price
+
+    @property
+    def total(self) -> Fraction:
+        """The epsilon of the opening and of all yeses."""
+        return self.terms.epsilon
+
+    @property
+    def pays_per_yes(self) -> bool:
+        """Whether closing gives back what no yes has used, which depends on the kind of the budget."""
+        match self.after, self.at_best:
+            case BudgetStatus(account=after), BudgetStatus(account=at_best):
+                return dict(after.filters) != dict(at_best.filters)
+            case _:
+                return False
+
+    def chance_of_yes(self, people: int) -> float:
+        """Return the probability of a yes if there were really so many people."""
+        return self.terms.chance_of_yes(people)
+
+    @property
+    def chances(self) -> dict[int, float]:
+        """The probability of a yes at a few true counts, from a margin below what is asked for to a margin above."""
+        middle, step = self.terms.at_least, max(1, self.margin // 2)
+        counts = (middle + place * step for place in (-2, -1, 0, 1, 2))
+        return {people: self.chance_of_yes(people) for people in counts if people >= 0}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the preview as JSON values."""
+        after, best = self.after, self.at_best
+        return {
+            **terms_record(self.terms, self.before.account),
+            "confidence": format_exact(self.confidence),
+            "questions": self.questions,
+            "margin": self.margin,
+            "chance_of_yes": {str(people): chance for people, chance in self.chances.items()},
+            "affordable": self.affordable,
+            "left": self.before.to_dict(),
+            "left_afterwards": None if isinstance(after, Refusal) else after.to_dict(),
+            "left_at_best": None if isinstance(best, Refusal) else best.to_dict(),
+            "refusal": None if self.refusal is None else self.refusal.to_dict(),
+            "warnings": list(self.before.warnings),
+        }
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return the preview in words."""
+        best = f", or {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
+        left = f"{self.after}{best}" if self.affordable else f"it would be refused now: {self.after}"
+        mind = "; ".join(self.before.warnings) or None
+        return [*terms_facts(self.terms, self.confidence, self.before.account), ("left then", left), ("mind", mind)]
+
+    def __repr__(self) -> str:
+        asks = f"at least {self.terms.at_least:,}, {several(self.terms.yeses, 'yes')}"
+        can = "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
+        return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {can}>"
+
+    def __str__(self) -> str:
+        terms = self.terms
+        asks = f"at least {terms.at_least:,} people in {terms.table}? for up to {several(terms.yeses, 'yes')}"
+        price = f"costs {cost_in_words(terms, self.before.account)}"
+        verdicts = "a verdict is" if self.questions == 1 else f"{self.questions:,} verdicts are all"
+        sure = f"{verdicts} right with {float(self.confidence):.4g} confidence for counts {self.margin:,} or more away"
+        if isinstance(self.after, Refusal):
+            return f"{asks}: {price}; {sure}; refused now: {self.after}."
+        end = f"{self.after} is left while it is open and after all yeses"
+        end += f", {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
+        return f"{asks}: {price}; {sure}; {'; '.join([end, *self.before.warnings])}."
+
+
+def cost_in_words(terms: StreamTerms, account: Account) -> str:
+    """Say what a stream costs an account, and when: for previews, openings and closings alike."""
+    if not paid_by_yes(account):
+        rho = cost_of(terms.reservation(_PREVIEWED)).rho
+        priced = f"rho {format_short(rho)}, the price of " if rho and isinstance(account.budget, ConcentratedDP) else ""
+        price = f"{priced}epsilon {format_short(terms.epsilon)}"
+        return f"{price}, all of it at the opening: this budget is not paid yes by yes"
+    opening, yes = terms.mechanism.threshold_epsilon, terms.mechanism.yes_price
+    by_yes = (
+        f"epsilon {format_short(opening)} to open, {format_short(yes)} for each yes, "
+        f"nothing for a no; {format_short(terms.epsilon)} at most"
+    )
+    return by_yes if isinstance(account.budget, PureDP) else f"{by_yes} ({GAUSSIAN_SIDE})"
+
+
+GAUSSIAN_SIDE = "the Gaussian account of an (epsilon, delta) budget is charged for all of it at the opening"
+
+
+def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
+    """Return the terms of a stream as JSON values, and whether an account pays for it yes by yes."""
+    mechanism = terms.mechanism
+    return {
+        "table": terms.table,
+        "at_least": terms.at_least,
+        "yeses": terms.yeses,
+        "price": {
+            "opening": format_exact(mechanism.threshold_epsilon),
+            "each_yes": format_exact(mechanism.yes_price),
+            "no": "0",
+            "all": format_exact(terms.epsilon),
+            "paid_by_yes": paid_by_yes(account),
+        },
+    }
+
+
+def terms_facts(terms: StreamTerms, confidence: Exact, account: Account) -> list[tuple[str, str | None]]:
+    """Return the terms of a stream in words, and what they cost an account."""
+    many = ", ".join(f"{n:,} if {terms.margin(confidence, questions=n):,} away" for n in _SEARCHES)
+    return [
+        ("asked", f'"at least {terms.at_least:,} people?", in {terms.table}, up to {several(terms.yeses, "yes")}'),
+        ("cost", cost_in_words(terms, account)),
+        (
+            "error",
+            (
+                f"with {percent(sure(confidence))} confidence an answer is right if the true count is "
+                f"{terms.margin(confidence):,} or more away from {terms.at_least:,}; all of {many}"
+            ),
+        ),
+    ]

@@ -13,17 +13,15 @@ from functools import reduce
 
 import numpy as np
 
-from lapwing.auditor.noise_laws import NoiseLaw
+from lapwing.auditor.noise_laws import NoiseLaw, Reals
 from lapwing.auditor.pair_of_laws import AtMost, AuditedAtLeast, PairOfLaws
-from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, search
+from lapwing.auditor.white_box import FiniteModel, Inputs
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
-from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.search import first_integer
 
 _DEPTH = 60.0
 """Where a tail has less than e^-60 of the mass, its outcomes are merged into one."""
-
 
 _MOST_STEPS = 1 << 22
 
@@ -36,7 +34,7 @@ class Norm(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddedNoise:
+class AddedNoise(FiniteModel):
     """Noise of one law on each coordinate of a vector of numbers on its lattice.
 
     Parameters
@@ -68,18 +66,10 @@ class AddedNoise:
         for name in ("reach", "dimension"):
             object.__setattr__(self, name, as_int(name, getattr(self, name)))
 
-    def worst(self, claim: Guarantee) -> Achieved:
-        """Return the most that is lost on any two neighbours."""
-        return search(self, claim)
-
     def starts(self) -> Iterator[Inputs]:
         """Yield every way to move coordinates, but for their order and signs."""
         for move in _moves(self.reach, self.norm, self.dimension):
             yield (0,) * len(move), move
-
-    def nearby(self, inputs: Inputs) -> Iterable[Inputs]:  # noqa: ARG002 - there are no others
-        """Return nothing: all neighbours are starts."""
-        return ()
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the law of the answers, coordinate by coordinate; those that do not move tell nothing."""
@@ -87,26 +77,19 @@ class AddedNoise:
         return pairs[0] if len(pairs) == 1 else reduce(PairOfLaws.times, (pair.condensed() for pair in pairs))
 
     def _one(self, move: int) -> PairOfLaws:
-        step = float(self.law.step or 1)
-        furthest = _furthest(self.law)
-        steps = np.arange(-furthest, furthest + move + 1)
-        inner = steps[1:-1] * step
-        here, there = (
-            np.concatenate(
-                (
-                    np.atleast_1d(self.law.log_below(steps[0] * step, (1 - shift) * (self.law.step or 1))),
-                    self.law.log_density(inner, -shift * (self.law.step or 1)),
-                    np.atleast_1d(self.law.log_at_least(steps[-1] * step, -shift * (self.law.step or 1))),
-                )
-            )
-            for shift in (0, move)
-        )
-        names = [AtMost(steps[0] * step), *inner.tolist(), AuditedAtLeast(steps[-1] * step)]
-        return PairOfLaws(inputs=(0, move * (self.law.step or 1)), here=here, there=there, outcomes=names)
+        step, furthest = self.law.step or 1, _furthest(self.law)
+        low, *inner, high = (np.arange(-furthest, furthest + move + 1) * float(step)).tolist()
+
+        def log_law(shift: int) -> Reals:
+            below, above = self.law.log_below([low], (1 - shift) * step), self.law.log_at_least([high], -shift * step)
+            return np.concatenate((below, self.law.log_density(inner, -shift * step), above))
+
+        names = [AtMost(low), *inner, AuditedAtLeast(high)]
+        return PairOfLaws(inputs=(0, move * step), here=log_law(0), there=log_law(move), outcomes=names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OnASample:
+class OnASample(FiniteModel):
     """A mechanism on a secret sample that holds the person in question with probability `rate`.
 
     With Poisson sampling and one person more or less, and everybody else's contribution the same in every sample, the
@@ -116,10 +99,6 @@ class OnASample:
 
     part: FiniteModel
     rate: float
-
-    def worst(self, claim: Guarantee) -> Achieved:
-        """Return the most that is lost."""
-        return search(self, claim)
 
     def starts(self) -> Iterable[Inputs]:
         """Yield where the part begins."""
@@ -138,24 +117,16 @@ class OnASample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Several:
+class Several(FiniteModel):
     """Several mechanisms on the same table, each with randomness of its own."""
 
     parts: tuple[FiniteModel, ...]
-
-    def worst(self, claim: Guarantee) -> Achieved:
-        """Return the most that is lost where one person moves the inputs of all parts at once."""
-        return search(self, claim)
 
     def starts(self) -> Iterator[Inputs]:
         """Yield every combination of the starts of the parts."""
         for starts in itertools.product(*(tuple(part.starts()) for part in self.parts)):
             here, there = zip(*starts, strict=True)
             yield tuple(itertools.chain(*here)), tuple(itertools.chain(*there))
-
-    def nearby(self, inputs: Inputs) -> Iterable[Inputs]:  # noqa: ARG002 - the starts of added noise are complete
-        """Return nothing: the starts of the parts are all there are."""
-        return ()
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the law of all answers together."""
@@ -175,16 +146,12 @@ def _moves(reach: int, norm: Norm, dimension: int) -> Iterator[tuple[int, ...]]:
         if places == 0 or left < 1:
             yield ()
             return
-        most = min(largest, _root(left, norm))
+        most = min(largest, left if norm is Norm.L1 else math.isqrt(left))
         for step in (most,) if places == 1 else range(most, 0, -1):
             for rest in grow(left - step**norm.value, step, places - 1):
                 yield (step, *rest)
 
     return grow(reach, reach, dimension)
-
-
-def _root(left: int, norm: Norm) -> int:
-    return left if norm is Norm.L1 else math.isqrt(left)
 
 
 def _furthest(law: NoiseLaw) -> int:

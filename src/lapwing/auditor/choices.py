@@ -22,10 +22,9 @@ from scipy.special import logsumexp
 
 from lapwing.auditor.noise_laws import NoiseLaw, Reals
 from lapwing.auditor.pair_of_laws import PairOfLaws
-from lapwing.auditor.white_box import Achieved, Inputs, search
+from lapwing.auditor.white_box import FiniteModel, Inputs
 from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.guarantee import Guarantee
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _TIMES, _LOG_WEIGHTS = (_NODES + 1) / 2, np.log(_WEIGHTS / 2)
@@ -59,7 +58,7 @@ def log_chances(rule: AuditedRule, scores: Sequence[float], scale: float) -> Rea
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(FiniteModel):
     """One of several candidates, chosen by scores that are whole numbers.
 
     Parameters
@@ -85,10 +84,6 @@ class Choice:
     movement: AuditedMovement = AuditedMovement.EITHER_WAY
     candidates: int = 3
     gaps: tuple[float, ...] = ()
-
-    def worst(self, claim: Guarantee) -> Achieved:
-        """Return the most that was found to be lost."""
-        return search(self, claim)
 
     def starts(self) -> Iterator[Inputs]:
         """Yield scores near and far behind, each moved by all it can, either way or not."""
@@ -134,7 +129,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistogramChoice:
+class HistogramChoice(FiniteModel):
     """Cells chosen by how many rows they, and those before them, have: quantiles and tops.
 
     Parameters
@@ -161,10 +156,6 @@ class HistogramChoice:
     top: int = 0
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     rows: int = 1
-
-    def worst(self, claim: Guarantee) -> Achieved:
-        """Return the most that was found to be lost."""
-        return search(self, claim)
 
     def starts(self) -> Iterator[Inputs]:
         """Yield histograms with no rows or many in each cell, and a person's rows more in, or moved to, each cell."""
@@ -233,7 +224,7 @@ _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedAnswer:
+class RandomizedAnswer(FiniteModel):
     """The true category with probability odds/(odds + k - 1), and else one of the k - 1 others, evenly.
 
     >>> from lapwing.vocabulary.guarantee import PureDP
@@ -244,17 +235,9 @@ class RandomizedAnswer:
     odds: float
     categories: int
 
-    def worst(self, claim: Guarantee) -> Achieved:
-        """Return the most that is lost on any two truths: all pairs are alike."""
-        return search(self, claim)
-
     def starts(self) -> Iterator[Inputs]:
         """Yield the one pair of truths there is, up to names."""
         yield (0,), (1,)
-
-    def nearby(self, inputs: Inputs) -> Iterable[Inputs]:  # noqa: ARG002 - there are no others
-        """Return nothing: all pairs are alike."""
-        return ()
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the law of the answer for both truths."""
@@ -269,7 +252,7 @@ class RandomizedAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThresholdedKeys:
+class ThresholdedKeys(FiniteModel):
     """Noise on the count of every key that somebody has; a key shows, with its noisy count, from `threshold` on.
 
     Parameters
@@ -296,10 +279,6 @@ class ThresholdedKeys:
     reach: int
     people: int = 1
 
-    def worst(self, claim: Guarantee) -> Achieved:
-        """Return the most that was found to be lost."""
-        return search(self, claim)
-
     def starts(self) -> Iterator[Inputs]:
         """Yield keys that are new, rare, or near the threshold, to which the neighbour adds what it can."""
         spots = (0, 1, self.threshold - 2, self.threshold, self.threshold + 20)
@@ -312,7 +291,7 @@ class ThresholdedKeys:
         """Yield the same with one key that has one person more, or less, on both."""
         for i, by in itertools.product(range(len(inputs[0])), (1, -1)):
             if inputs[0][i] + by >= 0:
-                yield _more(inputs[0], i, by), _more(inputs[1], i, by)
+                yield _shifted(inputs[0], i, by), _shifted(inputs[1], i, by)
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the law of what is shown of the keys that the neighbour changes; the others tell nothing."""
@@ -335,7 +314,3 @@ class ThresholdedKeys:
 def _chunks(reach: int, people: int) -> tuple[int, ...]:
     """Return how many people each key gets if as many as there are share one."""
     return (people,) * (reach // people) + ((reach % people,) if reach % people else ())
-
-
-def _more(counts: tuple[int, ...], i: int, by: int) -> tuple[int, ...]:
-    return (*counts[:i], counts[i] + by, *counts[i + 1 :])

@@ -5,7 +5,7 @@ sampled. A liar is here to be caught. None is an option anywhere.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,7 +28,7 @@ from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.auditor.sparse_vector_oracle import AfterCrash, Halting, Reveals, SparseVectorVariant
 from lapwing.auditor.stream_models import achieved_by
 from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes, Transcript
-from lapwing.auditor.white_box import Achieved, Inputs, WhiteBox, measured, search
+from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, WhiteBox, measured
 from lapwing.auditor.worst_pairs import AuditedMovement, NeighbouringPair, witness_of
 from lapwing.vocabulary.guarantee import ApproximateDP, Guarantee, PureDP
 
@@ -322,7 +322,7 @@ class FloatLaplace:
 
 
 @dataclass(frozen=True, slots=True)
-class NameAndShame:
+class NameAndShame(FiniteModel):
     """Publishes each person's record, as it is, with this probability. One record says yes here, and no there.
 
     >>> found = NameAndShame(1e-3).worst(ApproximateDP(epsilon=1, delta="1e-6"))
@@ -332,17 +332,9 @@ class NameAndShame:
 
     chance: float
 
-    def worst(self, claim: Guarantee) -> Achieved:
-        """Return what is lost of the one record in which two tables differ."""
-        return search(self, claim)
-
     def starts(self) -> Iterator[Inputs]:
         """Yield the two records."""
         yield (0,), (1,)
-
-    def nearby(self, inputs: Inputs) -> Iterable[Inputs]:  # noqa: ARG002 - there are no others
-        """Return nothing: all pairs are alike."""
-        return ()
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the laws of what is published of the record."""

@@ -25,7 +25,6 @@ from lapwing.auditor.answer_factors import (
 )
 from lapwing.auditor.noise_laws import NoiseLaw, NoNoise, Offset, just_above
 from lapwing.auditor.transcripts import (
-    CLEAR_YES,
     YES,
     Abort,
     AuditedYes,
@@ -230,17 +229,6 @@ class SparseVectorVariant:
     def probability(self, questions: Questions, transcript: Transcript) -> float:
         """Return the probability (for told numbers: the density) of `transcript`."""
         return math.exp(self.log_probability(questions, transcript))
-
-    def probability_of_yes(self, value: Number) -> float:
-        """Return how likely a first question, with this true value measured from its threshold, gets a yes.
-
-        >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
-        >>> sure = SparseVectorVariant(threshold=AuditedDiscreteLaplace(2), query=AuditedDiscreteLaplace(4), yeses=1)
-        >>> round(sure.probability_of_yes(0), 6)
-        0.542494
-        """
-        plain = self.probability([value], (YES,))
-        return plain + self.probability([value], (CLEAR_YES,)) if self.clear else plain
 
     def price(self, outcome: Outcome) -> Fraction:
         """Return what an outcome uses up of the yeses."""

@@ -30,7 +30,7 @@ from lapwing.auditor.transcripts import (
     Transcript,
     gap_bins,
 )
-from lapwing.auditor.white_box import Achieved, Inputs, search
+from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs
 from lapwing.auditor.worst_pairs import (
     AuditedMovement,
     NeighbouringPair,
@@ -47,7 +47,7 @@ _NUMBERS = (-math.inf, 0.0, math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditedStream:
+class AuditedStream(FiniteModel):
     """A sparse vector whose questions one person moves by at most `sensitivity`.
 
     Parameters
@@ -77,7 +77,7 @@ class AuditedStream:
     def worst(self, claim: Guarantee) -> Achieved:
         """Return the most that was found to be lost."""
         if not isinstance(claim, PureDP):
-            return search(self, claim)
+            return FiniteModel.worst(self, claim)
         found = [
             worst_loss(
                 self.variant,

@@ -8,6 +8,7 @@ Proof: proofs/white_box.md
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -100,19 +101,6 @@ class WhiteBox(Protocol):
         """Return the most that was found to be lost."""
 
 
-class FiniteModel(Protocol):
-    """A mechanism with finitely many outcomes (or made so, by merging them) on inputs that can be searched."""
-
-    def starts(self) -> Iterable[Inputs]:
-        """Yield neighbouring inputs with which the search begins; for some mechanisms these are all there are."""
-
-    def nearby(self, inputs: Inputs) -> Iterable[Inputs]:
-        """Yield neighbouring inputs that are a little different from these."""
-
-    def laws(self, inputs: Inputs) -> PairOfLaws:
-        """Return the exact laws on both."""
-
-
 def measured(laws: PairOfLaws, claim: Guarantee) -> Achieved:
     """Return what a pair of laws achieves of a claim, in the worse of its two orders.
 
@@ -125,17 +113,34 @@ def measured(laws: PairOfLaws, claim: Guarantee) -> Achieved:
     return max((_one_way(order, claim) for order in (laws, laws.swapped())), key=_rank)
 
 
-def search(model: FiniteModel, claim: Guarantee) -> Achieved:
-    """Return the worst that is found by trying every start, and climbing from the best of them."""
-    known: dict[Inputs, Achieved] = {}
+class FiniteModel(ABC):
+    """A mechanism with finitely many outcomes (or made so, by merging them) on inputs that can be searched."""
 
-    def at(inputs: Inputs) -> Achieved:
-        if inputs not in known:
-            known[inputs] = measured(model.laws(inputs), claim)
-        return known[inputs]
+    __slots__ = ()
 
-    ranked = sorted(model.starts(), key=lambda inputs: _rank(at(inputs)), reverse=True)
-    return max((at(_climb(model, at, start)) for start in ranked[:_CLIMBED]), key=_rank)
+    @abstractmethod
+    def starts(self) -> Iterable[Inputs]:
+        """Yield neighbouring inputs with which the search begins; for some mechanisms these are all there are."""
+
+    def nearby(self, inputs: Inputs) -> Iterable[Inputs]:  # noqa: ARG002 - of those that have starts only
+        """Yield neighbouring inputs that are a little different from these."""
+        return ()
+
+    @abstractmethod
+    def laws(self, inputs: Inputs) -> PairOfLaws:
+        """Return the exact laws on both."""
+
+    def worst(self, claim: Guarantee) -> Achieved:
+        """Return the worst that is found by trying every start, and climbing from the best of them."""
+        known: dict[Inputs, Achieved] = {}
+
+        def at(inputs: Inputs) -> Achieved:
+            if inputs not in known:
+                known[inputs] = measured(self.laws(inputs), claim)
+            return known[inputs]
+
+        ranked = sorted(self.starts(), key=lambda inputs: _rank(at(inputs)), reverse=True)
+        return max((at(_climb(self, at, start)) for start in ranked[:_CLIMBED]), key=_rank)
 
 
 def _rank(found: Achieved) -> tuple[float, float]:

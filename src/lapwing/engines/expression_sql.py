@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lapwing.engines.dialect import RowOf, Value, Writer
-from lapwing.queries.aggregate import BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
+from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
 from lapwing.queries.column import Boolean, Date, Real, Text
 from lapwing.queries.intervals import DAYS, DOUBLES, TRUTHS, Domain, Interval, day, double_at, ymd
 from lapwing.queries.predicate import (
@@ -33,7 +33,6 @@ from lapwing.queries.predicate import (
     StartsWith,
     Unit,
 )
-from lapwing.queries.row_sampling import FACTOR, MODULUS, SHIFT, STRETCH
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, bounds
 
 _YEAR = 10_000  # one year in year * 10000 + month * 100 + day

@@ -58,12 +58,17 @@ class PopulationRecord:
             )
         return {table: self.tables[table] for table in wanted}
 
+    def suspension(self, analyst: str) -> SuspendedError | None:
+        """Return why this analyst can spend nothing, if spending is stopped, for all or for them."""
+        if self.suspended:
+            return SuspendedError(f"population {self.name!r}")
+        stopped = self.analysts.get(analyst, Analyst()).suspended
+        return SuspendedError(f"analyst {analyst!r} in population {self.name!r}") if stopped else None
+
     def require_spending(self, analyst: str) -> None:
         """Refuse if spending is stopped, for all or for this analyst."""
-        if self.suspended:
-            raise SuspendedError(f"population {self.name!r}")
-        if self.analysts.get(analyst, Analyst()).suspended:
-            raise SuspendedError(f"analyst {analyst!r} in population {self.name!r}")
+        if stopped := self.suspension(analyst):
+            raise stopped
 
     def with_table(self, table: str, version: int) -> "PopulationRecord":
         """Return the population with `table` at `version`."""

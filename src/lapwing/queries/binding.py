@@ -5,16 +5,19 @@ write instead. Text and numbers are never compared with one another, so no engin
 """
 
 from collections.abc import Iterable
+from datetime import date
 from fractions import Fraction
 
+from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text
-from lapwing.queries.days import FLIPPED, compare_days, day_of, in_intervals, intervals_of, speaks_of_days
+from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
     Compare,
     Condition,
+    Days,
     Has,
     Link,
     Literal,
@@ -27,6 +30,7 @@ from lapwing.queries.expressions import (
     ScopedCondition,
     Truth,
     Value,
+    Year,
 )
 from lapwing.queries.intervals import (
     DAYS,
@@ -37,6 +41,7 @@ from lapwing.queries.intervals import (
     Interval,
     day_number,
     double_rank,
+    intervals_of,
     nearest_double,
 )
 from lapwing.queries.predicate import (
@@ -53,9 +58,9 @@ from lapwing.queries.predicate import (
     StartsWith,
     atom,
     every,
+    in_intervals,
     some,
 )
-from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 
 
@@ -104,7 +109,7 @@ def _about_column(condition: Condition, scope: Scope, *, wanted: bool) -> Predic
 
 
 def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
-    if speaks_of_days(left, scope) or speaks_of_days(right, scope):
+    if _speaks_of_days(left, scope) or _speaks_of_days(right, scope):
         return compare_days(operator, left, right, scope, wanted=wanted)
     if isinstance(left, Literal) and isinstance(right, Name):
         operator, left, right = FLIPPED[operator], right, left
@@ -118,7 +123,7 @@ def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: 
         return _among(column, [right], wanted=wanted is (operator == "="))
     domain, limit = _limit(column, right)
     chosen = intervals_of(operator, limit, domain)
-    return in_intervals(column, domain, chosen, wanted=wanted)
+    return in_intervals(column.name, domain, chosen, wanted=wanted)
 
 
 def _column(value: Value, scope: Scope) -> Column:
@@ -155,7 +160,7 @@ def _among(column: Column, values: Iterable[Value], *, wanted: bool) -> Predicat
             texts = tuple(_text(column, literal) for literal in literals)
             _check_declared(column, texts, declared)
         case Boolean():
-            return in_intervals(column, TRUTHS, [_truth(column, literal) for literal in literals], wanted=wanted)
+            return in_intervals(column.name, TRUTHS, [_truth(column, literal) for literal in literals], wanted=wanted)
         case _:
             points: list[Interval] = []
             for literal in literals:
@@ -163,7 +168,7 @@ def _among(column: Column, values: Iterable[Value], *, wanted: bool) -> Predicat
                 if isinstance(column.type, Category):
                     _check_declared(column, (place,), column.type.values)
                 points += intervals_of("=", place, domain)
-            return in_intervals(column, domain, points, wanted=wanted)
+            return in_intervals(column.name, domain, points, wanted=wanted)
     return atom(InTexts(column=column.name, texts=texts) if wanted else NotInTexts(column=column.name, texts=texts))
 
 
@@ -280,3 +285,19 @@ def _unordered(column: Column) -> BadQuestionError:
     return BadQuestionError(
         f"{column.name!r} has no order that all databases agree on; compare it with =, <>, in (...) or starts_with"
     )
+
+
+def _speaks_of_days(value: Value, scope: Scope) -> bool:
+    """Say whether a value is a day, a number of days between two, an age or a year."""
+    match value:
+        case Age() | Year() | Days():
+            return True
+        case Literal(date()):
+            return True
+        case Name():
+            _, home = scope.find(value)
+            return not home.is_person_key(value) and isinstance(home.table.column(value.name).type, Date)
+        case Arithmetic(left=left, right=right):
+            return _speaks_of_days(left, scope) or _speaks_of_days(right, scope)
+        case _:
+            return False

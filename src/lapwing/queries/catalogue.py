@@ -2,21 +2,79 @@
 
 Everything here is declared by the custodian and none of it is read from the data, so it may be shown to anyone. A wrong
 declaration costs accuracy (values are clipped, rows fall into no cell), never privacy.
+
+A segment is a part of the people that nobody leaves: the person key alone decides, for ever. Questions about one
+segment are paid by that segment only. That is right only if nobody is ever in two, in any table, at any data version. A
+column could not promise it: somebody may have rows with two values, and move from one to the other when data is
+renewed. The key can: whoever has another key is, to lapwing, somebody else.
 """
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from lapwing.queries.column import Column, Integer, Text, check_text
-from lapwing.queries.segments import ELSEWHERE, Segment, check_disjoint
+from lapwing.queries.expressions import Name, Spelled, Value
+from lapwing.queries.intervals import INTEGERS
+from lapwing.queries.predicate import InIntervals, Predicate, atom
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 from lapwing.vocabulary.results import Result, html_table
+
+ELSEWHERE: Final = "elsewhere"
+"""The segment of everyone whose key is in no declared segment: always there, so that everybody is in one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """The people whose keys are whole numbers from `first` to `last`, both included.
+
+    >>> Segment(name="north", first=1, last=4999).title
+    'north: 1 to 4999'
+    """
+
+    name: str
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first", as_int("first", self.first, least=INTEGERS.lowest, most=INTEGERS.highest))
+        object.__setattr__(self, "last", as_int("last", self.last, least=self.first, most=INTEGERS.highest))
+        if self.name == ELSEWHERE:
+            raise ParameterError(
+                "segment", self.name, reason="is the segment of everyone in no other", remedy="choose another name"
+            )
+
+    @property
+    def title(self) -> str:
+        """What the ledger calls it: with its keys, so that an account is bound to who is in the segment."""
+        return f"{self.name}: {self.first} to {self.last}"
+
+
+def check_disjoint(segments: Sequence[Segment]) -> None:
+    """Refuse segments that share a name or a key."""
+    ordered = sorted(segments, key=lambda segment: segment.first)
+    for one, other in itertools.pairwise(ordered):
+        if other.first <= one.last:
+            raise ParameterError(
+                "segments",
+                f"{one.title}; {other.title}",
+                reason="share people",
+                remedy="let each key be in one segment: nobody may spend from two accounts",
+            )
+
+
+def in_segment(segments: Sequence[Segment], name: str, person_key: str) -> Predicate:
+    """Return the condition that a row is of somebody in the segment called `name`, one of `segments` or `ELSEWHERE`."""
+    keys = [(segment.first, segment.last) for segment in segments if name in {segment.name, ELSEWHERE}]
+    intervals = INTEGERS.without(keys) if name == ELSEWHERE else INTEGERS.union(keys)
+    return atom(InIntervals(column=person_key, domain=INTEGERS, intervals=intervals))
+
 
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer identifiers, silently
 
@@ -205,7 +263,7 @@ class Population:
     def within(self, segment: str) -> "Population":
         """Return the population with only the people of one segment to ask about, or refuse and say which there are.
 
-        >>> from lapwing.queries.segments import Segment
+        >>> from lapwing.queries.catalogue import Segment
         >>> both = Population(
         ...     name="clinic",
         ...     unit=PrivacyUnit(person_key="patient_id"),
@@ -277,3 +335,100 @@ def _check_distinct(kind: str, names: Iterable[str]) -> None:
         raise ParameterError(
             kind, twice[0], reason="is there twice, but for its case", remedy="give each a name of its own"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A table whose rows are asked about, under the name that the question gives it; `outer` is what is around it.
+
+    `columns` are those that may be named, where not all of the table may.
+    """
+
+    population: Population
+    table: Table
+    alias: str
+    outer: "Scope | None" = None
+    columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for column in self.columns or ():
+            if column.casefold() not in self._in_table:
+                raise self._unknown(Name(column))
+
+    @property
+    def person_key(self) -> str:
+        """The column that says whose row it is."""
+        return self.population.person_key(self.table)
+
+    def find(self, name: Name) -> "tuple[int, Scope]":
+        """Return how many rows further out `name` is, and the scope there; without a table it is the nearest."""
+        for up, scope in enumerate(self.outwards()):
+            if scope.owns(name):
+                return up, scope
+        raise self._unknown(name)
+
+    def spelled(self, value: Value) -> Value:
+        """Return what a text stands for: the column of this row that is called so, or what it reads as."""
+        if not isinstance(value, Spelled):
+            return value
+        if self.owns(Name(value.text)):
+            return Name(value.text)
+        if value.value is None:
+            raise BadQuestionError(value.refusal)
+        return value.value
+
+    def outwards(self) -> "Iterator[Scope]":
+        """Yield this scope and those around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.outer
+
+    def column(self, name: Name) -> Column:
+        """Return a column of this row; one of another row is refused."""
+        up, scope = self.find(name)
+        if scope.is_person_key(name):
+            raise BadQuestionError(
+                f"{name.name!r} tells people apart and cannot be asked about; ask about what people have in common"
+            )
+        if up:
+            raise BadQuestionError(
+                f"{scope.alias}.{name.name} belongs to {scope.table.name}, outside the condition about "
+                f"{self.table.name}; move it out of the parentheses"
+            )
+        return scope.table.column(name.name)
+
+    def is_person_key(self, name: Name) -> bool:
+        """Say whether `name` is the person key of this row."""
+        return self._called(name) and name.name.casefold() == self.person_key.casefold()
+
+    def _called(self, name: Name) -> bool:
+        chosen = self.columns is None or name.name.casefold() in {column.casefold() for column in self.columns}
+        return chosen and (name.table is None or name.table.casefold() == self.alias.casefold())
+
+    def owns(self, name: Name) -> bool:
+        """Say whether `name` is the person key or a column of this row."""
+        return self._called(name) and name.name.casefold() in self._in_table
+
+    @property
+    def _in_table(self) -> set[str]:
+        return {c.name.casefold() for c in self.table.columns} | {self.person_key.casefold()}
+
+    def _unknown(self, name: Name) -> BadQuestionError:
+        scopes = list(self.outwards())
+        if name.table is not None and name.table.casefold() not in {s.alias.casefold() for s in scopes}:
+            there = ", ".join(s.alias for s in scopes)
+            return BadQuestionError(f"there is no table {name.table!r} here for column {name.name!r}; there is {there}")
+        if self.columns is not None and name.name.casefold() in self._in_table:
+            return BadQuestionError(
+                f"{self.alias} has no column {name.name!r}, only {', '.join(self.columns)}; let WITH select it too"
+            )
+        columns = ", ".join(c.name for c in self.table.columns) or "none"
+        elsewhere = [
+            f"; {t.name} has it: write has({t.name}, ...)"
+            for t in self.population.tables
+            if t is not self.table and name.name.casefold() in {c.name.casefold() for c in t.columns}
+        ]
+        text = f"; to mean the text, write '{name.name}' in single quotes" if name.table is None else ""
+        hint = elsewhere[0] if elsewhere else text
+        return BadQuestionError(f"table {self.table.name} has no column {name.name!r}; it has {columns}{hint}")

@@ -4,65 +4,20 @@ A comparison of days is moved to one side and becomes either a range of one colu
 the gap between two columns. "Now" is a day of the catalogue; no question asks the clock.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 from fractions import Fraction
 
+from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import Column, Date
 from lapwing.queries.expressions import Age, Arithmetic, Days, Literal, Name, Value, Year
-from lapwing.queries.intervals import DAYS, Domain, Interval, day_number
-from lapwing.queries.predicate import GAPS, Gap, InIntervals, Predicate, Ref, Unit, atom
-from lapwing.queries.scope import Scope
+from lapwing.queries.intervals import DAYS, Domain, Interval, day_number, intervals_of
+from lapwing.queries.predicate import GAPS, Gap, InIntervals, Predicate, Ref, Unit, atom, in_intervals
 from lapwing.vocabulary.errors import BadQuestionError
 
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _YEARS = Domain(date.min.year, date.max.year)
-
-
-def intervals_of(operator: str, limit: Fraction, domain: Domain) -> list[Interval]:
-    """Return the numbers of `domain` that stand in relation `operator` to `limit`.
-
-    >>> intervals_of("<", Fraction(5, 2), Domain(0, 9)), intervals_of("=", Fraction(5, 2), Domain(0, 9))
-    ([(0, 2)], [])
-    """
-    below, above = math.ceil(limit) - 1, math.floor(limit) + 1
-    match operator:
-        case "<":
-            return [(domain.lowest, below)]
-        case "<=":
-            return [(domain.lowest, math.floor(limit))]
-        case ">":
-            return [(above, domain.highest)]
-        case ">=":
-            return [(math.ceil(limit), domain.highest)]
-        case "=":
-            return [(int(limit), int(limit))] if limit.denominator == 1 else []
-        case _:
-            return [(domain.lowest, below), (above, domain.highest)]
-
-
-def in_intervals(column: Column, domain: Domain, intervals: Iterable[Interval], *, wanted: bool) -> Predicate:
-    """Return that the column is in `intervals`, or that it is present and in none of them."""
-    chosen = domain.union(intervals) if wanted else domain.without(intervals)
-    return atom(InIntervals(column=column.name, domain=domain, intervals=chosen))
-
-
-def speaks_of_days(value: Value, scope: Scope) -> bool:
-    """Say whether a value is a day, a number of days between two, an age or a year."""
-    match value:
-        case Age() | Year() | Days():
-            return True
-        case Literal(date()):
-            return True
-        case Name():
-            _, home = scope.find(value)
-            return not home.is_person_key(value) and isinstance(home.table.column(value.name).type, Date)
-        case Arithmetic(left=left, right=right):
-            return speaks_of_days(left, scope) or speaks_of_days(right, scope)
-        case _:
-            return False
 
 
 def compare_days(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
@@ -78,7 +33,7 @@ def compare_days(operator: str, left: Value, right: Value, scope: Scope, *, want
             column = _day_column(of, scope)
             years = _YEARS.union(intervals_of(operator, _whole_limit(right, "a year"), _YEARS))
             intervals = [(day_number(date(a, 1, 1)), day_number(date(b, 12, 31))) for a, b in years]
-            return in_intervals(column, DAYS, intervals, wanted=wanted)
+            return in_intervals(column.name, DAYS, intervals, wanted=wanted)
         case _:
             return _linear(operator, left, right, scope, wanted=wanted)
 
@@ -143,7 +98,7 @@ def _solved(operator: str, columns: dict[tuple[int, str], int], total: int, scop
         case [((0, name), 1 | -1 as weight)]:
             operator = operator if weight == 1 else FLIPPED[operator]
             intervals = intervals_of(operator, Fraction(-total * weight), DAYS)
-            return in_intervals(scope.table.column(name), DAYS, intervals, wanted=wanted)
+            return in_intervals(scope.table.column(name).name, DAYS, intervals, wanted=wanted)
         case [((up, name), 1), ((other_up, other), -1)]:
             domain = GAPS[Unit.DAYS]
             intervals = intervals_of(operator, Fraction(-total), domain)

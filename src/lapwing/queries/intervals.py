@@ -141,3 +141,25 @@ INTEGERS = Domain(INT64_LOWEST, INT64_HIGHEST)
 DAYS = Domain(day_number(date.min), day_number(date.max))
 DOUBLES = Domain(double_rank(-math.inf), double_rank(math.inf))
 TRUTHS = Domain(0, 1)
+
+
+def intervals_of(operator: str, limit: Fraction, domain: Domain) -> list[Interval]:
+    """Return the numbers of `domain` that stand in relation `operator` to `limit`.
+
+    >>> intervals_of("<", Fraction(5, 2), Domain(0, 9)), intervals_of("=", Fraction(5, 2), Domain(0, 9))
+    ([(0, 2)], [])
+    """
+    below, above = math.ceil(limit) - 1, math.floor(limit) + 1
+    match operator:
+        case "<":
+            return [(domain.lowest, below)]
+        case "<=":
+            return [(domain.lowest, math.floor(limit))]
+        case ">":
+            return [(above, domain.highest)]
+        case ">=":
+            return [(math.ceil(limit), domain.highest)]
+        case "=":
+            return [(int(limit), int(limit))] if limit.denominator == 1 else []
+        case _:
+            return [(domain.lowest, below), (above, domain.highest)]

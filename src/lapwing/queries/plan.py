@@ -14,9 +14,17 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from lapwing.queries.aggregate import Aggregate, BinnedKey, DistinctKeys, GridKey, Key, Label, LastStepPerPerson
+from lapwing.queries.aggregate import (
+    Aggregate,
+    BinnedKey,
+    DistinctKeys,
+    GridKey,
+    Key,
+    Label,
+    LastStepPerPerson,
+    Sensitivity,
+)
 from lapwing.queries.predicate import ALWAYS
-from lapwing.queries.sensitivity import Sensitivity
 from lapwing.queries.words import bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_text, stored, to_text

@@ -9,28 +9,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.queries.aggregate import Aggregate, Bounding, Key, KeyOfColumn, PrivateKey, cell_count
+from lapwing.queries.aggregate import Aggregate, Bounding, Key, KeyOfColumn, PrivateKey, cell_count, sensitivity
 from lapwing.queries.binding import bind
-from lapwing.queries.catalogue import Population, RowsPerPerson
-from lapwing.queries.expressions import EVERYONE, Condition, Value
-from lapwing.queries.keys import bind_key
-from lapwing.queries.limits import (
+from lapwing.queries.catalogue import Population, RowsPerPerson, Scope, in_segment
+from lapwing.queries.expressions import (
+    EVERYONE,
     MOST_CANONICAL,
     MOST_KEYS,
     MOST_NUMBERS,
     MOST_STATISTICS,
+    By,
+    Condition,
+    Value,
     check_most,
     check_size,
 )
-from lapwing.queries.measure import Measure, measure
-from lapwing.queries.narrowing import narrowed
+from lapwing.queries.keys import bind_key, narrowed
 from lapwing.queries.plan import Meaning, Plan, Scale
 from lapwing.queries.predicate import Predicate, every
-from lapwing.queries.questions import By
-from lapwing.queries.scope import Scope
-from lapwing.queries.segments import in_segment
-from lapwing.queries.sensitivity import sensitivity
-from lapwing.queries.term import bounds
+from lapwing.queries.term import Measure, bounds, measure
 from lapwing.queries.totality import check_total
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int

@@ -244,6 +244,12 @@ def _topic(part: Predicate) -> object:
             return part.column
 
 
+def in_intervals(column: str, domain: Domain, intervals: Iterable[Interval], *, wanted: bool) -> Predicate:
+    """Return that the column is in `intervals`, or that it is present and in none of them."""
+    chosen = domain.union(intervals) if wanted else domain.without(intervals)
+    return atom(InIntervals(column=column, domain=domain, intervals=chosen))
+
+
 def _both(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
         case InIntervals(column=c), InIntervals(column=d) if c == d:

@@ -1,17 +1,19 @@
-"""The words that several statistics share for asking in Python: conditions, values, groups.
+"""What the statistics share: the words for asking in Python and in SQL, and what the registry holds of each.
 
-Conditions are SQL text or built with `col`, `&`, `|` and `~`; values are column
-names or arithmetic on columns.
+Conditions are SQL text or built with `col`, `&`, `|` and `~`; values are column names or arithmetic on columns.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
+
+from sqlglot import exp
 
 from lapwing.queries.catalogue import LONGEST_NAME
 from lapwing.queries.expressions import (
     EVERYONE,
+    By,
     Condition,
     Has,
     Literal,
@@ -23,21 +25,10 @@ from lapwing.queries.expressions import (
     condition,
     value,
 )
-from lapwing.queries.sql_conditions import read_condition, read_value
+from lapwing.queries.planning import Question
+from lapwing.queries.sql_conditions import Reader, read_condition, read_value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, exact
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class By:
-    """What to group by: the declared values of a column, its years, or its bins between `edges`.
-
-    Edges rise; a bin holds its lower edge and not its upper, but the last holds both.
-    """
-
-    column: Name | Year
-    edges: tuple[Literal, ...] | None = None
-
 
 ConditionLike: TypeAlias = str | Condition | Value | None
 ValueLike: TypeAlias = str | Value
@@ -120,3 +111,58 @@ def _edge(given: Exact | date) -> Literal:
     if not isinstance(edge, Literal):
         raise BadQuestionError("the edges of bins are constants; write numbers or days")
     return edge
+
+
+WHERE: Final = frozenset({"where"})
+GROUPED: Final = WHERE | {"by", "max_rows", "max_groups"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """What the statistics of one SELECT are about: its rows and its groups, and the reader of what they name."""
+
+    reader: Reader
+    table: str
+    alias: str
+    columns: tuple[str, ...] | None
+    where: Condition
+    by: tuple[By, ...]
+    max_rows: int | None
+    max_groups: int | None
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What all questions have, as keywords."""
+        names = ("table", "alias", "columns", "where", "by", "max_rows", "max_groups")
+        return {name: getattr(self, name) for name in names}
+
+
+SqlWord: TypeAlias = type[exp.Expr] | str
+"""A function of SQL: the node that the parser makes of it, or its name where the parser does not know it.
+
+`exp.Distinct` stands for count(distinct ...).
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """A statistic that can be named.
+
+    Parameters
+    ----------
+    name : what the command line calls it
+    ask : its builder, which takes a table, then columns, then options by name
+    tells : the name of the column of its answer
+    columns : how many columns follow its table
+    options : which of where, by, max_rows, max_groups, at, k and steps it takes
+    needs : an option that it cannot do without, as it is written
+    sql : its words in SQL, each with a name for the column and what reads it
+    """
+
+    name: str
+    ask: Callable[..., Question]
+    tells: str
+    columns: int = 0
+    options: frozenset[str] = GROUPED
+    needs: Mapping[str, str] = field(default_factory=dict)
+    sql: Mapping[SqlWord, tuple[str, Callable[[Selected, Any], Question]]] = field(default_factory=dict)

@@ -13,15 +13,23 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from lapwing.queries.expressions import And, Literal, Name, ScopedCondition, Value, Year
-from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS, check_most
+from lapwing.queries.expressions import (
+    MOST_NAMED,
+    MOST_STATISTICS,
+    And,
+    By,
+    Literal,
+    Name,
+    ScopedCondition,
+    Value,
+    Year,
+    check_most,
+)
 from lapwing.queries.planning import Question
-from lapwing.queries.questions import By
+from lapwing.queries.questions import Selected
 from lapwing.queries.sql_conditions import Given, Reader
-from lapwing.queries.sql_nodes import identifier, name_of, parsed
-from lapwing.queries.sql_refusals import check_all_read, only, refusal
-from lapwing.queries.statistics.registry import read_statistic
-from lapwing.queries.statistics.statistic import Selected
+from lapwing.queries.sql_nodes import check_all_read, identifier, name_of, only, parsed, refusal
+from lapwing.queries.statistics import read_statistic
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, exact

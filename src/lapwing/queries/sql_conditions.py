@@ -34,6 +34,7 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.sql_nodes import (
     chain,
+    check_all_read,
     function_name,
     identifier,
     is_count,
@@ -42,12 +43,13 @@ from lapwing.queries.sql_nodes import (
     name_of,
     negative,
     number_of_days,
+    only,
     parsed,
+    refusal,
     table_name,
     times,
     upper_text,
 )
-from lapwing.queries.sql_refusals import check_all_read, only, refusal
 from lapwing.vocabulary.errors import BadQuestionError
 
 _COMPARISONS: dict[type[exp.Expr], str] = {

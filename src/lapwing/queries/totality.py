@@ -17,6 +17,9 @@ from enum import Enum
 from typing import TypeAlias
 
 from lapwing.queries.aggregate import (
+    FACTOR,
+    MODULUS,
+    SHIFT,
     Aggregate,
     BinnedKey,
     BoundedRowsPerPerson,
@@ -51,7 +54,6 @@ from lapwing.queries.predicate import (
     StartsWith,
     Unit,
 )
-from lapwing.queries.row_sampling import FACTOR, MODULUS, SHIFT
 from lapwing.queries.term import MOST_TERM, ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, bounds, magnitude
 from lapwing.vocabulary.errors import BadQuestionError
 

@@ -5,7 +5,7 @@ a computation), `below` is still a number that got a no, or the start, and `abov
 end that errs towards more noise and more cost needs no more than that.
 
 There are two ways to use a search. A function that has the question at hand hands it over (`first_integer`,
-`bisect_integer`, `bisect_decimal`, `bisect_float`). Code that stands above this layer and must not be called back from
+`bisect_integer`, `bisect_float`). Code that stands above this layer and must not be called back from
 it judges the guesses of a `Search` one by one. Either way a search that finds no yes raises OverflowError.
 """
 
@@ -106,17 +106,6 @@ def bisect_integer(is_true: Callable[[int], bool], *, below: int, above: int) ->
     11
     """
     return above if above - below <= 1 else _run(Search(_between(below, above)), is_true)[1]
-
-
-def bisect_decimal(is_true: Callable[[Fraction], bool], *, digits: int) -> tuple[Fraction, Fraction]:
-    """Return two neighbouring decimals: the last for which it is not true, and the first for which it is.
-
-    Examples
-    --------
-    >>> bisect_decimal(lambda x: x * x > 2, digits=3)
-    (Fraction(141, 100), Fraction(71, 50))
-    """
-    return _run(decimals(digits=digits), is_true)
 
 
 def bisect_float(

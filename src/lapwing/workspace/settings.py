@@ -38,9 +38,8 @@ from urllib.parse import unquote
 from lapwing.accounting.filters.account import Budget
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Segment, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from lapwing.queries.segments import Segment
 from lapwing.tables import DuckDBSource, FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError

@@ -93,6 +93,11 @@ def test_spending_that_was_suspended_is_refused(clinic) -> None:
     run(clinic, "suspend", "ana")
     told = run(clinic, *COUNT, "--epsilon", "1", "--json")
     assert (told.code, told.json["error"]["code"]) == (3, "suspended")
+    shown = run(clinic, "preview", *COUNT, "--epsilon", "1").out
+    assert "mind       spending of analyst 'ana' in population 'clinic' is suspended" in shown
+    stream = ("preview", "patients", "--at-least", "20", "--epsilon", "1", "--json")
+    assert run(clinic, *stream).json["warnings"] == [told.json["error"]["message"]]
+    assert run(clinic, *stream, "--analyst", "bob").json["warnings"] == []
     assert "stopped   spending of ana; lapwing suspend ana --end allows it again" in run(clinic, "budget").out
     others = run(clinic, "budget", "--analyst", "bob", "--json").json
     assert (others["suspended"], others["suspended_analysts"]) == (False, ["ana"])

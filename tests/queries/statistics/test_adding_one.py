@@ -1,14 +1,63 @@
 """A statistic is one file: a toy that is registered is asked through every door, and nothing else knows of it."""
 
+from dataclasses import dataclass
+from fractions import Fraction
+
 import pytest
 
 import lapwing as lw
 from app.cli.at_the_prompt import run, write_patients
 from lapwing.errors import BadQuestionError
-from lapwing.queries.plan import CanonicalQuestion
-from lapwing.queries.planning import plan
-from lapwing.queries.statistics.registry import STATISTICS
-from queries.statistics.dozens import DOZENS, Dozens, dozens
+from lapwing.queries.aggregate import CountPerPerson
+from lapwing.queries.plan import CanonicalQuestion, NoisyMeaning
+from lapwing.queries.planning import Question, plan
+from lapwing.queries.questions import GROUPED, Statistic, as_condition, as_groups
+from lapwing.queries.sql_nodes import only
+from lapwing.queries.statistics import STATISTICS
+from lapwing.vocabulary.codec import stored
+
+# The toy: how many dozens of people there are. This is all of it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountDozens(Question):
+    def plan(self, planner):
+        return planner.build(CountPerPerson(max_cells=planner.groups()), Dozens())
+
+
+def dozens(table, where=None, *, by=(), max_groups=None):
+    return CountDozens(table=table, where=as_condition(where), by=as_groups(by), max_groups=max_groups)
+
+
+@stored("toy-dozens")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dozens(NoisyMeaning):
+    unit = "dozens"
+
+    def estimates(self, plan, released):
+        return {key: Fraction(number, 12) for key, (number,) in plan.blocks(released)}
+
+    def margin(self, plan, noise, confidence):
+        return Fraction(plan.margin_of_each(noise, confidence), 12)
+
+    def asked(self, plan):
+        del plan
+        return "how many dozens of people there are"
+
+
+def _read(selected, node):
+    only(node, "this", "expressions")
+    for star in node.expressions:
+        only(star)
+    return CountDozens(**selected.common)
+
+
+DOZENS = Statistic(
+    name="dozens", ask=dozens, tells="dozens", options=GROUPED - {"max_rows"}, sql={"dozens": ("dozens", _read)}
+)
+
+
+# And how it is asked.
 
 SETTINGS = """
 [populations.clinic]

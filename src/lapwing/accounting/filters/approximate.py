@@ -181,7 +181,7 @@ class ApproximateFilter:
 
 
 Filter: TypeAlias = PureFilter | ConcentratedFilter | ApproximateFilter
-"""One promise about the people of a cell, kept by saying no."""
+"""One promise about the people of a segment, kept by saying no."""
 
 
 def power_of_two_below(number: Fraction) -> Fraction:

@@ -42,7 +42,7 @@ def completion(ctx: click.Context, shell: str, *, as_json: bool) -> None:
     tell({"shell": shell, "script": script, "how": _HOW[shell]}, script, as_json=as_json)
 
 
-_ELSEWHERE = "elsewhere"  # as in lapwing.queries.segments, which is slow to load
+_ELSEWHERE = "elsewhere"  # as in lapwing.queries.catalogue, which is slow to load
 
 
 def _completing(find: Callable[[click.Context], list[str]]) -> Any:

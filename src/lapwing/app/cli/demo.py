@@ -34,8 +34,8 @@ from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import Geometric, Law
 from lapwing.queries.plan import BoundedValue
+from lapwing.queries.statistics.counts import count
 from lapwing.queries.statistics.moments import correlation
-from lapwing.queries.statistics.people import count
 from lapwing.queries.statistics.quantiles import quantiles
 from lapwing.queries.statistics.top import top
 from lapwing.vocabulary.adjacency import Adjacency

@@ -20,7 +20,7 @@ from lapwing.app.clinic import SEED, concepts
 from lapwing.app.clinic.made_up_people import BLOCK, Named, Values, make_block
 from lapwing.attacks.obfuscation import I2b2
 from lapwing.attacks.oracles import Coins
-from lapwing.queries.statistics.people import count
+from lapwing.queries.statistics.counts import count
 from lapwing.session import Session
 from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BudgetExceededError

@@ -18,7 +18,7 @@ from lapwing.app.plots.answers import draw_answer, draw_prices
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, bins, by_year
 from lapwing.queries.sql import read_sql
-from lapwing.queries.statistics.registry import STATISTICS
+from lapwing.queries.statistics import STATISTICS
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.decimals import named, percent, spoken
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError

@@ -1,6 +1,6 @@
 """What the sceptic tries out: explain (what a price means) and attack (what happens without lapwing)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from itertools import count
@@ -198,15 +198,17 @@ def attack(
         told = {name: play(name, budget=budget, seed=seed, progress=lambda: tick(next(asked))) for name in names}
     pictures = [] if plot is None else _drawn(plot, f".{plot_format}", told, budget, seed)
     blocks = [block for name in names for block in _blocks(name, told[name])]
-    tell(_record(told, budget, seed, pictures), *blocks, _conclusion(told, budget), _listed(pictures), as_json=as_json)
-    ctx.exit(0 if _is_stopped(_at_the_door(told)) else _LOST)
+    listed = "\n".join(f"picture  {picture}" for picture in pictures)
+    tell(_record(told, budget, seed, pictures), *blocks, _conclusion(told, budget), listed, as_json=as_json)
+    outcomes = _at_the_door(told)
+    stopped = all(one.stopped != NOTHING for one in outcomes) and not are_undone(outcomes, CampaignAnswers.LAPWING)
+    ctx.exit(0 if stopped else _LOST)
 
 
 def _blocks(name: str, told: Told) -> tuple[str, str]:
     header = ["attack", "answers", "stopped by", "questions", "recovered", "guessing"]
-    return paragraph(f"{name.upper()}\n{SCENES[name].told}"), table(
-        header, [_row(outcome) for outcome in told.outcomes], left=3
-    )
+    rows = [_row(outcome) for outcome in told.outcomes]
+    return paragraph(f"{name.upper()}\n{SCENES[name].told}"), table(header, rows, left=3)
 
 
 def _row(outcome: CampaignOutcome) -> list[str]:
@@ -217,10 +219,6 @@ def _row(outcome: CampaignOutcome) -> list[str]:
 
 def _at_the_door(told: Mapping[str, Told]) -> list[CampaignOutcome]:
     return [one for scene in told.values() for one in scene.outcomes if one.answers is CampaignAnswers.LAPWING]
-
-
-def _is_stopped(outcomes: Sequence[CampaignOutcome]) -> bool:
-    return all(one.stopped != NOTHING for one in outcomes) and not are_undone(outcomes, CampaignAnswers.LAPWING)
 
 
 def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
@@ -259,10 +257,6 @@ def _record(told: Mapping[str, Told], budget: Fraction, seed: int, pictures: lis
         "surest_belief_in_membership": surest_of_membership(budget),
         "pictures": [str(picture) for picture in pictures],
     }
-
-
-def _listed(pictures: list[Path]) -> str:
-    return "\n".join(f"picture  {picture}" for picture in pictures)
 
 
 def _drawn(folder: Path, suffix: str, told: Mapping[str, Told], budget: Fraction, seed: int) -> list[Path]:

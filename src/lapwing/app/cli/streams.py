@@ -9,8 +9,7 @@ import click
 
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.preview import BudgetStatus
-from lapwing.answers.stream_preview import GAUSSIAN_SIDE, terms_facts, terms_record
-from lapwing.answers.stream_terms import StreamOffer, StreamTerms, paid_by_yes
+from lapwing.answers.stream_terms import GAUSSIAN_SIDE, StreamOffer, StreamTerms, paid_by_yes, terms_facts, terms_record
 from lapwing.answers.target import TargetWords
 from lapwing.answers.verdicts import StreamAnswer
 from lapwing.app.cli.commands import refusal_record
@@ -134,10 +133,7 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
     cost = f"epsilon {format_short(answer.price)}{more}" if answer else "nothing"
     if answer.free:
         cost = f"nothing: it was asked before, as question {answer.question}"
-    door.tell(
-        {**answer.to_dict(), "left": left.to_dict()},
-        *stream_answer_blocks(answer, left, cost=cost),
-    )
+    door.tell({**answer.to_dict(), "left": left.to_dict()}, *stream_answer_blocks(answer, left, cost=cost))
 
 
 @stream.command("close")
@@ -157,27 +153,20 @@ def close_stream(door: Door, name: str) -> None:
     with door.session() as session:
         ended = next((one for one in _mine(session) if one.name == name and one.status is not StreamStatus.OPEN), None)
         if ended is not None:
-            raise ParameterError(
-                "stream",
-                name,
-                reason=f"has ended already ({ended.status.value})",
-                remedy=f"there is nothing left to close; see lapwing stream show {name}",
-            )
+            remedy = f"there is nothing left to close; see lapwing stream show {name}"
+            raise ParameterError("stream", name, reason=f"has ended already ({ended.status.value})", remedy=remedy)
         resumed = session.resume(name)
         resumed.close()
         spent, left = resumed.spent, session.budget()
         by_yes = paid_by_yes(left.account)
-        back = f"epsilon {format_short(resumed.terms.epsilon - spent)} that no yes has used"
-        if not isinstance(left.account.budget, PureDP):
-            back = f"{back} ({GAUSSIAN_SIDE})"
+        beside = "" if isinstance(left.account.budget, PureDP) else f" ({GAUSSIAN_SIDE})"
+        back = f"epsilon {format_short(resumed.terms.epsilon - spent)} that no yes has used{beside}"
+    how = "in all" if by_yes else "that were charged whole at the opening"
     door.tell(
         {"stream": name, "status": "closed", "spent": format_exact(spent), "left": left.to_dict()},
         facts(
             ("closed", name),
-            (
-                "spent",
-                f"epsilon {format_short(spent)} {'in all' if by_yes else 'that were charged whole at the opening'}",
-            ),
+            ("spent", f"epsilon {format_short(spent)} {how}"),
             ("back", back if by_yes else None),
             ("left", left),
         ),
@@ -233,15 +222,12 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
     records = [_record(one, account) for one in shown]
     rows = [
         [
-            record["stream"],
-            record["status"],
-            record["table"],
-            f"{record['at_least']:,}",
-            f"{record['asked']:,}",
-            f"{record['given']:,} of {record['yeses']:,}",
-            format_short(Fraction(record["spent"])),
+            *(one[name] for name in ("stream", "status", "table")),
+            *(f"{one[name]:,}" for name in ("at_least", "asked")),
+            f"{one['given']:,} of {one['yeses']:,}",
+            format_short(Fraction(one["spent"])),
         ]
-        for record in records
+        for one in records
     ]
     header = ["stream", "status", "table", "at least", "asked", "yeses", "epsilon"]
     empty = "No stream is open. Open one: lapwing stream open --at-least 200 --yeses 5 --epsilon 1"
@@ -294,14 +280,9 @@ def show_stream_preview(door: Door, terms: StreamOffer, plot: Path | None) -> No
         preview = session.preview_stream(**terms)
     if plot is not None:
         draw_stream(plot, preview.chance_of_yes, preview.terms.at_least)
-    door.tell(
-        {**preview.to_dict(), "refusal": refusal_record(preview.refusal)},
-        facts(
-            *preview.facts(),
-            ("picture", plot),
-            ("paid", "nothing: this is a preview, and no data was read"),
-        ),
-    )
+    paid = "nothing: this is a preview, and no data was read"
+    record = {**preview.to_dict(), "refusal": refusal_record(preview.refusal)}
+    door.tell(record, facts(*preview.facts(), ("picture", plot), ("paid", paid)))
 
 
 def ask_once(
@@ -331,12 +312,8 @@ def ask_once(
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
     record = {**answer.to_dict(), "spent": format_exact(spent), "left": left.to_dict()}
-    by_yes = paid_by_yes(left.account)
-    cost = (
-        f"epsilon {format_short(spent)}" if by_yes else f"epsilon {format_short(agreed.epsilon)}, whatever the answer"
-    )
-    if answer.free:
-        cost = f"nothing: it was asked before, for {cost}"
+    cost = format_short(spent) if paid_by_yes(left.account) else f"{format_short(agreed.epsilon)}, whatever the answer"
+    cost = f"nothing: it was asked before, for epsilon {cost}" if answer.free else f"epsilon {cost}"
     door.tell(record, *stream_answer_blocks(answer, left, cost=cost, once=True))
 
 

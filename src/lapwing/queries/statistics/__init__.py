@@ -1,5 +1,41 @@
-"""Statistics, one file for each; `registry` lists them.
+"""Statistics, one file for each, and the one list of them that the SQL reader and the command line read.
 
-A file holds its question and its builder, how it bounds a person, its sensitivity, which mechanisms may release it,
-what the released numbers mean with their bounds, and its words.
+A file holds its questions and their builders, how it bounds a person, its sensitivity, which mechanisms may release it,
+what the released numbers mean with their bounds, and its words. To add one, write its file, and name it here.
 """
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlglot import exp
+
+from lapwing.queries.planning import Question
+from lapwing.queries.questions import Selected, SqlWord, Statistic
+from lapwing.queries.sql_nodes import refusal
+from lapwing.queries.statistics import counts, distinct, funnel, moments, quantiles, top, total
+
+STATISTICS: Final[dict[str, Statistic]] = {
+    one.name: one for file in (counts, distinct, total, moments, quantiles, top, funnel) for one in file.STATISTICS
+}
+"""By their names at the command line, in the order in which they are told."""
+
+
+def read_statistic(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
+    """Return the question that one column of a SELECT asks, and a name for it; refuse what is no statistic."""
+    words: dict[SqlWord, tuple[str, Callable[[Selected, Any], Question]]] = {}
+    for statistic in STATISTICS.values():
+        words.update(statistic.sql)
+    if _word(node) not in words:
+        raise refusal(node)
+    name, read = words[_word(node)]
+    return name, read(selected, node)
+
+
+def _word(node: exp.Expr) -> SqlWord:
+    match node:
+        case exp.Anonymous():
+            return str(node.this).casefold()
+        case exp.Count(this=exp.Distinct()):
+            return exp.Distinct
+        case _:
+            return type(node)

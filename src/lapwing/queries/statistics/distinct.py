@@ -7,14 +7,12 @@ from typing import Any
 from sqlglot import exp
 
 from lapwing.queries.aggregate import DistinctKeys
-from lapwing.queries.expressions import Name
+from lapwing.queries.expressions import By, Name
 from lapwing.queries.plan import BoundedValue, Family, Noise, NoisyMeaning, Plan
 from lapwing.queries.planning import Planner, Question
-from lapwing.queries.questions import By, ConditionLike, as_condition, as_name
-from lapwing.queries.sql_nodes import name_of
-from lapwing.queries.sql_refusals import only
-from lapwing.queries.statistics.people import plan_people
-from lapwing.queries.statistics.statistic import WHERE, Selected, Statistic
+from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic, as_condition, as_name
+from lapwing.queries.sql_nodes import name_of, only
+from lapwing.queries.statistics.counts import plan_people
 from lapwing.queries.words import at_most
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError

@@ -16,14 +16,21 @@ from sqlglot import exp
 
 from lapwing.queries.aggregate import BoundedRowsPerPerson
 from lapwing.queries.expressions import Value
-from lapwing.queries.measure import Measure
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
-from lapwing.queries.questions import ConditionLike, Groupings, ValueLike, as_condition, as_groups, as_value
-from lapwing.queries.sql_refusals import only
+from lapwing.queries.questions import (
+    ConditionLike,
+    Groupings,
+    Selected,
+    Statistic,
+    ValueLike,
+    as_condition,
+    as_groups,
+    as_value,
+)
+from lapwing.queries.sql_nodes import only
 from lapwing.queries.statistics.bernstein import Moment, basis, moment, moment_bounds, products
-from lapwing.queries.statistics.statistic import Selected, Statistic
-from lapwing.queries.term import Term
+from lapwing.queries.term import Measure, Term
 from lapwing.queries.words import at_most, from_to, groups_at_most, in_groups, leaves, value_words
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError

@@ -14,15 +14,12 @@ from sqlglot import exp
 
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
 from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey
-from lapwing.queries.expressions import Literal, Value
-from lapwing.queries.limits import MOST_FRACTIONS, check_most
-from lapwing.queries.measure import measure
+from lapwing.queries.expressions import MOST_FRACTIONS, Literal, Value, check_most
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Number, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
-from lapwing.queries.questions import ConditionLike, ValueLike, as_condition, as_value
-from lapwing.queries.sql_refusals import only, refusal
-from lapwing.queries.statistics.statistic import WHERE, Selected, Statistic
-from lapwing.queries.term import ConstantTerm, bounds
+from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic, ValueLike, as_condition, as_value
+from lapwing.queries.sql_nodes import only, refusal
+from lapwing.queries.term import ConstantTerm, bounds, measure
 from lapwing.queries.words import at_most, from_to, is_a_column, value_words
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored

@@ -14,13 +14,12 @@ from lapwing.mechanisms.histogram_selection import Selector, TopK
 from lapwing.queries.aggregate import CountPerPerson, DeclaredKey, cell_count
 from lapwing.queries.column import Category
 from lapwing.queries.expressions import Name
-from lapwing.queries.narrowing import narrowed
+from lapwing.queries.keys import narrowed
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Number, Plan
 from lapwing.queries.planning import Planner, Question
-from lapwing.queries.questions import ConditionLike, as_condition, as_name
+from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition, as_name
+from lapwing.queries.statistics.counts import CountRows
 from lapwing.queries.statistics.distinct import CountDistinct
-from lapwing.queries.statistics.rows import CountRows
-from lapwing.queries.statistics.statistic import WHERE, Statistic
 from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.decimals import format_short

@@ -8,13 +8,20 @@ from sqlglot import exp
 
 from lapwing.queries.aggregate import ClippedSumPerPerson
 from lapwing.queries.expressions import Value
-from lapwing.queries.measure import Measure
 from lapwing.queries.plan import CellKey, Estimate, Noise, NoisyMeaning, Number, Plan
 from lapwing.queries.planning import Planner, Question
-from lapwing.queries.questions import ConditionLike, Groupings, ValueLike, as_condition, as_groups, as_value
-from lapwing.queries.sql_refusals import only
-from lapwing.queries.statistics.statistic import Selected, Statistic
-from lapwing.queries.term import bounds
+from lapwing.queries.questions import (
+    ConditionLike,
+    Groupings,
+    Selected,
+    Statistic,
+    ValueLike,
+    as_condition,
+    as_groups,
+    as_value,
+)
+from lapwing.queries.sql_nodes import only
+from lapwing.queries.term import Measure, bounds
 from lapwing.queries.words import from_to, groups_at_most, in_groups, is_a_column, plain, value_words
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import Exact

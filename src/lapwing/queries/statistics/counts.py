@@ -1,0 +1,187 @@
+"""How many people, how many rows, and whether there are at least so many people.
+
+A person counts once in a group, however many rows they have; of their rows, at most `max_rows` count in a group.
+Whether there are at least so many is asked in a stream, where a no is paid for by the stream.
+"""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from lapwing.queries.aggregate import ClippedSumPerPerson, CountPerPerson
+from lapwing.queries.binding import bind
+from lapwing.queries.expressions import Missing, Name, Not
+from lapwing.queries.plan import Family, Meaning, NoisyMeaning, Plan
+from lapwing.queries.planning import Planner, Question
+from lapwing.queries.predicate import every
+from lapwing.queries.questions import GROUPED, ConditionLike, Groupings, Selected, Statistic, as_condition, as_groups
+from lapwing.queries.sql_nodes import literal, name_of, only, refusal
+from lapwing.queries.term import ConstantTerm
+from lapwing.queries.words import at_most, groups_at_most, in_groups
+from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.exact import as_int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountPeople(Question):
+    """The number of people who have such a row."""
+
+    def plan(self, planner: Planner) -> Plan:
+        """Let a person count once in each of few groups."""
+        return plan_people(planner)
+
+
+def count(
+    table: str,
+    where: ConditionLike = None,
+    *,
+    by: Groupings = (),
+    max_groups: int | None = None,
+) -> CountPeople:
+    """Ask how many people have a row in `table` for which `where` is true; each person counts once.
+
+    Parameters
+    ----------
+    table : the table to look in
+    where : which rows, as SQL text or built with `col`
+    by : columns to group by
+    max_groups : in how many groups one person may count, for tables with many rows a person
+
+    Examples
+    --------
+    >>> count("patients", "sex = 'M' and age between 20 and 30").table
+    'patients'
+    """
+    return CountPeople(table=table, where=as_condition(where), by=as_groups(by), max_groups=max_groups)
+
+
+def plan_people(planner: Planner) -> Plan:
+    """Plan a count of people: what other statistics are where everybody has one row, or one value."""
+    return planner.build(CountPerPerson(max_cells=planner.groups()), People())
+
+
+@stored("people")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People(NoisyMeaning):
+    """The number of people in each cell."""
+
+    family_of_private_keys = Family.THRESHOLD
+    unit = "people"
+
+    def asked(self, plan: Plan) -> str:
+        """Say what is asked."""
+        del plan
+        return "the number of people"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountRows(Question):
+    """The number of such rows, counting at most `max_rows` of a person; of those with a value in `present` only.
+
+    Unlike a condition, `present` says nothing about the groups: beside it, others may be counted.
+    """
+
+    present: Name | None = None
+
+    def plan(self, planner: Planner) -> Plan:
+        """Clip a person's number of rows in a group; where everybody has one row, count people."""
+        if self.present is not None and not planner.scope.is_person_key(self.present):  # rows of nobody never count
+            planner.where = every([planner.where, bind(Not(Missing(self.present)), planner.scope)])
+        if planner.one_a_person:
+            return plan_people(planner)
+        bounding = ClippedSumPerPerson(term=ConstantTerm(1), low=0, high=planner.rows(), max_cells=planner.groups())
+        return planner.build(bounding, RowCount())
+
+
+def count_rows(
+    table: str,
+    where: ConditionLike = None,
+    *,
+    by: Groupings = (),
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+) -> CountRows:
+    """Ask how many rows there are for which `where` is true, counting at most `max_rows` of one person in a group."""
+    where, groups = as_condition(where), as_groups(by)
+    return CountRows(table=table, where=where, by=groups, max_rows=max_rows, max_groups=max_groups)
+
+
+@stored("rows")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCount(NoisyMeaning):
+    """The number of rows in each cell."""
+
+    unit = "rows"
+
+    def asked(self, plan: Plan) -> str:
+        """Say what is asked."""
+        del plan
+        return "the number of rows"
+
+    def bounding(self, plan: Plan) -> str:
+        """Say how many rows of a person count."""
+        rows, groups = plan.bounded_by(ClippedSumPerPerson).high, plan.bounded_by(ClippedSumPerPerson).max_cells
+        return f"at most {rows} row{'' if rows == 1 else 's'} of a person count{in_groups(plan.aggregate, groups)}."
+
+    def bounds_away(self, plan: Plan) -> tuple[str, ...]:
+        """Say how many rows and groups of a person count."""
+        return at_most(plan.bounded_by(ClippedSumPerPerson).high, "row"), *groups_at_most(plan.aggregate)
+
+
+def _read(selected: Selected, node: exp.Count) -> CountRows:
+    """Read count(*), count(1) and count(column)."""
+    only(node, "this", "big_int")
+    match node.this:
+        case exp.Star():
+            only(node.this)
+            return CountRows(**selected.common)
+        case exp.Column():
+            return CountRows(**selected.common, present=name_of(node.this))
+        case exp.Literal() if not node.this.is_string:
+            literal(node.this)
+            return CountRows(**selected.common)
+        case _:
+            raise refusal(node.this)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AtLeastQuestion(Question):
+    """Whether at least `people` people have such a row."""
+
+    people: int
+
+    def plan(self, planner: Planner) -> Plan:
+        """Let a person count once."""
+        planner.require_ungrouped()
+        return planner.build(CountPerPerson(max_cells=1), AtLeast(people=self.people))
+
+
+def at_least(people: int, table: str, where: ConditionLike = None) -> AtLeastQuestion:
+    """Ask whether at least `people` people have a row for which `where` is true, in a stream."""
+    number = as_int("people", people, least=0, most=2**62)
+    return AtLeastQuestion(people=number, table=table, where=as_condition(where))
+
+
+@stored("at-least")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtLeast(Meaning):
+    """Whether there are at least `people` people."""
+
+    family = Family.SPARSE_VECTOR
+    unit = "people"
+    people: int
+
+    def asked(self, plan: Plan) -> str:
+        """Say what is asked."""
+        del plan
+        return f"whether there are at least {self.people} people"
+
+    def hidden(self, plan: Plan) -> str:
+        """Say how far one person can move the number that is compared."""
+        return f"one person changes the number by at most {plan.sensitivity.l1}, and noise hides that much"
+
+
+STATISTICS = (
+    Statistic(name="count", ask=count, tells="people", options=GROUPED - {"max_rows"}),
+    Statistic(name="rows", ask=count_rows, tells="rows", sql={exp.Count: ("count", _read)}),
+)
