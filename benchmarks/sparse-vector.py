@@ -16,7 +16,7 @@ from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.stream_advice import Way, advise
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency
 
 QUESTIONS, CONFIDENCE, GRID = 1000, "0.9", "1/64"
 MOVES = {

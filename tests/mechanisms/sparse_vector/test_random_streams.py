@@ -15,7 +15,7 @@ from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import Geometric
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency
 
 CASES = 120
 
