@@ -13,7 +13,7 @@ from lapwing.engines.dialect import DUCKDB, POSTGRES, Dialect, StoredColumn
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.files import CSVFile, literal_path, parquet_relation, without_columns
 from lapwing.vocabulary.errors import RegistrationError
-from lapwing.vocabulary.extras import load_extra
+from lapwing.vocabulary.loading import load_extra
 
 _DECIMALS: Final = {"decimal", "numeric"}
 

@@ -23,9 +23,8 @@ from lapwing.queries import term as terms
 from lapwing.queries.intervals import INTEGERS, TRUTHS, Domain, Interval
 from lapwing.queries.predicate import InIntervals, InTexts, IsMissing, IsPresent, Predicate, atom, every, some
 from lapwing.queries.term import Term
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 Label: TypeAlias = str | int | bool | Interval | None
 """What names a cell along one key: a declared value, the first and last number of a bin, or None for missing values."""

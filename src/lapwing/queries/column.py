@@ -10,9 +10,9 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, exact
+from lapwing.vocabulary.wording import format_exact, format_short
 
 INT64_LOWEST, INT64_HIGHEST = -(2**63), 2**63 - 1
 MOST_GRID = 2**52
