@@ -131,7 +131,7 @@ def _below_a_heavy_tail(factors: Sequence[Factor], tilts: Tilts, delta: float, f
 
 
 def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
-    """Return the composition as one finite pair; the worst one where uses are too many for anything else to be known."""
+    """Return the composition as one finite pair; the worst one where there are too many uses to know more."""
     if _is_absurd(factors) or _drowns(factors):
         return DominatingPair.worst()
     reverse = Tilts([(law.other_order, times) for law, times in factors])
