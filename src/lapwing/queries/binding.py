@@ -32,22 +32,16 @@ from lapwing.queries.expressions import (
     Value,
     Year,
 )
-from lapwing.queries.intervals import (
+from lapwing.queries.predicate import (
+    ALWAYS,
     DAYS,
     DOUBLES,
     INTEGERS,
+    NEVER,
     TRUTHS,
     Domain,
-    Interval,
-    day_number,
-    double_rank,
-    intervals_of,
-    nearest_double,
-)
-from lapwing.queries.predicate import (
-    ALWAYS,
-    NEVER,
     HasRows,
+    Interval,
     InTexts,
     IsMissing,
     IsPresent,
@@ -57,8 +51,12 @@ from lapwing.queries.predicate import (
     StartsNotWith,
     StartsWith,
     atom,
+    day_number,
+    double_rank,
     every,
     in_intervals,
+    intervals_of,
+    nearest_double,
     some,
 )
 from lapwing.vocabulary.errors import BadQuestionError

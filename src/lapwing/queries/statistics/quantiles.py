@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
 from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey
-from lapwing.queries.expressions import MOST_FRACTIONS, Literal, Value, check_most
+from lapwing.queries.expressions import MOST_FRACTIONS, Literal, Value
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Number, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
 from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic, ValueLike, as_condition, as_value
@@ -25,7 +25,7 @@ from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, as_int, exact, probability
+from lapwing.vocabulary.exact import Exact, as_int, check_most, exact, probability
 from lapwing.vocabulary.privacy_unit import PrivacyUnit
 
 _MOST_GRID_CELLS = 10_000
