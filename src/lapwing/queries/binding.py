@@ -9,7 +9,7 @@ from datetime import date
 from fractions import Fraction
 
 from lapwing.queries.catalogue import Scope
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text
+from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text, nearest_double
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
     Age,
@@ -56,7 +56,6 @@ from lapwing.queries.predicate import (
     every,
     in_intervals,
     intervals_of,
-    nearest_double,
     some,
 )
 from lapwing.vocabulary.errors import BadQuestionError

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from lapwing.queries.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, PrivateKey
 from lapwing.queries.catalogue import Scope
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, nearest_double
 from lapwing.queries.days import day_of
 from lapwing.queries.expressions import By, Literal, Name, Year
 from lapwing.queries.predicate import (
@@ -36,7 +36,6 @@ from lapwing.queries.predicate import (
     StartsWith,
     day_number,
     double_rank,
-    nearest_double,
 )
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import Call

@@ -25,7 +25,6 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST
 from lapwing.vocabulary.codec import stored, to_text
 
 Interval: TypeAlias = tuple[int, int]
@@ -135,24 +134,6 @@ def double_at(rank: int) -> float:
     """
     magnitude: float = struct.unpack("<d", struct.pack("<q", abs(rank)))[0]
     return math.copysign(magnitude, rank) if rank else 0.0
-
-
-def nearest_double(number: Fraction) -> float:
-    """Return the double nearest to `number`, infinite where it is too large for one.
-
-    >>> nearest_double(Fraction(1, 3)), nearest_double(Fraction(-(10**400)))
-    (0.3333333333333333, -inf)
-    """
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
-INTEGERS = Domain(INT64_LOWEST, INT64_HIGHEST)
-DAYS = Domain(day_number(date.min), day_number(date.max))
-DOUBLES = Domain(double_rank(-math.inf), double_rank(math.inf))
-TRUTHS = Domain(0, 1)
 
 
 def intervals_of(operator: str, limit: Fraction, domain: Domain) -> list[Interval]:
