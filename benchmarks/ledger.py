@@ -26,8 +26,7 @@ from lapwing.ledger.questions import Request, charge_in
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.vocabulary.event import DiscreteLaplaceNoise
-from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import ApproximateDP, PrivacyUnit, PureDP
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from postgres_server import running

@@ -29,7 +29,7 @@ from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Column, Integer, Real
 from lapwing.queries.planning import plan
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests"))

@@ -15,7 +15,7 @@ from _report import Goals, rates, table
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.stream_advice import Way, advise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency
 
 QUESTIONS, CONFIDENCE, GRID = 1000, "0.9", "1/64"
 MOVES = {

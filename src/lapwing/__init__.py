@@ -5,7 +5,7 @@ Public are the names of this package, for analysts and custodians, and of `lapwi
 Each lists them in `__all__`. All other modules are private: they may change their names and places with every version.
 """
 
-from lapwing.vocabulary.public import load_lazily
+from lapwing.vocabulary.loading import load_lazily
 
 __version__ = "0.1.0"
 

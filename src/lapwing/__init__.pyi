@@ -24,8 +24,8 @@ from lapwing.queries.statistics.top import top as top
 from lapwing.queries.statistics.total import total as total
 from lapwing.session import Session as Session
 from lapwing.streams import QuestionStream as QuestionStream
-from lapwing.vocabulary.adjacency import Adjacency as Adjacency
 from lapwing.vocabulary.errors import LapwingError as LapwingError
+from lapwing.vocabulary.guarantee import Adjacency as Adjacency
 from lapwing.vocabulary.guarantee import ApproximateDP as ApproximateDP
 from lapwing.vocabulary.guarantee import ConcentratedDP as ConcentratedDP
 from lapwing.vocabulary.guarantee import PureDP as PureDP

@@ -23,8 +23,8 @@ from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
-from lapwing.vocabulary.extras import load_extra
-from lapwing.vocabulary.locked_file import LockedFile
+from lapwing.vocabulary.lifetime import LockedFile
+from lapwing.vocabulary.loading import load_extra
 
 _BLOCK = 1 << 20
 _LEDGER, _SEEN = "ledger", "seen"  # no table is called so here: theirs have a population and a dot in front

@@ -15,7 +15,6 @@ from lapwing.accounting.filters.approximate import DeltaShares
 from lapwing.accounting.filters.charge import Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.planned_total import MOST_BOOKINGS, planned_total
 from lapwing.accounting.pricing import price
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import (
     ApproximateRelease,
     Composed,
@@ -26,7 +25,7 @@ from lapwing.vocabulary.event import (
     PureRelease,
     Repeated,
 )
-from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, PureDP
 
 MICRO = Fraction(1, 10**6)
 

@@ -23,13 +23,13 @@ from lapwing.vocabulary.event import (
     GaussianSparseVectorRelease,
     InParallel,
     LaplaceNoise,
+    Loss,
     PoissonSampled,
     PureRelease,
     RandomizedResponseRelease,
     Repeated,
     SampledWithoutReplacement,
 )
-from lapwing.vocabulary.loss import Loss
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 LAPLACE = LaplaceNoise(l1_sensitivity=ONE, scale=Fraction(10))

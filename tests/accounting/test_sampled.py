@@ -16,7 +16,6 @@ from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.sampled import SampledLaw, Sampling, amplified_epsilon, sampled
 from lapwing.accounting.pricing import price
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
@@ -29,7 +28,7 @@ from lapwing.vocabulary.event import (
     SampledWithoutReplacement,
     required_adjacency,
 )
-from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, PureDP
 
 GAUSSIAN = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(1))
 LAPLACE = LaplaceNoise(l1_sensitivity=Fraction(1), scale=Fraction(2))

@@ -18,9 +18,7 @@ from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Category, Column, Integer, Text
 from lapwing.queries.planning import plan
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PrivacyUnit, PureDP
 
 PURE, CONCENTRATED = PureDP(epsilon=Fraction(9)), ConcentratedDP(rho=Fraction(9))
 BOTH = ApproximateDP(epsilon=Fraction(99), delta=Fraction(1, 2))

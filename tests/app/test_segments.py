@@ -10,7 +10,7 @@ import lapwing as lw
 from lapwing.answers.target import parse_target
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, ParameterError, SettingsError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 SETTINGS = """
 [populations.clinic]

@@ -32,9 +32,8 @@ from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
 from lapwing.auditor.stream_models import AuditedStream, CorrelationStream, transcript_in_words, transcript_laws
 from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, AuditedWithin, AuditedYes
 from lapwing.auditor.worst_pairs import AuditedMovement, NeighbouringPair
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, PureDP
 
 ONE = PureDP(epsilon=1)
 BOTH = ApproximateDP(epsilon=1, delta="1e-6")

@@ -29,8 +29,8 @@ from lapwing.auditor.sparse_vector_oracle import (
     ThresholdNoise,
 )
 from lapwing.auditor.worst_pairs import AuditedMovement, worst_loss
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import Adjacency
 
 TOGETHER, EITHER_WAY = AuditedMovement.TOGETHER, AuditedMovement.EITHER_WAY
 EXACTLY = 1e-6

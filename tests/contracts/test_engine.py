@@ -23,7 +23,7 @@ from lapwing.queries.column import Column, Text
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.term import OnGrid
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 from lapwing.vocabulary.sensitive import Sensitive
 from queries.asked import QUESTIONS
 

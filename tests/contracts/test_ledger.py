@@ -15,7 +15,6 @@ from lapwing.ledger.export import check_export, export_json, export_parquet
 from lapwing.ledger.questions import Charged
 from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import Decision, Intent, StreamOutcome, StreamStatus
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerRolledBackError,
@@ -28,8 +27,7 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 from lapwing.vocabulary.event import GaussianNoise
-from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PrivacyUnit, PureDP
 from ledger.clinic import PEOPLE, SECRET, SEED, Place, ask, opening, pure, request, reserved, spent
 
 

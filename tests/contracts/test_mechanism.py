@@ -18,8 +18,8 @@ from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.laplace import LaplaceMechanism
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.sensitive import Sensitive
 
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 HOSTILE = ("", "a", "A", "a ", "é", "e\u0301", "\u200b", "';--", 'x"y', "%s $1 ?", "\\", "\U0001f426", "ab", "abc")
 NASTY_REALS = (

@@ -30,7 +30,7 @@ from lapwing.queries.expressions import (
     Truth,
     Year,
 )
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 LONG = "long" * 10_000
 INTEGERS = [0, 1, -1, 2, 7, 2**31 - 1, -(2**31), 2**52, -(2**52), 2**53 + 1, 2**62, -(2**62), 2**63 - 1, -(2**63)]

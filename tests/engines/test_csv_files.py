@@ -12,7 +12,7 @@ from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import RegistrationError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 COLUMNS = (
     Column(name="born", type=Date(), nullable=True),

@@ -20,7 +20,7 @@ from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import RegistrationError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 ALMOST_ALIKE = "x" * 99
 """A text that is longer than what writers note of it."""

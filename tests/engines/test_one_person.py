@@ -14,7 +14,7 @@ from engines.neighbours import cells, excess, moves, neighbours, replacements
 from engines.workbenches import ENGINES, QUICK
 from lapwing.queries.catalogue import KeyType
 from lapwing.queries.planning import plan
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency
 from queries.asked import STATISTICS
 
 SLOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}

@@ -14,7 +14,7 @@ from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 from postgres_server import running
 
 SOURCES = {"patients": PostgresTable(table="patients")}

@@ -12,7 +12,7 @@ import pytest
 
 from lapwing.engines.duckdb import DuckDB, SpillFolder
 from lapwing.queries.catalogue import Population, Table
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 KILLED = """
 import os, signal

@@ -5,8 +5,7 @@ from fractions import Fraction
 
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 PLAIN_NAMES = ("age", "bmi", "ward", "born", "day", "seen", "smoker", "city", "kind", "cost", "nights", "left")
 HOSTILE_NAMES = (

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from engines.clinic import HOSTILE, NASTY_DAYS, NASTY_INTEGERS, NASTY_REALS, PEOPLE
 from lapwing.queries.catalogue import KeyType, RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency
 
 LONG = "é" * 300
 NEWCOMERS = {KeyType.INTEGER: (42, 43, 44, 45), KeyType.TEXT: ("newcomer", "Newcomer", "newcomer ", "newcömer")}

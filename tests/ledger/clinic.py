@@ -15,8 +15,7 @@ from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Database
 from lapwing.ledger.stream_records import Opening
 from lapwing.vocabulary.event import Event, PureRelease
-from lapwing.vocabulary.guarantee import Guarantee, PureDP
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Guarantee, PrivacyUnit, PureDP
 
 PEOPLE = PrivacyUnit(person_key="patient_id")
 _schemas = count()

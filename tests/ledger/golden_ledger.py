@@ -17,9 +17,8 @@ from lapwing.ledger.export import export_json
 from lapwing.ledger.ledger import Ledger, create_ledger
 from lapwing.queries.catalogue import Segment
 from lapwing.session import Session
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import LapwingError
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from session.clinic import KEY, Broken, FixedNumber, population
 
 GOLDEN = Path(__file__).parent / "format_1.jsonl"

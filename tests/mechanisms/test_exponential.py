@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import Adjacency
 from mechanisms import choices_by_hand
 from mechanisms.laws_by_hand import ROUNDING, number
 from statistical.goodness import fits, p_value

@@ -6,8 +6,8 @@ import pytest
 
 from lapwing.mechanisms import permute_and_flip
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import PureRelease
+from lapwing.vocabulary.guarantee import Adjacency
 from mechanisms import choices_by_hand
 from mechanisms.laws_by_hand import ROUNDING, number
 from statistical.goodness import fits, p_value

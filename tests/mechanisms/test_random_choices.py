@@ -10,7 +10,7 @@ from numpy.polynomial import Polynomial
 
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency
 
 CASES = 40
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.score_selection import ScoreLattice
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms import choices_by_hand
 

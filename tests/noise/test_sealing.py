@@ -10,8 +10,8 @@ from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise import sealing
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 from lapwing.noise.sealing import SAMPLERS, SECRET_BYTES, Purpose, SealedSource, fresh_seed, seal, unseal
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import SealBrokenError
+from lapwing.vocabulary.guarantee import Adjacency
 from statistical.goodness import fits, p_value
 
 KEY, OTHER = bytes(range(32)), bytes(32)

@@ -7,7 +7,7 @@ import pytest
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 UNIT = PrivacyUnit(person_key="pid")
 

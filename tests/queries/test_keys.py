@@ -10,7 +10,7 @@ from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Column, Date, Integer, Real
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import day_number, double_rank
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 CLINIC = Population(
     name="clinic",

@@ -15,9 +15,8 @@ from lapwing.queries.column import Column, Date, Integer, Real
 from lapwing.queries.expressions import age
 from lapwing.queries.plan import CanonicalQuestion, Family
 from lapwing.queries.planning import plan
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from queries.asked import QUESTIONS
 
 CLINIC, REPLACED = clinic(), clinic(adjacency=Adjacency.REPLACE)

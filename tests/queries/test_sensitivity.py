@@ -18,8 +18,7 @@ from lapwing.queries.aggregate import (
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.statistics.bernstein import basis, products
 from lapwing.queries.term import ConstantTerm, OnGrid
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 ADDED, REPLACED = (PrivacyUnit(person_key="p", adjacency=adjacency) for adjacency in Adjacency)
 

@@ -46,7 +46,7 @@ from lapwing.queries.predicate import (
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Times, bounds
 from lapwing.queries.totality import DEEPEST, MOST_CONSTANTS, check_total, constants, numbers, of_term
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 from queries.asked import QUESTIONS
 
 CLINIC = clinic()

@@ -11,10 +11,8 @@ from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Integer, Real, Text
 from lapwing.session import Session
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import EngineError
-from lapwing.vocabulary.guarantee import Guarantee, PureDP
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, Guarantee, PrivacyUnit, PureDP
 from lapwing.vocabulary.sensitive import Sensitive
 
 KEY = bytes(range(32))

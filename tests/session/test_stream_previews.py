@@ -9,9 +9,8 @@ from lapwing import count
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PureDP
 from session.clinic import FixedNumber, Unreachable, door, new_ledger, population, spent
 from session.real_tables import Tables
 from statistical.goodness import fits

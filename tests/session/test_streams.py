@@ -19,7 +19,6 @@ from lapwing.queries.plan import CanonicalQuestion
 from lapwing.queries.planning import plan
 from lapwing.session import Session
 from lapwing.streams import QuestionStream
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     EngineError,
@@ -30,7 +29,7 @@ from lapwing.vocabulary.errors import (
     StreamHaltedError,
     UnansweredError,
 )
-from lapwing.vocabulary.guarantee import ConcentratedDP
+from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP
 from lapwing.vocabulary.sensitive import Sensitive
 from session.clinic import KEY, Broken, FixedNumber, door, new_ledger, population, same_ledger, spent
 from session.real_tables import Tables

@@ -29,10 +29,8 @@ from lapwing.queries.statistics.quantiles import Quantiles
 from lapwing.queries.statistics.top import Top
 from lapwing.queries.statistics.total import Total
 from lapwing.vocabulary import event
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import to_text
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, PrivacyUnit, PureDP
 
 GOLDEN = Path(__file__).parent / "format_1.jsonl"
 

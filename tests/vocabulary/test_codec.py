@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import lapwing
 from lapwing.vocabulary import event as events
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import (
     STORED,
     canonical,
@@ -31,6 +30,7 @@ from lapwing.vocabulary.codec import (
 )
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.guarantee import Adjacency
 from vocabulary.examples import EXAMPLES, GOLDEN
 
 GOLDEN_TEXTS = GOLDEN.read_text(encoding="ascii").splitlines()

@@ -14,7 +14,7 @@ import rich
 from rich.console import Console
 
 from lapwing.vocabulary.errors import SecrecyError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 from lapwing.vocabulary.sensitive import Sensitive
 
 SECRET = 74019

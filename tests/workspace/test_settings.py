@@ -8,9 +8,8 @@ import pytest
 from lapwing.queries.catalogue import KeyType, RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.tables import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import SettingsError
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PureDP
 from lapwing.workspace.settings import read_settings
 
 GOOD = """\

@@ -14,9 +14,9 @@ from typing import Generic, TypeVar
 
 from lapwing.accounting.rounding import ROUND_OFF, float_above
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import Loss
 from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
-from lapwing.vocabulary.loss import Loss
 
 Table = TypeVar("Table", bound=Hashable)
 

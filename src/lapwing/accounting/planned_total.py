@@ -19,12 +19,11 @@ from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price, product
 from lapwing.accounting.renyi import epsilon_from_rho
 from lapwing.accounting.rounding import float_above, float_below
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.decimals import format_exact
 from lapwing.vocabulary.event import DiscreteGaussianNoise, Event, GaussianSparseVectorRelease
 from lapwing.vocabulary.exact import probability
-from lapwing.vocabulary.guarantee import ApproximateDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP
 from lapwing.vocabulary.results import Result
+from lapwing.vocabulary.wording import format_exact
 
 MOST_BOOKINGS = 5000
 """Of a longer book nothing is computed: reading it would take the better part of a second."""

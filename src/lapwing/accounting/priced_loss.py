@@ -80,7 +80,7 @@ _SURE_DELTA = 1e-30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PricedLoss:
-    """The privacy loss of an event between neighbouring tables. It satisfies `lapwing.vocabulary.loss.Loss`.
+    """The privacy loss of an event between neighbouring tables. It satisfies `lapwing.vocabulary.event.Loss`.
 
     Whatever is computed from a released answer afterwards, by whomever, does not change it (post-processing).
 

@@ -18,7 +18,6 @@ from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw,
 from lapwing.accounting.priced_loss import PricedLoss, one_of
 from lapwing.accounting.rounding import float_above
 from lapwing.accounting.tilting import Factor
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
@@ -40,6 +39,7 @@ from lapwing.vocabulary.event import (
     required_adjacency,
 )
 from lapwing.vocabulary.exact import as_int, positive, probability
+from lapwing.vocabulary.guarantee import Adjacency
 
 _LEAST_RATE = Fraction(1, 2**80)
 """Losses of a smaller sample are lost in the digits of a float: it is priced as one of this size."""

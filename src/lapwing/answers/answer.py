@@ -19,11 +19,11 @@ from lapwing.answers.target import sure
 from lapwing.ledger.entries import Receipt
 from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Meaning, Number, Shown
 from lapwing.vocabulary.codec import stored, to_text
-from lapwing.vocabulary.decimals import format_exact, format_short, named, percent, rounded, spoken
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.results import Result, html_table
+from lapwing.vocabulary.wording import format_exact, format_short, named, percent, rounded, spoken
 
 CONFIDENCE = Fraction(95, 100)
 

@@ -14,11 +14,11 @@ from lapwing.answers.answer import Price, PricedQuestion
 from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import sure
 from lapwing.queries.plan import Number
-from lapwing.vocabulary.decimals import decimal_below, format_exact, percent, rounded
 from lapwing.vocabulary.errors import BudgetExceededError, SuspendedError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
+from lapwing.vocabulary.wording import decimal_below, format_exact, percent, rounded
 
 MOST_TIMES = 1000
 """Where counting ends how often a question could be asked."""

@@ -21,15 +21,13 @@ from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, req
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_text, stored, to_text
-from lapwing.vocabulary.decimals import format_exact, format_short, percent, several
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
-from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PureDP
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.search import decimals
-from lapwing.vocabulary.wording import Setting
+from lapwing.vocabulary.wording import Setting, format_exact, format_short, percent, several
 
 _MOST_YESES: Final = 10_000
 _MOST_QUESTIONS: Final = 10**6

@@ -11,9 +11,9 @@ from lapwing.ledger.stream_records import Decision
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
 from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.vocabulary.codec import from_text, stored, to_text
-from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.results import Result
+from lapwing.vocabulary.wording import format_exact, format_short
 
 
 class Verdict(Enum):

@@ -31,13 +31,7 @@ ATTACKER: Final = "mallory"
 
 @dataclass(kw_only=True)
 class ClinicUnderAttack:
-    """Doors to the clinic, each with a ledger and a budget of its own, and the people behind them.
-
-    Parameters
-    ----------
-    trait : the secret column
-    budget : the epsilon of each account
-    """
+    """Doors to the clinic, each with a ledger and a budget of its own, and the people behind them."""
 
     trait: str
     budget: Fraction
@@ -79,14 +73,7 @@ _RARE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One attack: whom it is on, and what it does.
-
-    Parameters
-    ----------
-    people, ages, trait : how many patients are attacked, how old they are, and what is to be found out about them
-    told : what the attacker does, in a sentence
-    run : what runs it
-    """
+    """One attack: how many patients of which ages it is on, which trait of theirs, and in a sentence what it does."""
 
     people: int
     ages: range
@@ -155,14 +142,9 @@ def door_questions(name: str, budget: Fraction) -> int:
 
 
 def play(name: str, *, budget: Fraction, seed: int, progress: Callable[[], None] = lambda: None) -> Told:
-    """Run an attack on the made-up clinic, whose accounts have this budget each.
+    """Run one of the `SCENES` on the made-up clinic, whose accounts have this budget each.
 
-    Parameters
-    ----------
-    name : which of the `SCENES`
-    budget : the epsilon of the account that is attacked
-    seed : of the attacker's coins
-    progress : told of each answer at the door
+    The seed is that of the attacker's coins; `progress` is told of each answer at the door.
     """
     scene = SCENES[name]
     with ClinicUnderAttack(trait=scene.trait, budget=budget) as clinic:

@@ -134,12 +134,9 @@ class CampaignAnswers(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AttackTarget:
-    """People whom the attacker can name, and the secret he is after.
+    """People whom the attacker can name by what is true of nobody else, and the secret trait he is after.
 
-    Parameters
-    ----------
-    names : what is public about each of them and true of nobody else in the table
-    trait : who has it; attackers never see it: answers are made from it, and guesses marked by it
+    Attackers never see the trait: answers are made from it, and guesses marked by it.
     """
 
     names: tuple[Name, ...]
@@ -196,14 +193,9 @@ class CampaignOutcome:
 
 @dataclass(kw_only=True)
 class Campaign:
-    """All attacks on one target.
+    """All attacks on one target; `progress` is told of each answer at a door.
 
-    Parameters
-    ----------
-    target : whom
-    doors : where doors of lapwing come from
-    seed : of the attacker's coins, and of the tools that he attacks; never of lapwing's noise
-    progress : told of each answer at a door
+    The seed is that of the attacker's coins, and of the tools that he attacks; never of lapwing's noise.
     """
 
     target: AttackTarget
@@ -231,10 +223,10 @@ class Campaign:
                 ("least squares", reconstruction.least_squares),
                 ("linear program", reconstruction.linear_program),
             ):
-                outcomes.append(self._outcome(way, answerer, heard, solve(heard)))
+                outcomes.append(self._guessed(way, answerer, heard, solve(heard)))
         impatient = self._door(HASTE)
         heard = self._interrogate(impatient, cohorts)
-        return [*outcomes, self._outcome("in haste", impatient, heard, reconstruction.least_squares(heard))]
+        return [*outcomes, self._guessed("in haste", impatient, heard, reconstruction.least_squares(heard))]
 
     def hadamard(self) -> list[CampaignOutcome]:
         """Ask as many questions as there are people, and transform the answers into the people."""
@@ -243,7 +235,7 @@ class Campaign:
         answerers: list[Answerer] = [ExactAnswers(trait), noisy, self._door(len(cohorts))]
         heard = [self._interrogate(answerer, cohorts) for answerer in answerers]
         return [
-            self._outcome("Hadamard", answerer, one, hadamard.guess_from(one))
+            self._guessed("Hadamard", answerer, one, hadamard.guess_from(one))
             for answerer, one in zip(answerers, heard, strict=True)
         ]
 
@@ -262,7 +254,7 @@ class Campaign:
             heard = differencing.ask_again_and_again(
                 answerer, people, targets, times, spellings=spellings, progress=self._progress(answerer)
             )
-            outcomes.append(self._outcome(way, answerer, heard, differencing.guess_targets(heard, targets)))
+            outcomes.append(self._guessed(way, answerer, heard, differencing.guess_targets(heard, targets)))
         return outcomes
 
     def differencing(self) -> list[CampaignOutcome]:
@@ -271,14 +263,14 @@ class Campaign:
 
         def difference(answerer: Answerer) -> CampaignOutcome:
             heard, guesses = differencing.by_difference(answerer, people, progress=self._progress(answerer))
-            return self._outcome("difference", answerer, heard, guesses)
+            return self._guessed("difference", answerer, heard, guesses)
 
         samply = Samply(trait, coins)
         heard, guesses = differencing.by_equality(samply, people, SAMPLY_PAIRS, coins)
         return [
             difference(ExactAnswers(trait)),
             difference(Leaf(trait, ("concept:trait",))),
-            self._outcome("equal answers", samply, heard, guesses),
+            self._guessed("equal answers", samply, heard, guesses),
             difference(self._door(people + 1)),
         ]
 
@@ -291,19 +283,8 @@ class Campaign:
         for answerer in (ExactAnswers(trait), I2b2(trait, coins), self._door(questions)):
             heard = self._interrogate(answerer, cohorts)
             traced = self.traced[answerer.name] = tracing.trace(heard, trait)
-            outcomes.append(
-                CampaignOutcome(
-                    attack="inner product",
-                    against=answerer.name,
-                    answers=_kind(answerer),
-                    asked=questions,
-                    answered=heard.answers.size,
-                    recovered=traced.true_positives(),
-                    chance=tracing.FALSE_POSITIVES,
-                    stopped=self._stopped(answerer),
-                    people=int(np.count_nonzero(trait)),
-                )
-            )
+            named = traced.true_positives(), tracing.FALSE_POSITIVES, int(np.count_nonzero(trait))
+            outcomes.append(self._outcome("inner product", answerer, heard, named))
         return outcomes
 
     def door_questions(self, attack: str) -> int:
@@ -330,18 +311,26 @@ class Campaign:
     def _progress(self, answerer: Answerer) -> Progress:
         return self.progress if isinstance(answerer, AttackedDoor) else lambda: None
 
-    def _outcome(self, attack: str, answerer: Answerer, heard: Interrogation, guesses: Mask) -> CampaignOutcome:
+    def _guessed(self, attack: str, answerer: Answerer, heard: Interrogation, guesses: Mask) -> CampaignOutcome:
         trait = self.target.trait[: guesses.size]
+        luck = max(trait.mean(), 1 - trait.mean()).item()
+        return self._outcome(attack, answerer, heard, (share_right(guesses, trait), luck, guesses.size))
+
+    def _outcome(
+        self, attack: str, answerer: Answerer, heard: Interrogation, recovered: tuple[float, float, int]
+    ) -> CampaignOutcome:
+        """Return what came of it: the share that was recovered, what luck recovers, and of how many people."""
+        share, chance, people = recovered
         return CampaignOutcome(
             attack=attack,
             against=answerer.name,
             answers=_kind(answerer),
             asked=heard.planned,
             answered=heard.answers.size,
-            recovered=share_right(guesses, trait),
-            chance=max(trait.mean(), 1 - trait.mean()).item(),
+            recovered=share,
+            chance=chance,
             stopped=self._stopped(answerer),
-            people=guesses.size,
+            people=people,
         )
 
     def _stopped(self, answerer: Answerer) -> str:

@@ -29,16 +29,9 @@ def ask_again_and_again(
     spellings: Sequence[int] = (0,),
     progress: Callable[[], None] = lambda: None,
 ) -> Interrogation:
-    """Ask about everybody, and about everybody but each of the first `targets` people, many times over.
+    """Ask about everybody, and about everybody but each of the first `targets` people, `times` times each.
 
-    Parameters
-    ----------
-    answerer : who is asked
-    people : how many people there are
-    targets : how many of them to find out about
-    times : how often each question is asked
-    spellings : how to write it, in turn
-    progress : told of each answer
+    The questions are written in `spellings`, in turn; `progress` is told of each answer.
     """
     rounds = [EVERYBODY_MORE_OFTEN * times] + [times] * targets
     cohorts = np.repeat(_all_but_each(people, targets), rounds, axis=0)
@@ -92,13 +85,7 @@ def by_equality(
 ) -> tuple[Interrogation, Mask]:
     """Ask about groups of many sizes with and without each person; guess that whoever changes an answer has the trait.
 
-    Parameters
-    ----------
-    answerer : who is asked
-    people : how many people there are
-    pairs : how many groups are asked about, twice each, for one person
-    coins : which groups
-    progress : told of each answer
+    For each person there are `pairs` groups, which `coins` choose.
     """
     target = np.repeat(np.arange(people), pairs)
     share = np.tile(np.linspace(1 / 4, 1, pairs), people)

@@ -21,12 +21,7 @@ from lapwing.vocabulary.errors import BudgetError
 
 
 class LockedOutError(BudgetError):
-    """Every account that the attacker has was locked; an administrator would have to unlock one.
-
-    Attributes
-    ----------
-    accounts : how many he had
-    """
+    """Every account that the attacker has was locked; an administrator would have to unlock one."""
 
     def __init__(self, accounts: int) -> None:
         self.accounts = accounts
@@ -53,13 +48,7 @@ class I2b2(_Tool):
 
     Its one budget is a lock-out: an account that gets the same true size a seventh time within 30 days is locked. It is
     kept for each account, so an attacker asks on with the account of a colleague.
-
-    Parameters
-    ----------
-    trait : who has it
-    coins : the noise
-    deviation : of the noise; breakdowns have 1.6
-    accounts : how many accounts the attacker can use
+    `accounts` are those that the attacker can use. Breakdowns have a deviation of 1.6.
     """
 
     SMALL: Final = 3
@@ -95,11 +84,7 @@ class Leaf(_Tool):
     The shift is a function of the MD5 of the sorted concept identifiers: no secret enters, and no filter on dates or
     numbers. (The original feeds four bytes of it to the generator of .NET; here they are taken modulo 20. Blurring is
     off in its shipped settings.)
-
-    Parameters
-    ----------
-    trait : who has it
-    concepts : the identifiers of what is asked about: they are in every question, and the browser sees them
+    The identifiers are in every question, and the browser sees them.
     """
 
     SMALL: Final = 10
@@ -125,11 +110,6 @@ class Samply(_Tool):
 
     Noise is remembered by the *true* size, so that asking again gives the same number: equal answers then say that true
     sizes are equal, whatever was asked.
-
-    Parameters
-    ----------
-    trait : who has it
-    coins : the noise
     """
 
     EPSILON: Final = 0.28

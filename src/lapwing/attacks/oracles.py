@@ -29,10 +29,7 @@ class Coins:
     The numbers are SHAKE256 of the seed, of what they are for, and of how many draws went before. Nothing here protects
     anybody: the noise of lapwing is drawn in `lapwing.noise`, and no attack can seed it.
 
-    Parameters
-    ----------
-    seed : which run
-    purpose : what the numbers are for; two purposes share nothing
+    Two purposes share nothing.
 
     Examples
     --------
@@ -82,10 +79,7 @@ class Answerer(Protocol):
     def count(self, members: Mask, *, spelling: int = 0) -> float:
         """Return the number, as it is shown; or refuse with a BudgetError.
 
-        Parameters
-        ----------
-        members : which people are asked about
-        spelling : which of the ways to write the same question; what it asks does not depend on it
+        `spelling` is which of the ways to write the same question; what it asks does not depend on it.
         """
 
 
@@ -110,14 +104,9 @@ class ExactAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Interrogation:
-    """What an attacker has in hand when he is done, or was stopped.
+    """What an attacker has in hand when he is done, or was stopped by a refusal: whom he has been answered about.
 
-    Parameters
-    ----------
-    cohorts : whom he has been answered about, one row an answer
-    answers : what he was told
-    planned : how many questions he had
-    refusal : what stopped him
+    `cohorts` has one row an answer; `planned` is how many questions he had.
     """
 
     cohorts: Mask
@@ -131,12 +120,7 @@ def interrogate(
 ) -> Interrogation:
     """Ask one question after the other until all are answered, or one is refused.
 
-    Parameters
-    ----------
-    answerer : who is asked
-    cohorts : whom to ask about, one row a question
-    progress : told of each answer
-    spellings : how to write each question; all the same way where it is not given
+    `cohorts` has one row a question; all are written the same way where no `spellings` are given.
     """
     answers, refusal = [], None
     for members, spelling in zip(cohorts, [*spellings] or [0] * len(cohorts), strict=True):

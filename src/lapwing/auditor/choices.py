@@ -24,7 +24,7 @@ from lapwing.auditor.noise_laws import NoiseLaw, Reals
 from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.auditor.white_box import FiniteModel, Inputs
 from lapwing.auditor.worst_pairs import AuditedMovement
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _TIMES, _LOG_WEIGHTS = (_NODES + 1) / 2, np.log(_WEIGHTS / 2)

@@ -29,9 +29,9 @@ from lapwing.auditor.transcripts import (
     Questions,
     Transcript,
 )
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive
+from lapwing.vocabulary.guarantee import Adjacency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,7 @@ class DuckDB(Engine):
     >>> from lapwing.queries.aggregate import Aggregate, CountPerPerson
     >>> from lapwing.queries.catalogue import Table
     >>> from lapwing.queries.predicate import ALWAYS
-    >>> from lapwing.vocabulary.privacy_unit import PrivacyUnit
+    >>> from lapwing.vocabulary.guarantee import PrivacyUnit
     >>> clinic = Population(
     ...     name="clinic", unit=PrivacyUnit(person_key="patient_id"), tables=(Table(name="patients", columns=()),)
     ... )

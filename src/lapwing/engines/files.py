@@ -178,13 +178,13 @@ class CSVFile:
             with path.open("rb") as file:
                 line = file.readline().decode("utf-8-sig")
         except FileNotFoundError:
-            raise _without_columns(table, f"{path} is not there", "mend its place") from None
+            raise without_columns(table, f"{path} is not there", "mend its place") from None
         except OSError as failure:
-            raise _without_columns(table, f"{path} cannot be opened ({failure.strerror})", "mend its place") from None
+            raise without_columns(table, f"{path} cannot be opened ({failure.strerror})", "mend its place") from None
         except UnicodeDecodeError:
-            raise _without_columns(table, f"{path} is no text in UTF-8", _UTF8) from None
-        if "\r" in _without_end(line):
-            raise _without_columns(table, f"its lines in {path} end with CR alone", _LINE_ENDS)
+            raise without_columns(table, f"{path} is no text in UTF-8", _UTF8) from None
+        if "\r" in line.removesuffix("\n").removesuffix("\r"):
+            raise without_columns(table, f"its lines in {path} end with CR alone", _LINE_ENDS)
         self._separator = max(_SEPARATORS, key=line.count)
         self.header = [name.strip() for name in next(csv.reader([line], delimiter=self._separator), [])]
 
@@ -288,9 +288,6 @@ class CSVFile:
         return f"read_csv({place}, delim = {literal(self._separator)}, columns = {{{named}}}, {pinned})"
 
 
-def _without_end(line: str) -> str:
-    return line.removesuffix("\n").removesuffix("\r")
-
-
-def _without_columns(table: str, reason: str, remedy: str) -> RegistrationError:
+def without_columns(table: str, reason: str, remedy: str = "name the right place") -> RegistrationError:
+    """Return the refusal of a table whose columns cannot be found."""
     return RegistrationError(table, reason=f"has no columns to be found: {reason}", remedy=remedy)

@@ -9,23 +9,25 @@ from typing import Any, Final
 
 import numpy as np
 
+from lapwing.engines.dialect import DUCKDB
 from lapwing.engines.duckdb import DuckDB
 from lapwing.queries.aggregate import MODULUS, rank, text_number
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.queries.predicate import day, day_number
 
 PEOPLE: Final = 1000
 _ROWS_A_PERSON: Final = 3
 _ONE_IN_MISSING: Final = 20
 _WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath")
+_TYPES: Final = {DUCKDB.integer: "int64", DUCKDB.real: "float64", DUCKDB.day: "datetime64[s]", DUCKDB.truth: "bool"}
 _DAYS: Final = (date(1930, 1, 1), date(2025, 1, 1))
 
 
 def rehearsal_engine(population: Population, people: int = PEOPLE) -> DuckDB:
     """Return an engine on made-up rows of so many people.
 
-    >>> from lapwing.vocabulary.privacy_unit import PrivacyUnit
+    >>> from lapwing.vocabulary.guarantee import PrivacyUnit
     >>> columns = (Column(name="age", type=Integer(low=0, high=99)),)
     >>> clinic = Population(
     ...     name="clinic", unit=PrivacyUnit(person_key="id"), tables=(Table(name="patients", columns=columns),)
@@ -40,36 +42,20 @@ def _table(population: Population, table: Table, people: int) -> dict[str, Any]:
     each = 1 if table.rows is RowsPerPerson.ONE_A_PERSON else _ROWS_A_PERSON
     keys = [person for person in range(1, people + 1) for _ in range(each)]
     whole = table.key_type is KeyType.INTEGER
-    held = _array(keys, "int64") if whole else _array([f"p{key}" for key in keys], None)
-    columns = {population.person_key(table): held}
+    columns = {population.person_key(table): _array(keys if whole else [f"p{key}" for key in keys], table.key_type)}
     for column in table.columns:
         salt = text_number(f"{table.name} {column.name}") % MODULUS
-        columns[column.name] = _array([_value(column, salt, row) for row in range(people * each)], _kind(column))
+        columns[column.name] = _array([_value(column, salt, row) for row in range(people * each)], column.type)
     return columns
 
 
-def _array(values: list[Any], kind: str | None) -> Any:
+def _array(values: list[Any], kind: ColumnType | KeyType) -> Any:
     """Return a column as DuckDB takes it: numbers, days and truth values with a mask, text as objects."""
-    if kind is None:
+    if DUCKDB.type_of(kind) == DUCKDB.text:
         return np.array(values, dtype=object)
     missing = [value is None for value in values]
-    return np.ma.array([0 if value is None else value for value in values], mask=missing, dtype=kind)
-
-
-def _kind(column: Column) -> str | None:
-    match column.type:
-        case Category(values=values):
-            return None if isinstance(values[0], str) else "int64"
-        case Text():
-            return None
-        case Integer():
-            return "int64"
-        case Real():
-            return "float64"
-        case Date():
-            return "datetime64[s]"
-        case Boolean():
-            return "bool"
+    filled = [0 if value is None else value for value in values]
+    return np.ma.array(filled, mask=missing, dtype=_TYPES[DUCKDB.type_of(kind)])
 
 
 def _value(column: Column, salt: int, row: int) -> Any:

@@ -9,19 +9,13 @@ from typing import Final
 
 import duckdb
 
-from lapwing.engines.dialect import DUCKDB
+from lapwing.engines.dialect import DUCKDB, POSTGRES, Dialect, StoredColumn
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.engines.files import CSVFile, literal_path, parquet_relation
+from lapwing.engines.files import CSVFile, literal_path, parquet_relation, without_columns
 from lapwing.vocabulary.errors import RegistrationError
-from lapwing.vocabulary.extras import load_extra
+from lapwing.vocabulary.loading import load_extra
 
-_KINDS: Final = {
-    "integer": ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"),
-    "real": ("float", "double", "decimal", "numeric", "real"),
-    "text": ("varchar", "uuid", "enum", "text", "character"),
-    "date": ("date", "timestamp"),
-    "boolean": ("boolean",),
-}
+_DECIMALS: Final = {"decimal", "numeric"}
 
 
 def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | None]:
@@ -39,7 +33,7 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
         return dict.fromkeys(CSVFile(table, source).header)
     place = source if isinstance(source, Path) else Path(source.path)
     if not place.is_file():
-        raise _unreadable(table, f"{place} is not there")
+        raise without_columns(table, f"{place} is not there")
     relation = parquet_relation(table, place)
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
         try:
@@ -49,9 +43,9 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
             described = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
         except duckdb.Error:
             if not isinstance(source, DuckDBTable):
-                raise _unreadable(table, f"{place} is no Parquet file") from None
+                raise without_columns(table, f"{place} is no Parquet file") from None
             raise _without(table, source, connection) from None
-    return {str(name): kind_of(str(stored)) for name, stored, *_ in described}
+    return {str(name): kind_of(DUCKDB, str(stored)) for name, stored, *_ in described}
 
 
 def columns_in_postgres(table: str, address: str, *, schema: str, name: str) -> dict[str, str | None]:
@@ -65,21 +59,28 @@ def columns_in_postgres(table: str, address: str, *, schema: str, name: str) -> 
         with psycopg.connect(address) as connection:
             found: Mapping[str, str] = dict(connection.execute(question, (schema, name)).fetchall())
     except psycopg.Error:
-        raise _unreadable(table, "the database cannot be reached") from None
+        raise without_columns(table, "the database cannot be reached") from None
     if not found:
         remedy = "name it with --name, and its schema with --schema"
-        raise _unreadable(table, f"there is no table {schema}.{name} that this role may see", remedy)
-    return {column: kind_of(stored) for column, stored in found.items()}
+        raise without_columns(table, f"there is no table {schema}.{name} that this role may see", remedy)
+    return {column: kind_of(POSTGRES, stored) for column, stored in found.items()}
 
 
-def kind_of(stored: str) -> str | None:
+def kind_of(dialect: Dialect, stored: str) -> str | None:
     """Return the kind of a stored type.
 
-    >>> kind_of("BIGINT"), kind_of("DECIMAL(18,3)"), kind_of("timestamp with time zone"), kind_of("BLOB")
-    ('integer', 'real', 'date', None)
+    >>> kind_of(DUCKDB, "BIGINT"), kind_of(DUCKDB, "DECIMAL(18,3)"), kind_of(POSTGRES, "character varying")
+    ('integer', 'real', 'text')
     """
-    bare = stored.lower().partition("(")[0].split(" ")[0]
-    return next((kind for kind, names in _KINDS.items() if bare in names), None)
+    bare = StoredColumn("", stored).bare
+    kinds = {
+        "integer": dialect.integers,
+        "real": dialect.reals | _DECIMALS,
+        "text": dialect.texts,
+        "date": dialect.days,
+        "boolean": {"boolean"},
+    }
+    return next((kind for kind, names in kinds.items() if bare in names), None)
 
 
 def _without(table: str, source: DuckDBTable, connection: duckdb.DuckDBPyConnection) -> RegistrationError:
@@ -87,11 +88,7 @@ def _without(table: str, source: DuckDBTable, connection: duckdb.DuckDBPyConnect
     there = "select table_name from duckdb_tables() where database_name = 'data' and schema_name = 'main' order by 1"
     names = [str(name) for (name,) in connection.execute(there).fetchall()]
     if not names:
-        return _unreadable(table, f"{source.path} is no DuckDB file with tables in it")
-    return _unreadable(
+        return without_columns(table, f"{source.path} is no DuckDB file with tables in it")
+    return without_columns(
         table, f"{source.path} has no table {source.table}", f"it has {', '.join(names)}: --name {names[0]}"
     )
-
-
-def _unreadable(table: str, reason: str, remedy: str = "name the right place") -> RegistrationError:
-    return RegistrationError(table, reason=f"has no columns to be found: {reason}", remedy=remedy)

@@ -8,6 +8,6 @@ The ledger never sees data, noise or an exact value, and it imports nothing that
 what it stores it can show: the one thing it keeps to itself are secrets that were sealed before they reached it.
 """
 
-from lapwing.vocabulary.public import load_lazily
+from lapwing.vocabulary.loading import load_lazily
 
 __getattr__, __dir__, __all__ = load_lazily(__name__)

@@ -16,7 +16,7 @@ from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.ledger.transaction import Transaction, state
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 
 class Administration:

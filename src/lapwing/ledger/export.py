@@ -15,8 +15,8 @@ from typing import IO, Any, Final
 from lapwing.ledger.entries import Entry, Receipt, Record, checked, compare
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.codec import canonical
-from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
+from lapwing.vocabulary.wording import format_short
 
 _FORMAT: Final = "lapwing ledger export 1"
 

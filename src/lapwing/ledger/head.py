@@ -20,7 +20,7 @@ from typing import Final
 
 from lapwing.ledger.entries import Receipt, genesis
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, LedgerUnwritableError, ParameterError
-from lapwing.vocabulary.locked_file import LockedFile
+from lapwing.vocabulary.lifetime import LockedFile
 
 if sys.platform == "darwin":
     import fcntl

@@ -25,7 +25,7 @@ from lapwing.ledger.store import Database, Rows, Store
 from lapwing.ledger.streams import Streams
 from lapwing.ledger.transaction import Clock, require_known
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
-from lapwing.vocabulary.extras import load_extra
+from lapwing.vocabulary.loading import load_extra
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ def create_ledger(address: str | Path | Database, *, name: str, head: Path | Non
     >>> import tempfile
     >>> from fractions import Fraction
     >>> from lapwing.vocabulary.guarantee import PureDP
-    >>> from lapwing.vocabulary.privacy_unit import PrivacyUnit
+    >>> from lapwing.vocabulary.guarantee import PrivacyUnit
     >>> ledger = create_ledger(Path(tempfile.mkdtemp()) / "ledger.db", name="2f1c")
     >>> receipt = ledger.administration.create_population(
     ...     "clinic", unit=PrivacyUnit(person_key="patient_id"), budget=PureDP(epsilon=Fraction(1))

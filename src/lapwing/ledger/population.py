@@ -10,7 +10,7 @@ from types import MappingProxyType
 from lapwing.accounting.filters.account import Budget
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError, SuspendedError
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 
 @stored("analyst")

@@ -16,6 +16,6 @@ number, a vector of the wrong length); every value of the right type is released
 data would tell about the data.
 """
 
-from lapwing.vocabulary.public import load_lazily
+from lapwing.vocabulary.loading import load_lazily
 
 __getattr__, __dir__, __all__ = load_lazily(__name__)

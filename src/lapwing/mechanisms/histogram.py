@@ -8,8 +8,8 @@ Proof: proofs/histogram.md
 
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
 from lapwing.vocabulary.exact import Exact, as_int
+from lapwing.vocabulary.guarantee import Adjacency, checked_adjacency
 
 
 def geometric_histogram(
@@ -35,7 +35,7 @@ def geometric_histogram(
 
     Examples
     --------
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> ages = geometric_histogram(bins=10, adjacency=Adjacency.REPLACE, epsilon=1)
     >>> ages.event
     DiscreteLaplaceNoise(l1_sensitivity=2, scale=Fraction(2, 1))
@@ -78,7 +78,7 @@ def gaussian_histogram(
 
     Examples
     --------
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> gaussian_histogram(bins=10, adjacency=Adjacency.REPLACE, rho="0.01").event
     DiscreteGaussianNoise(l2_sensitivity_squared=2, sigma_squared=Fraction(100, 1), dimension=10)
 

@@ -16,10 +16,10 @@ from lapwing.accounting.pricing import price
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.noise_mechanism import Integers, integers, wrong_size
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact, as_int, positive, probability
+from lapwing.vocabulary.guarantee import Adjacency
 
 Selector: TypeAlias = type[PermuteAndFlip] | type[ExponentialMechanism]
 """Permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho."""

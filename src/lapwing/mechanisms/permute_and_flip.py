@@ -77,7 +77,7 @@ class PermuteAndFlip(_NoisyMaximum):
 
     Examples
     --------
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> commonest = PermuteAndFlip(sensitivity=1, candidates=4, epsilon=1, monotone_under=Adjacency.ADD_REMOVE)
     >>> commonest.release([120, 40, 80, 7]) in range(4)
     True

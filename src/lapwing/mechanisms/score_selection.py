@@ -29,10 +29,10 @@ from lapwing.mechanisms.noise_mechanism import (
     parse_noise,
     wrong_size,
 )
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection, PureRelease
 from lapwing.vocabulary.exact import Exact, as_int, exact, positive, probability
+from lapwing.vocabulary.guarantee import Adjacency
 
 Chosen = TypeVar("Chosen", PureRelease, ExponentialSelection)
 Scores: TypeAlias = Integers | Reals

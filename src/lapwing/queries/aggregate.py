@@ -35,9 +35,8 @@ from lapwing.queries.predicate import (
     some,
 )
 from lapwing.queries.term import Term
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 Label: TypeAlias = str | int | bool | Interval | None
 """What names a cell along one key: a declared value, the first and last number of a bin, or None for missing values."""

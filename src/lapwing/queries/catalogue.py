@@ -22,7 +22,7 @@ from lapwing.queries.expressions import Name, Spelled, Value
 from lapwing.queries.predicate import INTEGERS, InIntervals, Predicate, atom
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import PrivacyUnit
 from lapwing.vocabulary.results import Result, html_table
 
 ELSEWHERE: Final = "elsewhere"

@@ -10,9 +10,9 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from lapwing.vocabulary.decimals import format_exact, format_short
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, exact
+from lapwing.vocabulary.wording import format_exact, format_short
 
 INT64_LOWEST, INT64_HIGHEST = -(2**63), 2**63 - 1
 MOST_GRID = 2**52
@@ -238,9 +238,3 @@ def nearest_double(number: Fraction) -> float:
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
-
-
-INTEGERS = Domain(INT64_LOWEST, INT64_HIGHEST)
-DAYS = Domain(day_number(date.min), day_number(date.max))
-DOUBLES = Domain(double_rank(-math.inf), double_rank(math.inf))
-TRUTHS = Domain(0, 1)

@@ -26,12 +26,11 @@ from lapwing.queries.aggregate import (
 )
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.words import bin_words, groups_at_most, in_groups, key_words, words
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_text, stored, to_text
-from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
 from lapwing.vocabulary.exact import Exact, probability
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
+from lapwing.vocabulary.wording import format_short
 
 if TYPE_CHECKING:
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism

@@ -136,6 +136,12 @@ def double_at(rank: int) -> float:
     return math.copysign(magnitude, rank) if rank else 0.0
 
 
+INTEGERS = Domain(INT64_LOWEST, INT64_HIGHEST)
+DAYS = Domain(day_number(date.min), day_number(date.max))
+DOUBLES = Domain(double_rank(-math.inf), double_rank(math.inf))
+TRUTHS = Domain(0, 1)
+
+
 def intervals_of(operator: str, limit: Fraction, domain: Domain) -> list[Interval]:
     """Return the numbers of `domain` that stand in relation `operator` to `limit`.
 

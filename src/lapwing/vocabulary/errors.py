@@ -38,9 +38,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from lapwing.vocabulary.decimals import decimal_above, decimal_below, decimal_near, format_exact
 from lapwing.vocabulary.results import Result
-from lapwing.vocabulary.wording import Call, Message, Setting, Spell
+from lapwing.vocabulary.wording import (
+    Call,
+    Message,
+    Setting,
+    Spell,
+    decimal_above,
+    decimal_below,
+    decimal_near,
+    format_exact,
+)
 
 __all__ = [
     "BadQuestionError",

@@ -1,7 +1,7 @@
-"""What happened, as data: one record for every kind of release, in exact numbers.
+"""What happened, as data: one noun for every kind of release, in exact numbers; and what is asked about its cost.
 
-A mechanism reports an event; accounting prices it. Events are written into ledgers and must still mean the same in
-ten years, so: never rename one, never change what a field means, and give every new field a default.
+A mechanism reports an event; accounting prices it. Events are stored in ledgers and must still mean the same in ten
+years: what a tag and its fields mean never changes (see `codec`).
 
 Sensitivities already include the adjacency: they say how far one person (or one protected group) can move the value.
 """
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TypeAlias, get_args
+from typing import Protocol, TypeAlias, get_args
 
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, exact, keep, positive, probability
+from lapwing.vocabulary.guarantee import Adjacency
 
 
 @stored("laplace-noise")
@@ -293,3 +293,28 @@ def _rate(name: str, given: object) -> Fraction:
     if not 0 < rate <= 1:
         raise ParameterError(name, given, reason="is no sampling rate", remedy="write a number above 0 and at most 1")
     return rate
+
+
+class Loss(Protocol):
+    """The privacy loss of one release between neighbouring tables.
+
+    Every number returned is an upper bound, rounded towards more cost. A currency in which no finite bound is known
+    answers with infinity (or `None` where the answer is an exact fraction).
+    """
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        """The exact epsilon for which the release is (epsilon, 0)-differentially private, if there is one."""
+
+    @property
+    def rho(self) -> Fraction | None:
+        """A rho for which the release is rho-zero-concentrated differentially private, if one is known."""
+
+    def delta(self, epsilon: float) -> float:
+        """Return a delta for which the release is (epsilon, delta)-differentially private."""
+
+    def epsilon(self, delta: float) -> float:
+        """Return an epsilon for which the release is (epsilon, delta)-differentially private."""
+
+    def renyi(self, alpha: float) -> float:
+        """Return a bound on the Renyi divergence of order `alpha` > 1, in both directions."""

@@ -1,14 +1,86 @@
-"""What can be promised: the four currencies in which budgets are set and claims are made and audited.
+"""Who is protected, from whom they cannot be told, and what is promised: the four currencies of budgets and claims.
 
-Their numbers may be written like every parameter (`PureDP(epsilon="0.1")`), and are kept as exact fractions.
+The whole guarantee hangs on the adjacency, which lectures use in two meanings without saying so: here it is a typed
+fact of a population, and every sensitivity reads it. Numbers may be written like every parameter
+(`PureDP(epsilon="0.1")`), and are kept as exact fractions.
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.exact import Exact, fill, positive, probability
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
+
+
+class Adjacency(Enum):
+    """The relation between two tables that differ in one person.
+
+    A count changes by at most 1 under both. A histogram changes by 1 in L1 norm under `ADD_REMOVE` and by 2 under
+    `REPLACE`. Under `ADD_REMOVE` all counts of one pair of tables move the same way (they are *monotone*); under
+    `REPLACE` one may rise while another falls.
+    """
+
+    ADD_REMOVE = "add-remove"
+    """One table has one person more. The number of people is itself protected. The default."""
+
+    REPLACE = "replace"
+    """One person's data is exchanged for another's. The number of people is public."""
+
+
+def checked_adjacency(given: object) -> Adjacency:
+    """Return `given` if it is an adjacency. The word alone is refused: compared with an adjacency it would be neither.
+
+    >>> checked_adjacency("replace")
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: adjacency = 'replace' is no adjacency; write Adjacency.ADD_REMOVE or ...
+    """
+    if isinstance(given, Adjacency):
+        return given
+    raise ParameterError(
+        "adjacency", given, reason="is no adjacency", remedy="write Adjacency.ADD_REMOVE or Adjacency.REPLACE"
+    )
+
+
+@stored("privacy-unit")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacyUnit:
+    """One person, named by a key column, across all tables of a population.
+
+    Parameters
+    ----------
+    person_key : the column that says whose row it is
+    adjacency : what it means that two populations differ in one person
+    protects_groups_of : the size of the groups that are protected together; 1 protects single persons, 4 protects
+        households of four as if they were one person, at four times the price
+
+    Examples
+    --------
+    >>> PrivacyUnit(person_key="patient_id").adjacency
+    <Adjacency.ADD_REMOVE: 'add-remove'>
+    >>> PrivacyUnit(person_key="patient_id", protects_groups_of=0)
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: protects_groups_of = 0 is out of range; write a whole number, at least 1
+    """
+
+    person_key: str
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    protects_groups_of: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.person_key, str) or not self.person_key.strip():
+            raise ParameterError(
+                "person_key",
+                self.person_key,
+                reason="names no column",
+                remedy="name the column that tells people apart",
+            )
+        checked_adjacency(self.adjacency)
+        object.__setattr__(self, "protects_groups_of", as_int("protects_groups_of", self.protects_groups_of))
 
 
 @stored("pure-dp")

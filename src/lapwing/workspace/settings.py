@@ -41,11 +41,9 @@ from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Segment, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.tables import DuckDBSource, FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive, probability
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PrivacyUnit, PureDP
 from lapwing.workspace.toml import Document, Section
 
 _IN_A_URL: Final = re.compile(r"[a-z]+://[^?]*:[^?]*@")

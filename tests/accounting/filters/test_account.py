@@ -27,7 +27,6 @@ from lapwing.accounting.filters.remaining import Refusal
 from lapwing.accounting.filters.sums import Accepted
 from lapwing.accounting.planned_total import planned_total
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import from_record, to_record
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError
 from lapwing.vocabulary.event import (
@@ -42,7 +41,7 @@ from lapwing.vocabulary.event import (
     Repeated,
     SampledWithoutReplacement,
 )
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, PureDP
 
 SEGMENTS = ("north", "south", "west")
 BUDGETS = {

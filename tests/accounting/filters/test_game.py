@@ -13,8 +13,7 @@ import pytest
 from accounting.filters.game import coin, geometric, leaky, sampled_coin, selection, selections, value
 from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.approximate import DeltaShares
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.guarantee import ApproximateDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP
 
 GAMES = 30 * int(os.environ.get("LAPWING_CHECKS", "1"))
 ROUNDING = 1 + 1e-9

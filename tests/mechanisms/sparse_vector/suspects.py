@@ -10,7 +10,7 @@ from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, SparseVectorNoise, YesReveals
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency
 
 COUNTS = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
 REPLACED = ValueSensitivity.of_counts(Adjacency.REPLACE)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.sensitive import Sensitive
 
 features = st.floats(-1.5, 1.5) | st.just(math.nan)

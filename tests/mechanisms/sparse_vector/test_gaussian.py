@@ -14,8 +14,8 @@ from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
 from lapwing.auditor.worst_pairs import NeighbouringPair
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import Adjacency
 from mechanisms.sparse_vector.suspects import COUNTS, REPLACED
 from statistical.goodness import fits, p_value
 

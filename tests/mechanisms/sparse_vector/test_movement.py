@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from lapwing.mechanisms.sparse_vector.rule import ValueLattice
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import Adjacency
 
 ONE = Fraction(1)
 

@@ -13,7 +13,7 @@ from lapwing.auditor.worst_pairs import NeighbouringPair, every_beginning, worst
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency
 from mechanisms.sparse_vector.suspects import COUNTS, NAMES, REALS, REPLACED, shipped, variant_of
 
 EXACT = 1e-6

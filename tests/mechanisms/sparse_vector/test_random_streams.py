@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import Geometric
-from lapwing.vocabulary.adjacency import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency
 
 CASES = 120
 

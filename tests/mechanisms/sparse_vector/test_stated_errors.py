@@ -15,8 +15,8 @@ from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVecto
 from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.guarantee import Adjacency
 
 COUNTS = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
 ANYTHING = ValueSensitivity.of_anything(sensitivity=1)

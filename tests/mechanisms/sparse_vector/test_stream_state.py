@@ -10,8 +10,8 @@ from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNois
 from lapwing.mechanisms.sparse_vector.rule import StreamState
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError, StreamError, StreamHaltedError
+from lapwing.vocabulary.guarantee import Adjacency
 from mechanisms.sparse_vector.suspects import COUNTS, shipped
 
 KEY = bytes(range(32))

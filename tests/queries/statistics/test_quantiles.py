@@ -13,9 +13,7 @@ from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Column, Integer
 from lapwing.queries.planning import plan
 from lapwing.queries.statistics.quantiles import score_sensitivity
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.guarantee import PureDP
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit, PureDP
 
 CELLS, MAX_ROWS = 3, 2
 BASES = [(0, 0, 0), (9, 0, 0), (0, 9, 0), (0, 0, 9), (7, 7, 7), (9, 0, 9)]

@@ -16,11 +16,10 @@ from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShare
 from lapwing.accounting.filters.charge import Charge, Cost, Reservation, StreamClosing, YesCharge, cost_of
 from lapwing.accounting.filters.remaining import Refusal, Remaining, how_many, what_fits
 from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, Insufficient, PureFilter, require_carried
-from lapwing.vocabulary.adjacency import Adjacency, checked_adjacency
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
 from lapwing.vocabulary.event import required_adjacency
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, Guarantee, PureDP, checked_adjacency
 
 EVERYONE = "everyone"
 """The only segment of a population that is not partitioned."""

@@ -7,10 +7,10 @@ from fractions import Fraction
 from lapwing.accounting.filters.approximate import ApproximateFilter, Filter
 from lapwing.accounting.filters.charge import Charge, cost_of, cost_of_event
 from lapwing.accounting.filters.sums import ConcentratedFilter, Insufficient, PureFilter
-from lapwing.vocabulary.decimals import decimal_below
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.event import Event, LaplaceNoise, PureRelease
 from lapwing.vocabulary.search import bisect_integer, first_integer
+from lapwing.vocabulary.wording import decimal_below
 
 _LARGEST, _MOST_HALVINGS = Fraction(2) ** 10, 50
 _PARTS = 2**16  # four digits
@@ -84,7 +84,7 @@ def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
     if isinstance(filter_, PureFilter | ConcentratedFilter):  # which add the same amount each time
         if isinstance(filter_.weigh(charge.event, cost), Insufficient):
             return 0
-        amount = cost.held if isinstance(filter_, PureFilter) else cost.rho
+        amount = cost.whole if isinstance(filter_, PureFilter) else cost.rho
         return min(at_most, int(filter_.left // amount)) if amount else at_most
     for admitted in range(at_most):
         decision = filter_.weigh(charge.event, cost)

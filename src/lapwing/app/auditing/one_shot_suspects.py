@@ -22,9 +22,8 @@ from lapwing.mechanisms.laplace import LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.event import Composed, DiscreteGaussianNoise, DiscreteLaplaceNoise, Event, Repeated
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 _FAR = 3
 """How far one person moves a number or a score: not 1, so that a sensitivity that is forgotten or squared is seen."""

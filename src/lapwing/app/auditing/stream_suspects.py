@@ -15,8 +15,7 @@ from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVecto
 from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, SparseVectorNoise, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import ThresholdComparison
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, PureDP
 
 Shipped: TypeAlias = SparseVector | AdaptiveSparseVector | GaussianSparseVector
 

@@ -15,10 +15,10 @@ from lapwing.app.plots.meaning import draw_privacy_region
 from lapwing.auditor.black_box import audit as watch
 from lapwing.auditor.finding import Finding, parameters
 from lapwing.auditor.white_box import Achieved
-from lapwing.vocabulary.decimals import several
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.guarantee import Guarantee
+from lapwing.vocabulary.wording import several
 
 _REFUTED = 1
 """The exit code of an audit that did not end as it should; 2 to 5 are other failures."""

@@ -15,9 +15,9 @@ from lapwing.app.cli.terminal import facts, json_option, tell, waiting
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import StreamStatus
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.decimals import several
 from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
+from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.wording import several
 from lapwing.workspace.settings import FILE, read_settings, require_no_password
 from lapwing.workspace.toml import opening_text
 from lapwing.workspace.workspace import HEAD, KEY_FILE, Workspace, create, open_workspace, renew_key

@@ -38,10 +38,10 @@ from lapwing.queries.statistics.counts import count
 from lapwing.queries.statistics.moments import correlation
 from lapwing.queries.statistics.quantiles import quantiles
 from lapwing.queries.statistics.top import top
-from lapwing.vocabulary.adjacency import Adjacency
-from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.wording import format_short
 from lapwing.workspace.workspace import create
 
 

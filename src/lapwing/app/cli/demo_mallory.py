@@ -22,8 +22,8 @@ from lapwing.attacks.obfuscation import I2b2
 from lapwing.attacks.oracles import Coins
 from lapwing.queries.statistics.counts import count
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BudgetExceededError
+from lapwing.vocabulary.wording import format_short
 
 VICTIMS, TIMES = 32, 400
 EVERYONE: Final = "cancer_survivor"

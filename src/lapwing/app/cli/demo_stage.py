@@ -18,7 +18,7 @@ from rich.text import Text
 from lapwing.answers.preview import BudgetStatus
 from lapwing.ledger.entries import Receipt
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import format_short
+from lapwing.vocabulary.wording import format_short
 from lapwing.workspace.workspace import Workspace
 
 WIDTH: Final = 80

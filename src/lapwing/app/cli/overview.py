@@ -18,7 +18,7 @@ from lapwing.app.plots.answers import draw_account
 from lapwing.ledger.population import Analyst
 from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import decimal_below, format_exact, several
+from lapwing.vocabulary.wording import decimal_below, format_exact, several
 
 _EMPTY = "There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"
 

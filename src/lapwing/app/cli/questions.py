@@ -20,10 +20,9 @@ from lapwing.queries.questions import Grouping, bins, by_year
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics import STATISTICS
 from lapwing.queries.statistics.top import TopCategories
-from lapwing.vocabulary.decimals import named, percent, spoken
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, probability
-from lapwing.vocabulary.wording import Setting
+from lapwing.vocabulary.wording import Setting, named, percent, spoken
 
 Questions: TypeAlias = Mapping[str, Question]
 """Questions by the names of their columns, which are charged as one."""

@@ -21,10 +21,10 @@ from lapwing.app.plots.answers import draw_stream
 from lapwing.ledger.stream_records import StreamRecord, StreamStatus
 from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
-from lapwing.vocabulary.decimals import format_exact, format_short, several
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import PureDP
+from lapwing.vocabulary.wording import format_exact, format_short, several
 
 
 @click.group(no_args_is_help=True)

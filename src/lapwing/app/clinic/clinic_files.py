@@ -25,9 +25,9 @@ from lapwing.app.clinic.made_up_people import (
     make_block,
 )
 from lapwing.engines.dialect import literal
-from lapwing.vocabulary.decimals import format_exact
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 from lapwing.vocabulary.exact import Exact, as_int, positive
+from lapwing.vocabulary.wording import format_exact
 from lapwing.workspace.settings import FILE
 
 TABLES: Final = ("person", "condition", "visit", "procedure", "measurement", "patient")

@@ -14,10 +14,10 @@ from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
 from lapwing.queries.plan import Family
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.codec import from_record
-from lapwing.vocabulary.decimals import named, percent
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
 from lapwing.vocabulary.guarantee import ConcentratedDP
+from lapwing.vocabulary.wording import named, percent
 
 _WIDEST_LABEL, _WIDEST_TITLE, _MOST_LARGE = 30, 64, 24
 

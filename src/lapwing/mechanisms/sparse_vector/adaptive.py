@@ -35,7 +35,7 @@ class AdaptiveSparseVector(PureStreamMechanism):
 
     Examples
     --------
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> with AdaptiveSparseVector(epsilon=1, yeses=8, threshold=200, moves=counts).open() as stream:
     ...     clear = stream.ask(100_000)

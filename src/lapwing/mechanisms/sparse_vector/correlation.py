@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, probability
+from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.sensitive import Sensitive
 
 _FINEST = 1024

@@ -36,7 +36,7 @@ class GaussianSparseVector(StreamMechanism):
 
     Examples
     --------
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> stream = GaussianSparseVector.for_budget(
     ...     epsilon=1, delta="1e-6", yeses=50, questions=1000, threshold=200, moves=counts

@@ -67,7 +67,7 @@ class SparseVector(PureStreamMechanism):
 
     Examples
     --------
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
     >>> cohorts.threshold_epsilon, cohorts.yes_price
@@ -253,7 +253,7 @@ class AboveThreshold(SparseVector):
 
     Examples
     --------
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> first = AboveThreshold(epsilon="0.5", threshold=10, moves=ValueSensitivity.of_counts(Adjacency.REPLACE))
     >>> with first.open() as stream:
     ...     [bool(answer) for answer in stream.ask_many([-10_000, -10_000, 10_000, 10_000])]

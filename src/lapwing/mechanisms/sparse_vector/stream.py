@@ -59,7 +59,7 @@ class SparseVectorStream:
     --------
     >>> from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
     >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> with SparseVector(epsilon=1, yeses=2, threshold=200, moves=counts).open() as stream:
     ...     far_below, far_above = stream.ask(-10_000), stream.ask(10_000)

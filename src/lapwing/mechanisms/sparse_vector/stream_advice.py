@@ -78,7 +78,7 @@ def advise(
 
     Examples
     --------
-    >>> from lapwing.vocabulary.adjacency import Adjacency
+    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> few = advise(questions=1000, yeses=10, epsilon=1, moves=counts)
     >>> few.best.name, round(few.times(Way.NOISE_ON_ALL))

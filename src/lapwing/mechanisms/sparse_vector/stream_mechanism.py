@@ -16,9 +16,8 @@ from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.event import Event, Loss
 from lapwing.vocabulary.exact import Exact, as_int, exact, probability
-from lapwing.vocabulary.loss import Loss
 
 _SUREST = 1 - Fraction(1, 10**9)
 
@@ -174,7 +173,7 @@ class PureStreamMechanism(StreamMechanism):
         >>> from lapwing.accounting.filters.charge import SingleRelease, StreamClosing, YesCharge
         >>> from lapwing.accounting.filters.account import open_account
         >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
-        >>> from lapwing.vocabulary.adjacency import Adjacency
+        >>> from lapwing.vocabulary.guarantee import Adjacency
         >>> from lapwing.vocabulary.event import PureRelease
         >>> from lapwing.vocabulary.guarantee import PureDP
         >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)

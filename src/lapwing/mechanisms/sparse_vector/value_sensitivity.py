@@ -8,9 +8,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, exact, positive
+from lapwing.vocabulary.guarantee import Adjacency
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -21,12 +21,11 @@ from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic,
 from lapwing.queries.sql_nodes import only, refusal
 from lapwing.queries.term import ConstantTerm, bounds, measure
 from lapwing.queries.words import at_most, from_to, is_a_column, value_words
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, check_most, exact, probability
-from lapwing.vocabulary.privacy_unit import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
+from lapwing.vocabulary.wording import format_short
 
 _MOST_GRID_CELLS = 10_000
 

@@ -20,11 +20,11 @@ from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition, as_name
 from lapwing.queries.statistics.counts import CountRows
 from lapwing.queries.statistics.distinct import CountDistinct
-from lapwing.vocabulary.adjacency import Adjacency
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.decimals import format_short
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.wording import format_short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
