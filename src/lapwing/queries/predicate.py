@@ -25,6 +25,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
+from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST
 from lapwing.vocabulary.codec import stored, to_text
 
 Interval: TypeAlias = tuple[int, int]
