@@ -12,8 +12,9 @@ import numpy as np
 import opendp.prelude as dp
 
 from _report import Goals, rates, table
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise
+from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.stream_advice import Way, advise
+from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.guarantee import Adjacency
 
@@ -28,7 +29,7 @@ HALVES = {"noise": SparseVectorNoise.LAPLACE, "threshold_share": "1/2"}
 
 
 def stream(yeses: int, moves: ValueSensitivity, *, epsilon: Fraction = Fraction(1), **changes) -> SparseVector:
-    return SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, moves=moves, grid=GRID, **changes)
+    return SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, sensitivity=moves, grid=GRID, **changes)
 
 
 def margin(mechanism: SparseVector) -> float:
@@ -44,7 +45,13 @@ def restarted(yeses: int, moves: ValueSensitivity) -> float:
 
 def margins(yeses: int, moves: ValueSensitivity) -> dict[str, float]:
     advice = advise(
-        questions=QUESTIONS, yeses=yeses, epsilon=1, delta="1e-6", moves=moves, all_known=True, confidence=CONFIDENCE
+        questions=QUESTIONS,
+        yeses=yeses,
+        epsilon=1,
+        delta="1e-6",
+        sensitivity=moves,
+        all_known=True,
+        confidence=CONFIDENCE,
     )
     found = dict(advice.margins)
     return {
@@ -77,7 +84,7 @@ def errors(goals: Goals) -> None:
 def speed(goals: Goals) -> None:
     dp.enable_features("contrib")
     below = np.full(10**7, -10_000)
-    counts = SparseVector(epsilon=1, yeses=50, threshold=1000, moves=MOVES["counts"])
+    counts = SparseVector(epsilon=1, yeses=50, threshold=1000, sensitivity=MOVES["counts"])
     one = counts.open()
     insecure = np.random.default_rng(0)  # noqa: TID251 - a competitor
     laplace = dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=50.0)

@@ -67,7 +67,7 @@ def clinic() -> list[Patient]:
 def stream() -> SparseVector:
     """Return the mechanism: counts of people who come or go, asked as "at least", five yeses for epsilon 1."""
     counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
-    return SparseVector(epsilon=1, yeses=5, threshold=AT_LEAST, moves=counts, questions=len(COHORTS))
+    return SparseVector(epsilon=1, yeses=5, threshold=AT_LEAST, sensitivity=counts, questions=len(COHORTS))
 
 
 def main() -> None:

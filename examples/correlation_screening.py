@@ -33,7 +33,7 @@ def screening() -> tuple[CorrelationScreen, SparseVector]:
     """Return the score of a pair, and the stream that asks whether it reaches a correlation of 0.5."""
     screen = CorrelationScreen(at_least="0.5")
     pairs = len(screen.pairs(FEATURES))
-    stream = SparseVector(epsilon=1, yeses=10, threshold=0, moves=screen.moves(Adjacency.ADD_REMOVE))
+    stream = SparseVector(epsilon=1, yeses=10, threshold=0, sensitivity=screen.sensitivity(Adjacency.ADD_REMOVE))
     return screen, stream.placed_for(pairs)
 
 
@@ -57,7 +57,7 @@ def main() -> None:
     for first, second in found:
         print(f"  feature {first:2} and feature {second:2}")
     print(f"epsilon {spent:.3f} spent for {len(found)} yeses; {pairs - len(found)} noes were free\n")
-    advice = advise(questions=pairs, yeses=10, epsilon=1, moves=screen.moves(Adjacency.ADD_REMOVE))
+    advice = advise(questions=pairs, yeses=10, epsilon=1, sensitivity=screen.sensitivity(Adjacency.ADD_REMOVE))
     for way, steps in advice.margins:
         print(f"{advice.times(way):6.2f}x  +-{steps / one_correlation:.2f}  {way.value}")
 

@@ -61,7 +61,7 @@ def test_dozens_of_questions_are_answered_no_for_nothing(told) -> None:
     assert verdicts == [("no", "free"), ("no", "free"), ("yes", "0.149")]  # P(other) < 1e-9
     assert "71 questions and one yes, for epsilon 0.4039 in all" in flat(shown)
     stream = SparseVector(
-        epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
+        epsilon=1, yeses=5, threshold=PEOPLE // 500, sensitivity=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
     )
     assert round(float(stream.threshold_epsilon + stream.yes_price), 4) == 0.4039
     assert stream.threshold_epsilon + 5 * stream.yes_price == 1
@@ -73,7 +73,7 @@ def test_the_account_holds_what_was_asked_for_and_nothing_else(told) -> None:
         checked = verify(workspace.ledger)
         left = workspace.session(analyst="ana").budget().left
     stream = SparseVector(
-        epsilon=1, yeses=5, threshold=PEOPLE // 500, moves=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
+        epsilon=1, yeses=5, threshold=PEOPLE // 500, sensitivity=ValueSensitivity.of_counts(lw.Adjacency.ADD_REMOVE)
     )
     count, funnel, sql, three, mallory = (
         Fraction(1, 10),

@@ -137,7 +137,7 @@ SUSPECTS = {
         less=ApproximateDP(epsilon=1, delta="1/200"),
     ),
     "stream of counts": Suspect(
-        stream(SparseVector(epsilon=4, yeses=1, threshold=0, moves=COUNTS)), ((2, 2, 0), (3, 3, 0)), FOUR, 1500
+        stream(SparseVector(epsilon=4, yeses=1, threshold=0, sensitivity=COUNTS)), ((2, 2, 0), (3, 3, 0)), FOUR, 1500
     ),
     **{
         f"stream, {name}": Suspect(stream(mechanism), *STREAMS[name])

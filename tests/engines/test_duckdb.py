@@ -3,6 +3,7 @@
 import time
 import traceback
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import duckdb
 import pandas as pd
@@ -114,6 +115,7 @@ def test_a_data_frame_is_copied_when_it_is_registered() -> None:
         ("city", pa.array([1, 2]), Text()),
         ("born", pa.array(["2020-01-01", "x"]), Date()),
         ("smoker", pa.array([0, 1]), Boolean()),
+        ("bmi", pa.array([Decimal(1), Decimal(2)], pa.decimal128(16, 3)), Real(low=0, high=9)),
     ],
     ids=[
         "float",
@@ -125,6 +127,7 @@ def test_a_data_frame_is_copied_when_it_is_registered() -> None:
         "int",
         "text day",
         "int truth",
+        "long decimal",
     ],
 )
 def test_a_column_of_another_type_is_refused_at_registration(column, stored, declared) -> None:

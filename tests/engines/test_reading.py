@@ -35,3 +35,12 @@ def test_an_interrupt_of_the_thread_that_waits_stops_the_statement(interrupt) ->
     with pytest.raises(interrupt), stoppable(lambda: told.append("stop")):
         raise interrupt
     assert told == ["stop"]
+
+
+def test_a_statement_that_has_ended_is_not_stopped_whoever_was_about_to() -> None:
+    told = []
+    with CancelScope() as scope:
+        with stoppable(lambda: told.append("stop")):
+            running = scope._running
+        running.stop()
+    assert told == []

@@ -66,7 +66,7 @@ def test_a_group_moves_the_scores_of_correlations_by_no_more_than_is_said(times)
         extremes = rng.choice([-9.0, -1.0, 1.0, 0.0, 9.0, math.nan, math.inf], (people, 3))
         before, after = np.vstack([crowd, extremes[come:]]), np.vstack([crowd, extremes[:come]])
         change = screen.scores(after).open_for_release() - screen.scores(before).open_for_release()
-        rise, span = screen.moves(Adjacency.ADD_REMOVE, people=people).in_steps(Fraction(1))
+        rise, span = screen.sensitivity(Adjacency.ADD_REMOVE, people=people).in_steps(Fraction(1))
         assert change.max() <= rise
         assert change.max() - change.min() <= span
         assert (np.abs(change) <= rise).all()

@@ -72,7 +72,7 @@ def nearest_tests(path: Path) -> list[Path]:
     steps = {test: away[module] for test, away in _distances().items() if module in away}
 
     def rank(test: Path) -> tuple[bool, bool, int, Path]:
-        beside = test.parent == TESTS / (path.parent if path.parent.parts else "session")
+        beside = TESTS != test.parent in (TESTS / (path if path.parent.parts else Path("session", path))).parents
         alike = test.stem == f"test_{path.stem}"
         return not (alike and beside), not alike, steps[test] + 1 - beside, test
 
@@ -117,14 +117,15 @@ def _imported_by_test(path: Path, seen: tuple[Path, ...] = ()) -> set[str]:
 def _imported(path: Path) -> frozenset[str]:
     """Return what a file imports: modules, and modules that a public package shows a name of."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found, shown = set(), _public_names()
+    found, shown, front = set(), _public_names(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
+            front |= {alias.asname or "lapwing" for alias in node.names if alias.name == "lapwing"}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
             found |= {node.module, *names, *(shown[name] for name in names if name in shown)}
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "lw":
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in front:
             found |= {shown.get(f"lapwing.{node.attr}", "lapwing")}
     return frozenset(found)
 

@@ -245,5 +245,5 @@ def test_groups_and_replacement_make_it_dearer() -> None:
 
 def test_the_terms_are_decided_by_the_sparse_vector_they_name() -> None:
     counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
-    decides = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
+    decides = SparseVector(epsilon=1, yeses=8, threshold=200, sensitivity=counts)
     assert StreamTerms.of(population(), **TERMS).mechanism == decides

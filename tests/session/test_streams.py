@@ -40,7 +40,7 @@ MECHANISM = SparseVector(
     epsilon=1,
     yeses=3,
     threshold=200,
-    moves=ValueSensitivity.of_counts(Adjacency.ADD_REMOVE),
+    sensitivity=ValueSensitivity.of_counts(Adjacency.ADD_REMOVE),
     threshold_share=1 - 3 * YES,
 )
 FAR_ABOVE, FAR_BELOW = FixedNumber(10_000), FixedNumber(-10_000)

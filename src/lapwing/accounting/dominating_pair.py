@@ -12,11 +12,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.accounting.rounding import ROUND_OFF
+from lapwing.accounting.rounding import LARGEST_EXPONENT, ROUND_OFF
 
 Floats: TypeAlias = NDArray[np.float64]
-
-_LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +74,7 @@ class DominatingPair:
         On the chord between two knots the mass under P of what lies above is a constant, `height + drop/(e^gap - 1)`.
         The last height is the mass at infinity; what is left of the mass of 1 sits at the lowest knot.
         """
-        run = np.expm1(np.minimum(np.diff(knots), _LARGEST_EXPONENT))
+        run = np.expm1(np.minimum(np.diff(knots), LARGEST_EXPONENT))
         above = heights[:-1] + (heights[:-1] - heights[1:] + ROUND_OFF * heights[:-1]) / run
         above = np.append(above, heights[-1])
         above = np.minimum(np.maximum.accumulate(above[::-1])[::-1], 1.0)
@@ -85,7 +83,7 @@ class DominatingPair:
     @property
     def under_q(self) -> Floats:
         """The probabilities of the finite losses under Q."""
-        return self.masses * np.exp(np.minimum(-self.losses, _LARGEST_EXPONENT))
+        return self.masses * np.exp(np.minimum(-self.losses, LARGEST_EXPONENT))
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta for which the pair is (epsilon, delta)-indistinguishable in this order."""

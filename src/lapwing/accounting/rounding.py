@@ -15,6 +15,10 @@ ROUND_OFF = 2.0**-42
 tail, by a few hundred (a test compares them with a computation in fifty digits)."""
 
 
+LARGEST_EXPONENT = 700.0
+"""e to this is still a number."""
+
+
 def float_above(number: Fraction) -> float:
     """Return a double that is at least `number`, the nearest one where that is possible.
 

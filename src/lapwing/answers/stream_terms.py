@@ -18,7 +18,8 @@ from lapwing.accounting.filters.sums import ConcentratedFilter
 from lapwing.answers.answer import CONFIDENCE
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price, require_words, sure
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, best_share
+from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.vocabulary.codec import from_text, stored, to_text
@@ -124,7 +125,7 @@ class StreamTerms:
 
         The price of a yes is the best one, rounded down, and the opening gets the rest: together they are `epsilon`.
         """
-        best = best_share(self.moves.in_steps(Fraction(1)), self.yeses)
+        best = best_share(self.sensitivity.in_steps(Fraction(1)), self.yeses)
         yes = math.floor(epsilon * (1 - best) / self.yeses / FINEST) * FINEST
         if not yes:
             raise ParameterError(
@@ -136,7 +137,7 @@ class StreamTerms:
         return replace(self, epsilon=epsilon, opening=epsilon - self.yeses * yes)
 
     @property
-    def moves(self) -> ValueSensitivity:
+    def sensitivity(self) -> ValueSensitivity:
         """How far the protected people move a count."""
         return ValueSensitivity.of_counts(self.adjacency, people=self.people)
 
@@ -246,7 +247,7 @@ def _mechanism_of(terms: StreamTerms) -> SparseVector:
         epsilon=terms.epsilon,
         yeses=terms.yeses,
         threshold=terms.at_least,
-        moves=terms.moves,
+        sensitivity=terms.sensitivity,
         shift=terms.shift,
         threshold_share=None if terms.opening is None else terms.opening / terms.epsilon,
     )

@@ -16,8 +16,8 @@ from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen as Co
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector as GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import AboveThreshold as AboveThreshold
 from lapwing.mechanisms.sparse_vector.pure import SparseVector as SparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVectorNoise as SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.pure import YesReveals as YesReveals
 from lapwing.mechanisms.sparse_vector.stream_advice import advise as advise
+from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise as SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity as ValueSensitivity
 from lapwing.vocabulary.sensitive import Sensitive as Sensitive

@@ -7,7 +7,8 @@ from lapwing.auditor.noise_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.transcripts import NO, AuditedYes, Level
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, YesReveals
+from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.guarantee import Adjacency
@@ -17,9 +18,9 @@ REPLACED = ValueSensitivity.of_counts(Adjacency.REPLACE)
 REALS = ValueSensitivity.of_anything(sensitivity="0.3")  # two steps of the grid 1/4
 
 
-def shipped(moves=COUNTS, *, grid=1, epsilon=1, threshold=0):
+def shipped(sensitivity=COUNTS, *, grid=1, epsilon=1, threshold=0):
     """Return every variant of a stream, by name."""
-    shared = {"epsilon": epsilon, "threshold": threshold, "moves": moves, "grid": grid}
+    shared = {"epsilon": epsilon, "threshold": threshold, "sensitivity": sensitivity, "grid": grid}
     return {
         "above threshold": AboveThreshold(**shared),
         "bare": SparseVector(yeses=3, tells=YesReveals.NOTHING_MORE, **shared),

@@ -20,7 +20,8 @@ from lapwing.mechanisms.sparse_vector.law_probabilities import (
     reach,
     variance,
 )
-from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, SparseVectorNoise
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector
+from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
@@ -100,7 +101,7 @@ def test_the_chance_that_all_are_right_is_what_the_oracle_says(name) -> None:
 
 
 def test_an_adaptive_stream_is_right_as_often_as_its_sampled_self() -> None:
-    mechanism = AdaptiveSparseVector(epsilon=1, yeses=2, threshold=0, moves=COUNTS, clear_by=12)
+    mechanism = AdaptiveSparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=COUNTS, clear_by=12)
     expected = mechanism.chance_all_right(10, questions=12)
     trials = 4000
     right = 0
@@ -127,16 +128,16 @@ def test_an_adaptive_stream_is_right_as_often_as_its_sampled_self() -> None:
 )
 def test_the_margins_are_those_computed_for_continuous_noise(yeses, moves, placed, printed) -> None:
     """At epsilon 1 and 1000 questions, 90 %: figures that were computed before this code was written."""
-    ours = SparseVector(epsilon=1, yeses=yeses, threshold=0, moves=moves).placed_for(1000)
+    ours = SparseVector(epsilon=1, yeses=yeses, threshold=0, sensitivity=moves).placed_for(1000)
     textbook = SparseVector(
-        epsilon=1, yeses=yeses, threshold=0, moves=moves, noise=SparseVectorNoise.LAPLACE, threshold_share="1/2"
+        epsilon=1, yeses=yeses, threshold=0, sensitivity=moves, noise=SparseVectorNoise.LAPLACE, threshold_share="1/2"
     )
     assert float(ours.margin("0.9", questions=1000)) == pytest.approx(placed, abs=1, rel=0.01)
     assert float(textbook.margin("0.9", questions=1000)) == pytest.approx(printed, abs=1.5, rel=0.01)
 
 
 def test_the_margin_is_the_first_at_which_the_confidence_is_reached() -> None:
-    mechanism = SparseVector(epsilon=1, yeses=3, threshold=0, moves=COUNTS, grid="1/2").placed_for(50)
+    mechanism = SparseVector(epsilon=1, yeses=3, threshold=0, sensitivity=COUNTS, grid="1/2").placed_for(50)
     margin = mechanism.margin("0.9", questions=50)
     assert mechanism.chance_all_right(margin, questions=50) >= 0.9
     assert mechanism.chance_all_right(margin - Fraction(1, 2), questions=50) < 0.9
@@ -145,14 +146,16 @@ def test_the_margin_is_the_first_at_which_the_confidence_is_reached() -> None:
 def test_the_theorem_holds_and_is_a_little_looser_than_the_truth() -> None:
     for mechanism in [
         *shipped().values(),
-        GaussianSparseVector(threshold_sigma=9, query_sigma=20, yeses=3, questions=100, threshold=0, moves=COUNTS),
+        GaussianSparseVector(
+            threshold_sigma=9, query_sigma=20, yeses=3, questions=100, threshold=0, sensitivity=COUNTS
+        ),
     ]:
         guaranteed = mechanism.guaranteed_margin("0.9", questions=100)
         assert mechanism.margin("0.9", questions=100) <= guaranteed <= 3 * mechanism.margin("0.9", questions=100)
 
 
 def test_the_theorem_about_one_sided_noise_is_half_of_two_scales() -> None:
-    mechanism = SparseVector(epsilon="0.1", yeses=5, threshold=0, moves=ANYTHING)
+    mechanism = SparseVector(epsilon="0.1", yeses=5, threshold=0, sensitivity=ANYTHING)
     b1, b2 = (float(law.scale) for law in (mechanism.rule.threshold_noise, mechanism.rule.comparisons[0].noise))
     middle = (b2 * math.log(2 * 995 / 0.05) - b1 * math.log(2 / 0.05)) / 2
     placed = accuracy.lifted(mechanism.rule, round(middle) - mechanism.rule.comparisons[0].bar)
@@ -174,38 +177,38 @@ def test_textbook_theorems_are_true_of_the_textbook_mechanism_and_loose() -> Non
 
 
 def test_the_smallest_epsilon_for_a_margin_reaches_it_and_less_does_not() -> None:
-    stream = SparseVector(epsilon=1, yeses=5, threshold=200, moves=COUNTS)
+    stream = SparseVector(epsilon=1, yeses=5, threshold=200, sensitivity=COUNTS)
     priced = stream.for_margin(50, questions=200, confidence="0.9")
     assert priced.margin("0.9", questions=200) <= 50
     cheaper = stream.for_margin(51, questions=200, confidence="0.9")
     assert cheaper.epsilon <= priced.epsilon < 1
     thousandth = priced.epsilon * Fraction(99, 100)
-    less = SparseVector(epsilon=thousandth, yeses=5, threshold=200, moves=COUNTS).placed_for(200)
+    less = SparseVector(epsilon=thousandth, yeses=5, threshold=200, sensitivity=COUNTS).placed_for(200)
     assert less.margin("0.9", questions=200) > 50
     assert (priced.yeses, priced.threshold, priced.questions) == (5, 200, 200)
 
 
 def test_margins_that_no_epsilon_gives_are_refused_and_very_wide_ones_take_the_least_there_is() -> None:
-    coarse = SparseVector(epsilon=1, yeses=1, threshold=0, moves=COUNTS, grid=4)
+    coarse = SparseVector(epsilon=1, yeses=1, threshold=0, sensitivity=COUNTS, grid=4)
     with pytest.raises(ParameterError, match="finer grid"):
         coarse.for_margin("0.5", questions=5)
-    wide = SparseVector(epsilon=1, yeses=1, threshold=0, moves=COUNTS).for_margin(10**14, questions=5)
+    wide = SparseVector(epsilon=1, yeses=1, threshold=0, sensitivity=COUNTS).for_margin(10**14, questions=5)
     assert 0 < wide.epsilon < Fraction(1, 10**10)
     with pytest.raises(ParameterError, match="questions"):
         coarse.for_margin(5, questions=0)
 
 
 def test_placing_helps_a_search_and_is_undone_by_placing_anew() -> None:
-    stream = SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS)
+    stream = SparseVector(epsilon=1, yeses=5, threshold=0, sensitivity=COUNTS)
     placed = stream.placed_for(1000)
     assert placed.margin("0.9", questions=1000) < stream.margin("0.9", questions=1000)
     assert placed.placed_for(1000).shift == pytest.approx(placed.shift, abs=1)
-    adaptive = AdaptiveSparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS)
+    adaptive = AdaptiveSparseVector(epsilon=1, yeses=5, threshold=0, sensitivity=COUNTS)
     assert adaptive.placed_for(1000).margin("0.9", questions=1000) < adaptive.margin("0.9", questions=1000)
 
 
 def test_margins_of_nothing_are_refused() -> None:
-    stream = SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS)
+    stream = SparseVector(epsilon=1, yeses=5, threshold=0, sensitivity=COUNTS)
     for wrong in (
         {"questions": 0},
         {"questions": 10, "above": 6},
@@ -221,7 +224,9 @@ def test_margins_of_nothing_are_refused() -> None:
 
 def test_the_theorem_holds_for_two_sided_noise_however_small() -> None:
     for epsilon in ("2", "3", "5"):
-        stream = SparseVector(epsilon=epsilon, yeses=1, threshold=0, moves=COUNTS, noise=SparseVectorNoise.LAPLACE)
+        stream = SparseVector(
+            epsilon=epsilon, yeses=1, threshold=0, sensitivity=COUNTS, noise=SparseVectorNoise.LAPLACE
+        )
         for confidence in ("0.5", "0.6", "0.7", "0.8", "0.9", "0.99"):
             for above in (0, 1):
                 within = stream.guaranteed_margin(confidence, questions=1, above=above)

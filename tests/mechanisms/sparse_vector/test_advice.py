@@ -21,7 +21,7 @@ ANYTHING = ValueSensitivity.of_anything(sensitivity=1)
     ids=["1", "10", "50", "50 counts"],
 )
 def test_the_margins_of_all_ways_are_those_of_the_published_comparison(yeses, moves, best, margins) -> None:
-    advice = advise(questions=1000, yeses=yeses, epsilon=1, delta="1e-6", moves=moves, all_known=True)
+    advice = advise(questions=1000, yeses=yeses, epsilon=1, delta="1e-6", sensitivity=moves, all_known=True)
     assert advice.best is best
     found = dict(advice.margins)
     assert set(found) == set(Way)
@@ -32,12 +32,12 @@ def test_the_margins_of_all_ways_are_those_of_the_published_comparison(yeses, mo
 
 
 def test_a_way_is_named_only_where_it_is_open() -> None:
-    ways = [way for way, _ in advise(questions=100, yeses=3, epsilon=1, moves=COUNTS).margins]
+    ways = [way for way, _ in advise(questions=100, yeses=3, epsilon=1, sensitivity=COUNTS).margins]
     assert ways == [Way.SPARSE_VECTOR, Way.NOISE_ON_ALL]
 
 
 def test_few_questions_with_many_yeses_are_better_answered_by_plain_noise() -> None:
-    advice = advise(questions=5, yeses=4, epsilon=1, moves=ANYTHING)
+    advice = advise(questions=5, yeses=4, epsilon=1, sensitivity=ANYTHING)
     assert advice.best is Way.NOISE_ON_ALL
     assert advice.times(Way.SPARSE_VECTOR) > 1.2
     assert str(advice).splitlines()[0].startswith("  1.00x")
@@ -46,11 +46,11 @@ def test_few_questions_with_many_yeses_are_better_answered_by_plain_noise() -> N
 def test_what_leaves_nothing_to_decide_is_refused() -> None:
     for wrong in ({"questions": 1, "yeses": 1}, {"questions": 5, "yeses": 5}, {"questions": 5, "yeses": 0}):
         with pytest.raises(ParameterError):
-            advise(**wrong, epsilon=1, moves=COUNTS)
+            advise(**wrong, epsilon=1, sensitivity=COUNTS)
 
 
 def test_a_finer_lattice_gives_the_same_advice() -> None:
-    coarse = advise(questions=100, yeses=3, epsilon=1, moves=COUNTS)
-    fine = advise(questions=100, yeses=3, epsilon=1, moves=COUNTS, grid="1/1024")
+    coarse = advise(questions=100, yeses=3, epsilon=1, sensitivity=COUNTS)
+    fine = advise(questions=100, yeses=3, epsilon=1, sensitivity=COUNTS, grid="1/1024")
     for way, margin in coarse.margins:
         assert dict(fine.margins)[way] == pytest.approx(margin, rel=0.03)

@@ -22,7 +22,7 @@ screens = st.builds(CorrelationScreen, at_least=st.fractions("1/9", "8/9", max_d
 
 @given(table=tables, newcomer=people, screen=screens)
 def test_one_person_moves_every_score_by_at_most_its_movement(table, newcomer, screen) -> None:
-    moves = screen.moves(Adjacency.ADD_REMOVE)
+    moves = screen.sensitivity(Adjacency.ADD_REMOVE)
     before = screen.scores(table).open_for_release()
     after = screen.scores(Sensitive(np.vstack([table, newcomer]))).open_for_release()
     assert ((after - before) <= moves.up).all()
@@ -31,7 +31,7 @@ def test_one_person_moves_every_score_by_at_most_its_movement(table, newcomer, s
 
 @given(table=tables, leaver=people, newcomer=people, screen=screens)
 def test_a_person_who_is_replaced_moves_it_by_at_most_both(table, leaver, newcomer, screen) -> None:
-    moves = screen.moves(Adjacency.REPLACE)
+    moves = screen.sensitivity(Adjacency.REPLACE)
     before, after = (screen.scores(np.vstack([table, person])).open_for_release() for person in (leaver, newcomer))
     assert (np.abs(after - before) <= moves.up).all()
     assert moves.up == moves.down
@@ -40,7 +40,7 @@ def test_a_person_who_is_replaced_moves_it_by_at_most_both(table, leaver, newcom
 def test_both_bounds_are_attained() -> None:
     screen = CorrelationScreen(at_least="1/3")
     crowd = np.ones((5, 2))
-    moves = screen.moves(Adjacency.ADD_REMOVE)
+    moves = screen.sensitivity(Adjacency.ADD_REMOVE)
     scores = [
         int(screen.scores(np.vstack([crowd, [person]])).open_for_release()[0])
         - int(screen.scores(crowd).open_for_release()[0])

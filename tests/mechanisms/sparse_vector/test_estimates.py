@@ -10,9 +10,10 @@ from scipy.stats import binom
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.law_probabilities import variance
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer
 from lapwing.mechanisms.sparse_vector.stream_accuracy import _range, share_of_question
+from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.noise.laws import DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms.sparse_vector.suspects import COUNTS, REALS
@@ -46,12 +47,18 @@ SEARCH = np.full(1000, -20)
 """A thousand questions just below the threshold: every yes is a false one."""
 
 CASES = {
-    "one-sided": (SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS), SEARCH),
-    "one-sided, known number": (SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS, questions=1000), SEARCH),
-    "two-sided": (SparseVector(epsilon=1, yeses=5, threshold=0, moves=COUNTS, noise=SparseVectorNoise.LAPLACE), SEARCH),
-    "number": (SparseVector(epsilon=2, yeses=5, threshold=0, moves=COUNTS, tells=YesReveals.NUMBER), SEARCH),
-    "adaptive": (AdaptiveSparseVector(epsilon=1, yeses=3, threshold=0, moves=COUNTS), np.full(1000, -12)),
-    "grid": (SparseVector(epsilon=1, yeses=2, threshold=0, moves=REALS, grid="1/4"), np.full(200, -6.1)),
+    "one-sided": (SparseVector(epsilon=1, yeses=5, threshold=0, sensitivity=COUNTS), SEARCH),
+    "one-sided, known number": (
+        SparseVector(epsilon=1, yeses=5, threshold=0, sensitivity=COUNTS, questions=1000),
+        SEARCH,
+    ),
+    "two-sided": (
+        SparseVector(epsilon=1, yeses=5, threshold=0, sensitivity=COUNTS, noise=SparseVectorNoise.LAPLACE),
+        SEARCH,
+    ),
+    "number": (SparseVector(epsilon=2, yeses=5, threshold=0, sensitivity=COUNTS, tells=YesReveals.NUMBER), SEARCH),
+    "adaptive": (AdaptiveSparseVector(epsilon=1, yeses=3, threshold=0, sensitivity=COUNTS), np.full(1000, -12)),
+    "grid": (SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=REALS, grid="1/4"), np.full(200, -6.1)),
 }
 
 
@@ -99,8 +106,10 @@ def test_the_shares_of_all_questions_sum_to_at_most_one() -> None:
 
 
 def test_what_tells_nothing_has_no_interval() -> None:
-    bare = SparseVector(epsilon=1, yeses=2, threshold=0, moves=COUNTS, tells=YesReveals.NOTHING_MORE)
-    gaussian = GaussianSparseVector(threshold_sigma=1, query_sigma=1, yeses=1, questions=9, threshold=0, moves=COUNTS)
+    bare = SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=COUNTS, tells=YesReveals.NOTHING_MORE)
+    gaussian = GaussianSparseVector(
+        threshold_sigma=1, query_sigma=1, yeses=1, questions=9, threshold=0, sensitivity=COUNTS
+    )
     for mechanism in (bare, gaussian):
         yes = mechanism.open().ask(FAR)
         assert yes
@@ -112,7 +121,7 @@ def test_what_tells_nothing_has_no_interval() -> None:
 
 
 def test_a_number_and_a_gap_together_are_more_precise_than_either() -> None:
-    mechanism = SparseVector(epsilon=1, yeses=2, threshold=0, moves=COUNTS, tells=YesReveals.NUMBER)
+    mechanism = SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=COUNTS, tells=YesReveals.NUMBER)
     answers = [mechanism.open().ask(FAR) for _ in range(8000)]  # far above: nothing is selected
     errors = {
         "number": np.array([float(answer.number) - FAR for answer in answers]),
@@ -154,14 +163,14 @@ def test_a_range_of_two_sided_noise_misses_on_either_side_however_small_the_nois
 
 
 def test_an_answer_of_another_mechanism_is_refused() -> None:
-    one, other = (SparseVector(epsilon=e, yeses=2, threshold=0, moves=COUNTS) for e in (1, 2))
+    one, other = (SparseVector(epsilon=e, yeses=2, threshold=0, sensitivity=COUNTS) for e in (1, 2))
     answer = one.open().ask(10**9)
     with pytest.raises(ParameterError, match="answer"):
         other.interval(answer)
 
 
 def test_a_yes_beyond_the_questions_that_were_announced_has_no_interval() -> None:
-    stream = SparseVector(epsilon=1, yeses=2, threshold=0, moves=COUNTS, questions=10)
+    stream = SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=COUNTS, questions=10)
     opened = stream.open()
     early, late = opened.ask(10**9), opened.ask_many([-(10**9)] * 20 + [10**9]).yeses[0]
     assert stream.interval(early) is not None

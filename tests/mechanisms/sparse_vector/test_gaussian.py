@@ -23,37 +23,41 @@ BUDGET = {"epsilon": 1, "delta": "1e-6", "yeses": 10, "questions": 200, "thresho
 
 
 @pytest.mark.parametrize(
-    "moves", [COUNTS, REPLACED, ValueSensitivity.of_anything(sensitivity="0.75")], ids=["1", "2", "3"]
+    "sensitivity", [COUNTS, REPLACED, ValueSensitivity.of_anything(sensitivity="0.75")], ids=["1", "2", "3"]
 )
-def test_a_stream_for_a_budget_keeps_it_and_uses_it(moves) -> None:
-    stream = GaussianSparseVector.for_budget(**BUDGET, moves=moves, grid="1/4" if moves.up == Fraction(3, 4) else 1)
+def test_a_stream_for_a_budget_keeps_it_and_uses_it(sensitivity) -> None:
+    stream = GaussianSparseVector.for_budget(
+        **BUDGET, sensitivity=sensitivity, grid="1/4" if sensitivity.up == Fraction(3, 4) else 1
+    )
     assert 0.98 < price(stream.event).epsilon(1e-6) <= 1
     assert stream.loss.epsilon(1e-6) == price(stream.event).epsilon(1e-6)
 
 
 def test_a_small_budget_is_kept_and_one_that_no_order_reaches_is_refused() -> None:
     small = {**BUDGET, "epsilon": "0.05", "yeses": 1, "questions": 5}
-    stream = GaussianSparseVector.for_budget(**small, moves=COUNTS)
+    stream = GaussianSparseVector.for_budget(**small, sensitivity=COUNTS)
     assert 0.9 * 0.05 < price(stream.event).epsilon(1e-6) <= 0.05
     with pytest.raises(ParameterError, match="no order of the Renyi bound reaches it; write at least"):
-        GaussianSparseVector.for_budget(**{**small, "epsilon": "0.02"}, moves=COUNTS)
+        GaussianSparseVector.for_budget(**{**small, "epsilon": "0.02"}, sensitivity=COUNTS)
 
 
 def test_the_event_tells_the_noise_as_it_is_drawn() -> None:
     given = {"threshold_sigma": "2.3", "query_sigma": "7.1", "yeses": 2, "questions": 9, "threshold": 0, "grid": "1/4"}
-    event = GaussianSparseVector(**given, moves=COUNTS).event
+    event = GaussianSparseVector(**given, sensitivity=COUNTS).event
     assert (event.sensitivity, event.yeses, event.questions, event.with_gap) == (1, 2, 9, False)
     assert event.threshold_sigma_squared >= Fraction("2.3") ** 2
     assert event.query_sigma_squared == pytest.approx(7.1**2, rel=1e-6)
     assert event.monotone
-    assert not GaussianSparseVector(**given, moves=REPLACED).event.monotone
+    assert not GaussianSparseVector(**given, sensitivity=REPLACED).event.monotone
     assert not GaussianSparseVector(
-        **given, moves=ValueSensitivity.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=3)
+        **given, sensitivity=ValueSensitivity.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=3)
     ).event.monotone
 
 
 def test_what_it_says_is_within_its_price_by_the_oracle() -> None:
-    stream = GaussianSparseVector(threshold_sigma=4, query_sigma=6, yeses=1, questions=4, threshold=0, moves=REPLACED)
+    stream = GaussianSparseVector(
+        threshold_sigma=4, query_sigma=6, yeses=1, questions=4, threshold=0, sensitivity=REPLACED
+    )
     variant = SparseVectorVariant(threshold=Gaussian(4), query=Gaussian(6), yeses=1)
     found = max(
         renyi_divergence(variant, NeighbouringPair(here=[a, a, a, b], there=[a + 1, a + 1, a + 1, b - 1]), 8.0)
@@ -64,7 +68,9 @@ def test_what_it_says_is_within_its_price_by_the_oracle() -> None:
 
 
 def test_where_it_halts_has_the_law_of_its_noise() -> None:
-    stream = GaussianSparseVector(threshold_sigma=3, query_sigma=5, yeses=1, questions=3, threshold=0, moves=COUNTS)
+    stream = GaussianSparseVector(
+        threshold_sigma=3, query_sigma=5, yeses=1, questions=3, threshold=0, sensitivity=COUNTS
+    )
     values, z = [-10, -10, -10], np.arange(-40, 41)
     mass = np.diff(ndtr((np.append(z, 41) - 0.5) / 3))
 
@@ -82,7 +88,9 @@ def test_where_it_halts_has_the_law_of_its_noise() -> None:
 
 
 def test_a_placed_stream_costs_the_same_and_errs_less() -> None:
-    stream = GaussianSparseVector(threshold_sigma=9, query_sigma=20, yeses=3, questions=300, threshold=0, moves=COUNTS)
+    stream = GaussianSparseVector(
+        threshold_sigma=9, query_sigma=20, yeses=3, questions=300, threshold=0, sensitivity=COUNTS
+    )
     placed = stream.placed_for()
     assert placed.event == stream.event
     assert placed.margin("0.9", questions=300) < stream.margin("0.9", questions=300)
@@ -93,13 +101,13 @@ def test_a_placed_stream_costs_the_same_and_errs_less() -> None:
 )
 def test_what_is_no_budget_is_refused(change) -> None:
     with pytest.raises(ParameterError):
-        GaussianSparseVector.for_budget(**BUDGET | change, moves=COUNTS)
+        GaussianSparseVector.for_budget(**BUDGET | change, sensitivity=COUNTS)
 
 
 def test_a_budget_is_never_rounded_up() -> None:
     for delta in ("1e-6", "1e-9", "1/3000"):  # some of which a float would raise
         stream = GaussianSparseVector.for_budget(
-            epsilon="0.7", delta=delta, yeses=2, questions=5, threshold=0, moves=COUNTS
+            epsilon="0.7", delta=delta, yeses=2, questions=5, threshold=0, sensitivity=COUNTS
         )
         below = float_below(Fraction(delta))
         assert Fraction(below) <= Fraction(delta)
@@ -108,11 +116,11 @@ def test_a_budget_is_never_rounded_up() -> None:
 
 @pytest.mark.parametrize(
     ("name", "wrong"),
-    [("delta", "1/3"), ("moves", None), ("yeses", 0), ("questions", 10**9 + 1), ("epsilon", 0)],
-    ids=["delta", "moves", "yeses", "questions", "epsilon"],
+    [("delta", "1/3"), ("sensitivity", None), ("yeses", 0), ("questions", 10**9 + 1), ("epsilon", 0)],
+    ids=["delta", "sensitivity", "yeses", "questions", "epsilon"],
 )
 def test_what_no_budget_can_be_is_refused_by_its_own_name(name, wrong) -> None:
-    right = {"epsilon": 1, "delta": "1e-6", "yeses": 2, "questions": 5, "threshold": 0, "moves": COUNTS}
+    right = {"epsilon": 1, "delta": "1e-6", "yeses": 2, "questions": 5, "threshold": 0, "sensitivity": COUNTS}
     with pytest.raises(ParameterError) as refusal:
         GaussianSparseVector.for_budget(**right | {name: wrong})
     assert refusal.value.name == name

@@ -111,7 +111,7 @@ def test_every_prefix_of_every_adaptive_transcript_costs_at_most_what_was_spent(
 
 def test_a_lopsided_movement_pays_for_its_two_sides_and_no_more() -> None:
     moves = ValueSensitivity.of_arrivals(Adjacency.ADD_REMOVE, up=1, down=3)
-    variant = variant_of(SparseVector(epsilon=1, yeses=1, threshold=0, moves=moves))
+    variant = variant_of(SparseVector(epsilon=1, yeses=1, threshold=0, sensitivity=moves))
     transcript = (*(NO,) * 10, YES)
     leaving = NeighbouringPair(here=[*[40] * 10, -40], there=[*[43] * 10, -41])  # up where it is a no, down at the yes
     assert 1 - EXACT <= privacy_loss(variant, leaving, transcript) <= 1 + EXACT
@@ -121,7 +121,7 @@ def test_a_lopsided_movement_pays_for_its_two_sides_and_no_more() -> None:
 
 def test_a_group_of_people_is_protected_together() -> None:
     moves = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE, people=3)
-    mechanism = SparseVector(epsilon=1, yeses=1, threshold=0, moves=moves)
+    mechanism = SparseVector(epsilon=1, yeses=1, threshold=0, sensitivity=moves)
     mixed = NeighbouringPair(here=[*[40] * 10, -40], there=[*[42] * 10, -41])  # two came and one left
     assert 0.5 < privacy_loss(variant_of(mechanism), mixed, (*(NO,) * 10, YES)) <= 1 + EXACT
     assert abs(most_found(mechanism, 3, Moving.TOGETHER) - 1) <= EXACT

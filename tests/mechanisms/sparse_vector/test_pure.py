@@ -8,39 +8,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.pure import (
-    AboveThreshold,
-    SparseVector,
-    SparseVectorNoise,
-    YesReveals,
-    best_share,
-)
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, YesReveals
+from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise, best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
 from mechanisms.sparse_vector.suspects import COUNTS, REPLACED
 
-SHARED = {"epsilon": 1, "yeses": 3, "threshold": 200, "moves": COUNTS}
+SHARED = {"epsilon": 1, "yeses": 3, "threshold": 200, "sensitivity": COUNTS}
 
 epsilons = st.fractions(Fraction(1, 1000), 20, max_denominator=1000)
 
 
-@given(epsilon=epsilons, yeses=st.integers(1, 500), moves=st.sampled_from([COUNTS, REPLACED]))
-def test_the_parts_of_epsilon_sum_up_exactly(epsilon, yeses, moves) -> None:
+@given(epsilon=epsilons, yeses=st.integers(1, 500), sensitivity=st.sampled_from([COUNTS, REPLACED]))
+def test_the_parts_of_epsilon_sum_up_exactly(epsilon, yeses, sensitivity) -> None:
     for tells in (YesReveals.GAP, YesReveals.NUMBER):
-        stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, moves=moves, tells=tells)
+        stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, sensitivity=sensitivity, tells=tells)
         assert stream.threshold_epsilon + yeses * stream.yes_price == epsilon == stream.event.epsilon
         assert stream.rule.price_of(stream.rule.units) == epsilon
         assert (stream.number_price > 0) == (tells is YesReveals.NUMBER)
-    adaptive = AdaptiveSparseVector(epsilon=epsilon, yeses=yeses, threshold=0, moves=moves)
+    adaptive = AdaptiveSparseVector(epsilon=epsilon, yeses=yeses, threshold=0, sensitivity=sensitivity)
     assert adaptive.rule.price_of(adaptive.rule.units) == epsilon == adaptive.event.epsilon
 
 
-@given(epsilon=epsilons, yeses=st.integers(1, 500), moves=st.sampled_from([COUNTS, REPLACED]))
-def test_scales_are_never_smaller_than_their_price_demands(epsilon, yeses, moves) -> None:
-    stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, moves=moves, tells=YesReveals.NUMBER)
-    rise, span = moves.in_steps(Fraction(1))
+@given(epsilon=epsilons, yeses=st.integers(1, 500), sensitivity=st.sampled_from([COUNTS, REPLACED]))
+def test_scales_are_never_smaller_than_their_price_demands(epsilon, yeses, sensitivity) -> None:
+    stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, sensitivity=sensitivity, tells=YesReveals.NUMBER)
+    rise, span = sensitivity.in_steps(Fraction(1))
     (comparison,) = stream.rule.comparisons
     assert stream.rule.threshold_noise.scale >= rise / stream.threshold_epsilon
     assert comparison.noise.scale >= span / (stream.yes_price - stream.number_price)
@@ -48,9 +43,9 @@ def test_scales_are_never_smaller_than_their_price_demands(epsilon, yeses, moves
 
 
 @pytest.mark.parametrize("yeses", [1, 2, 5, 10, 50, 333])
-@pytest.mark.parametrize("moves", [COUNTS, REPLACED], ids=["counts", "replaced"])
-def test_the_best_share_makes_the_variance_smallest(yeses, moves) -> None:
-    rise, span = moves.in_steps(Fraction(1))
+@pytest.mark.parametrize("sensitivity", [COUNTS, REPLACED], ids=["counts", "replaced"])
+def test_the_best_share_makes_the_variance_smallest(yeses, sensitivity) -> None:
+    rise, span = sensitivity.in_steps(Fraction(1))
 
     def variance(share):
         return (rise / share) ** 2 + (yeses * span / (1 - share)) ** 2
@@ -60,9 +55,11 @@ def test_the_best_share_makes_the_variance_smallest(yeses, moves) -> None:
 
 
 def test_counts_that_come_or_go_have_half_the_noise_of_others() -> None:
-    def scale(moves):
+    def scale(sensitivity):
         return (
-            SparseVector(epsilon=1, yeses=5, threshold=0, moves=moves, threshold_share="1/2").rule.comparisons[0].noise
+            SparseVector(epsilon=1, yeses=5, threshold=0, sensitivity=sensitivity, threshold_share="1/2")
+            .rule.comparisons[0]
+            .noise
         )
 
     assert scale(COUNTS) == Geometric(Fraction(10))
@@ -78,9 +75,9 @@ def test_a_textbook_is_followed_to_the_letter_where_wanted() -> None:
 
 
 def test_above_threshold_is_a_sparse_vector_with_one_yes() -> None:
-    one = AboveThreshold(epsilon=1, threshold=10, moves=COUNTS)
+    one = AboveThreshold(epsilon=1, threshold=10, sensitivity=COUNTS)
     assert one.yeses == one.rule.units == 1
-    assert one.rule == SparseVector(epsilon=1, yeses=1, threshold=10, moves=COUNTS).rule
+    assert one.rule == SparseVector(epsilon=1, yeses=1, threshold=10, sensitivity=COUNTS).rule
     assert replace(one, epsilon=Fraction(2)).yeses == 1
     assert isinstance(one.placed_for(100), AboveThreshold)
     assert one.open().ask(10**9).above
@@ -104,7 +101,7 @@ def test_a_mechanism_is_a_value_without_a_secret() -> None:
         ("epsilon", float("nan")),
         ("yeses", 0),
         ("yeses", "2.5"),
-        ("moves", 1),
+        ("sensitivity", 1),
         ("noise", "geometric"),
         ("tells", "gap"),
         ("threshold_share", 1),

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
+from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import Geometric
 from lapwing.vocabulary.guarantee import Adjacency
@@ -80,7 +81,7 @@ def stream(rng):
         epsilon=Fraction(int(rng.integers(5, 300)), 100),
         yeses=int(rng.integers(1, 6)),
         threshold=0,
-        moves=moves,
+        sensitivity=moves,
         noise=[SparseVectorNoise.GEOMETRIC, SparseVectorNoise.LAPLACE][rng.integers(2)],
         tells=[YesReveals.GAP, YesReveals.NOTHING_MORE][rng.integers(2)],
         threshold_share=[None, Fraction(int(rng.integers(1, 10)), 10)][rng.integers(2)],

@@ -12,7 +12,8 @@ from lapwing.mechanisms.sparse_vector import law_probabilities as tails
 from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise
+from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
@@ -113,7 +114,7 @@ def in_forty_digits(mechanism, margin, *, below, above):
 def test_a_stream_of_wide_noise_errs_no_more_often_than_its_margin_says(noise, confidence) -> None:
     """More than 4096 likely values: here a sum that was taken as an integral promised up to 11,000 times too much."""
     epsilon = "0.05" if noise is SparseVectorNoise.LAPLACE else "0.02"
-    stream = SparseVector(epsilon=epsilon, yeses=3, threshold=0, moves=COUNTS, noise=noise)
+    stream = SparseVector(epsilon=epsilon, yeses=3, threshold=0, sensitivity=COUNTS, noise=noise)
     margin = int(stream.margin(confidence, questions=33))
     doubt = float(1 - Fraction(confidence))
     assert in_forty_digits(stream, margin, below=30, above=3) <= doubt
@@ -121,22 +122,22 @@ def test_a_stream_of_wide_noise_errs_no_more_often_than_its_margin_says(noise, c
 
 
 STREAMS = {
-    "one-sided": lambda: SparseVector(epsilon="0.02", yeses=3, threshold=0, moves=COUNTS),
-    "one-sided, narrow": lambda: SparseVector(epsilon=2, yeses=1, threshold=0, moves=COUNTS),
-    "one-sided, general": lambda: SparseVector(epsilon="0.03", yeses=7, threshold=0, moves=ANYTHING),
+    "one-sided": lambda: SparseVector(epsilon="0.02", yeses=3, threshold=0, sensitivity=COUNTS),
+    "one-sided, narrow": lambda: SparseVector(epsilon=2, yeses=1, threshold=0, sensitivity=COUNTS),
+    "one-sided, general": lambda: SparseVector(epsilon="0.03", yeses=7, threshold=0, sensitivity=ANYTHING),
     "two-sided": lambda: SparseVector(
-        epsilon="0.05", yeses=3, threshold=0, moves=COUNTS, noise=SparseVectorNoise.LAPLACE
+        epsilon="0.05", yeses=3, threshold=0, sensitivity=COUNTS, noise=SparseVectorNoise.LAPLACE
     ),
-    "many yeses": lambda: SparseVector(epsilon="0.5", yeses=400, threshold=0, moves=COUNTS),
+    "many yeses": lambda: SparseVector(epsilon="0.5", yeses=400, threshold=0, sensitivity=COUNTS),
     "many yeses, two-sided": lambda: SparseVector(
-        epsilon="0.3", yeses=150, threshold=0, moves=ANYTHING, noise=SparseVectorNoise.LAPLACE
+        epsilon="0.3", yeses=150, threshold=0, sensitivity=ANYTHING, noise=SparseVectorNoise.LAPLACE
     ),
-    "adaptive": lambda: AdaptiveSparseVector(epsilon="0.05", yeses=3, threshold=0, moves=COUNTS, clear_by=300),
+    "adaptive": lambda: AdaptiveSparseVector(epsilon="0.05", yeses=3, threshold=0, sensitivity=COUNTS, clear_by=300),
     "Gaussian": lambda: GaussianSparseVector(
-        threshold_sigma=300, query_sigma=500, yeses=20, questions=10**6, threshold=0, moves=COUNTS
+        threshold_sigma=300, query_sigma=500, yeses=20, questions=10**6, threshold=0, sensitivity=COUNTS
     ),
     "Gaussian, wide": lambda: GaussianSparseVector(
-        threshold_sigma=5000, query_sigma=9000, yeses=3, questions=1000, threshold=0, moves=COUNTS
+        threshold_sigma=5000, query_sigma=9000, yeses=3, questions=1000, threshold=0, sensitivity=COUNTS
     ),
 }
 
@@ -175,7 +176,7 @@ def test_the_chance_of_a_yes_keeps_nine_digits(name) -> None:
 
 
 def test_placing_for_a_high_confidence_helps_at_that_confidence() -> None:
-    stream = SparseVector(epsilon="0.05", yeses=3, threshold=0, moves=COUNTS, noise=SparseVectorNoise.LAPLACE)
+    stream = SparseVector(epsilon="0.05", yeses=3, threshold=0, sensitivity=COUNTS, noise=SparseVectorNoise.LAPLACE)
     surest = "0.999999999"
     placed = stream.placed_for(1000, surest)
     best = min(
@@ -187,7 +188,7 @@ def test_placing_for_a_high_confidence_helps_at_that_confidence() -> None:
 
 
 def test_the_smallest_epsilon_for_a_margin_keeps_it_at_the_highest_confidence() -> None:
-    stream = SparseVector(epsilon=1, yeses=3, threshold=0, moves=COUNTS)
+    stream = SparseVector(epsilon=1, yeses=3, threshold=0, sensitivity=COUNTS)
     priced = stream.for_margin(3000, questions=33, confidence="0.999999999")
     assert chance_of_error(priced, 3000, below=30, above=3) <= 1e-9
     terms = StreamTerms(
@@ -204,7 +205,7 @@ def test_a_law_and_its_sums_have_no_mass_too_much() -> None:
 
 
 def test_confidences_that_nobody_computes_are_refused_and_the_highest_is_not() -> None:
-    stream = SparseVector(epsilon=1, yeses=1, threshold=0, moves=COUNTS)
+    stream = SparseVector(epsilon=1, yeses=1, threshold=0, sensitivity=COUNTS)
     assert stream.margin("0.999999999", questions=1) > stream.margin("0.99999999", questions=1)
     with pytest.raises(ParameterError, match="at or below 1 - 1e-9"):
         stream.margin("0.9999999991", questions=1)

@@ -33,11 +33,11 @@ FAR = 10**9
 
 
 def cohorts(**changes):
-    return SparseVector(**{"epsilon": 1, "yeses": 3, "threshold": 200, "moves": COUNTS} | changes)
+    return SparseVector(**{"epsilon": 1, "yeses": 3, "threshold": 200, "sensitivity": COUNTS} | changes)
 
 
 def gaussian(**changes):
-    given = {"threshold_sigma": 3, "query_sigma": 5, "yeses": 2, "questions": 4, "threshold": 0, "moves": COUNTS}
+    given = {"threshold_sigma": 3, "query_sigma": 5, "yeses": 2, "questions": 4, "threshold": 0, "sensitivity": COUNTS}
     return GaussianSparseVector(**given | changes)
 
 
@@ -95,7 +95,7 @@ def test_what_a_stream_has_cost_is_exact_and_what_it_may_still_cost_is_held_back
 
 
 def test_an_adaptive_stream_gives_more_yeses_for_the_same_epsilon_and_never_overspends() -> None:
-    mechanism = AdaptiveSparseVector(epsilon=1, yeses=8, threshold=0, moves=COUNTS)
+    mechanism = AdaptiveSparseVector(epsilon=1, yeses=8, threshold=0, sensitivity=COUNTS)
     clear = mechanism.open()
     assert len(clear.ask_many([FAR] * 100)) == 15  # at half price each, until a whole one is not left
     assert clear.spent == 1 - mechanism.yes_price / 2
@@ -119,7 +119,7 @@ def test_a_lost_answer_costs_what_a_yes_costs_and_uses_one_up() -> None:
 
 @pytest.mark.parametrize(
     "mechanism",
-    [AdaptiveSparseVector(epsilon=1, yeses=8, threshold=0, moves=COUNTS), gaussian()],
+    [AdaptiveSparseVector(epsilon=1, yeses=8, threshold=0, sensitivity=COUNTS), gaussian()],
     ids=["two comparisons", "gaussian"],
 )
 def test_noise_that_is_not_priced_for_it_cannot_lose_an_answer(mechanism) -> None:
@@ -172,7 +172,7 @@ def test_many_counts_that_are_no_list_of_integers_are_refused(values) -> None:
 
 def test_every_number_is_answered_on_a_grid() -> None:
     """A refusal that depends on the number would tell about the table: NaN is 0, and what is too large saturates."""
-    mechanism = SparseVector(epsilon=1, yeses=9, threshold=-1000, moves=REALS, grid="1/4", tells=YesReveals.GAP)
+    mechanism = SparseVector(epsilon=1, yeses=9, threshold=-1000, sensitivity=REALS, grid="1/4", tells=YesReveals.GAP)
     numbers = [math.nan, math.inf, 1e300, 2**70, Fraction(2**70), np.float32(5.5), 7]
     one_by_one, at_once = mechanism.open(), mechanism.open()
     assert all(one_by_one.ask(number) for number in numbers)
@@ -222,7 +222,7 @@ def test_thresholds_are_rounded_up_to_the_lattice_and_told_with_the_answer() -> 
     assert [a.threshold for a in stream.ask_many([1, 2], ["0.5", 7])] == [1, 7]
     assert [a.threshold for a in stream.ask_many([1, 2], np.array([5, 6]))] == [5, 6]
     assert [a.threshold for a in stream.ask_many([1, 2], "0.5")] == [1, 1]
-    assert SparseVector(epsilon=1, yeses=1, threshold="0.3", moves=REALS, grid="1/4").threshold == Fraction(1, 2)
+    assert SparseVector(epsilon=1, yeses=1, threshold="0.3", sensitivity=REALS, grid="1/4").threshold == Fraction(1, 2)
     with pytest.raises(ParameterError, match="thresholds = 1 is not the number of values, 2"):
         stream.ask_many([1, 2], [3])
 
@@ -294,9 +294,9 @@ def test_a_closed_stream_has_forgotten_its_noise() -> None:
 def secret_stream():
     """A stream whose noise is so large that its digits cannot turn up by chance."""
     moves = type(COUNTS).of_anything(sensitivity=10**9)
-    stream = SparseVector(epsilon=1, yeses=2, threshold=0, moves=moves).open(name="secret")
+    stream = SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=moves).open(name="secret")
     while len(str(abs(stream._SparseVectorStream__noise.open_for_release()))) < 8:
-        stream = SparseVector(epsilon=1, yeses=2, threshold=0, moves=moves).open(name="secret")
+        stream = SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=moves).open(name="secret")
     return stream, str(abs(stream._SparseVectorStream__noise.open_for_release()))
 
 
@@ -365,7 +365,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_arrays_that_are_no_plain_vector_are_refused_as_values_and_nothing_happens(name, wrapped) -> None:
     for grid, moves in ((1, COUNTS), ("1/4", REALS)):
-        stream = cohorts(grid=grid, moves=moves).open()
+        stream = cohorts(grid=grid, sensitivity=moves).open()
         value = Sensitive(HOSTILE[name]) if wrapped else HOSTILE[name]
         for ask in (lambda s=stream, v=value: s.ask_many(v), lambda s=stream, v=value: s.ask(v)):
             with pytest.raises(ParameterError) as refusal:
@@ -379,7 +379,7 @@ def test_arrays_that_are_no_plain_vector_are_refused_as_values_and_nothing_happe
 @pytest.mark.parametrize("name", HOSTILE)
 def test_arrays_that_are_no_plain_vector_are_refused_as_thresholds_and_nothing_happens(name) -> None:
     for grid, moves in ((1, COUNTS), ("1/4", REALS)):
-        stream = cohorts(grid=grid, moves=moves).open()
+        stream = cohorts(grid=grid, sensitivity=moves).open()
         with pytest.raises(ParameterError, match="thresholds"):
             stream.ask_many(Sensitive(np.array([FAR, FAR])), HOSTILE[name])
         assert (stream.asked, stream.spent, stream.status) == (0, 0, SparseVectorStatus.OPEN)
@@ -420,7 +420,7 @@ def test_a_failure_with_an_open_value_is_charged_as_lost_and_tells_nothing(monke
     ("mechanism", "spent"),
     [
         (cohorts(yeses=2), 1),
-        (AdaptiveSparseVector(epsilon=1, yeses=8, threshold=0, moves=COUNTS), 1),
+        (AdaptiveSparseVector(epsilon=1, yeses=8, threshold=0, sensitivity=COUNTS), 1),
         (gaussian(), None),
     ],
     ids=["more lost than yeses", "two comparisons", "gaussian"],

@@ -6,9 +6,10 @@ import pytest
 
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import StreamState
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
+from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError, StreamError, StreamHaltedError
 from lapwing.vocabulary.guarantee import Adjacency
@@ -16,8 +17,8 @@ from mechanisms.sparse_vector.suspects import COUNTS, shipped
 
 KEY = bytes(range(32))
 FAR = 10**9
-STREAM = SparseVector(epsilon=1, yeses=3, threshold=200, moves=COUNTS)
-GAUSSIAN = GaussianSparseVector(threshold_sigma=3, query_sigma=5, yeses=2, questions=4, threshold=0, moves=COUNTS)
+STREAM = SparseVector(epsilon=1, yeses=3, threshold=200, sensitivity=COUNTS)
+GAUSSIAN = GaussianSparseVector(threshold_sigma=3, query_sigma=5, yeses=2, questions=4, threshold=0, sensitivity=COUNTS)
 
 
 @pytest.mark.parametrize("mechanism", [*shipped().values(), GAUSSIAN], ids=[*shipped(), "gaussian"])
@@ -54,7 +55,7 @@ def test_a_suspended_stream_is_over_in_this_object() -> None:
 
 
 def test_sealed_bytes_have_one_length_whatever_the_secret() -> None:
-    wide = SparseVector(epsilon=1, yeses=3, threshold=200, moves=ValueSensitivity.of_anything(sensitivity=10**9))
+    wide = SparseVector(epsilon=1, yeses=3, threshold=200, sensitivity=ValueSensitivity.of_anything(sensitivity=10**9))
     lengths = {len(mechanism.open().suspend(KEY)) for mechanism in [STREAM, wide] * 20}
     assert len(lengths) == 1
 
@@ -115,12 +116,12 @@ def test_an_older_seal_is_refused_once_the_sequence_moved_on() -> None:
         {"tells": YesReveals.NOTHING_MORE},
         {"noise": SparseVectorNoise.LAPLACE},
         {"threshold_share": "1/2"},
-        {"moves": ValueSensitivity.of_counts(Adjacency.REPLACE)},
+        {"sensitivity": ValueSensitivity.of_counts(Adjacency.REPLACE)},
     ],
     ids=lambda change: next(iter(change)),
 )
 def test_another_mechanism_cannot_go_on_with_it(change) -> None:
-    given = {"epsilon": 1, "yeses": 3, "threshold": 200, "moves": COUNTS}
+    given = {"epsilon": 1, "yeses": 3, "threshold": 200, "sensitivity": COUNTS}
     sealed = SparseVector(**given).open().suspend(KEY)
     with pytest.raises(SealBrokenError):
         SparseVector(**given | change).resume(sealed, key=KEY, sequence=1)

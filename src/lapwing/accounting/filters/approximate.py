@@ -16,7 +16,7 @@ import numpy as np
 from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.filters.charge import Cost, priced
 from lapwing.accounting.filters.loss_family import LossChain, LossFamily, largest_mu_squared
-from lapwing.accounting.filters.residue import residue_after
+from lapwing.accounting.filters.residue import LEAST_SLACK, residue_after
 from lapwing.accounting.filters.sums import (
     Accepted,
     ConcentratedFilter,
@@ -36,9 +36,6 @@ from lapwing.vocabulary.exact import exact, probability
 
 _SLACKS = (Fraction(1, 2**14), Fraction(1, 2**3))
 """What a certificate may take of the slack that is left, so that it never runs out: little, or more for heavy tails."""
-
-_LEAST_SLACK = Fraction(1, 2**365)
-"""What a certificate needs (proofs/residue_certificate.md): with less, the arm gives up."""
 
 
 _ATOMS_OF_LAPLACE = 33  # most of its loss sits at the two ends: more atoms gain less than 0.1 % of its price
@@ -148,7 +145,7 @@ class ApproximateFilter:
         return self._step_of_the_sum(cost) is not None
 
     def _step_of_the_sum(self, cost: Cost) -> Accepted | None:
-        if self.pure is None or cost.held is None or cost.held > self.pure.left or cost.delta > self.failures:
+        if self.pure is None or cost.whole is None or cost.whole > self.pure.left or cost.delta > self.failures:
             return None
         return Accepted(residue=None, failure=cost.delta)
 
@@ -162,7 +159,7 @@ class ApproximateFilter:
         unseen = Fraction(loss.infinite_mass)
         for share in _SLACKS:
             slack = share * power_of_two_below(self.slack)
-            if slack < _LEAST_SLACK:
+            if slack < LEAST_SLACK:
                 continue
             spent, failure = (slack + unseen, cost.delta) if unseen <= slack else (slack, max(cost.delta, unseen))
             if failure <= self.failures and (after := residue_after(self.residue, loss, float(slack))) is not None:
@@ -174,8 +171,8 @@ class ApproximateFilter:
         failure = max(cost.delta, Fraction(loss.infinite_mass))
         if failure > max(self.failures, self.slack):
             return Insufficient(currency="delta", asked=failure, left=self.failures)
-        if self.pure is not None and cost.held is not None:
-            return Insufficient(currency="epsilon", asked=cost.held, left=self.pure.left)
+        if self.pure is not None and cost.whole is not None:
+            return Insufficient(currency="epsilon", asked=cost.whole, left=self.pure.left)
         asked = Fraction(loss.first_order_price)
         return Insufficient(currency="mu squared", asked=asked, left=Fraction(self.residue or 0))
 

@@ -15,7 +15,7 @@ from lapwing.accounting.pricing import price
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, PureRelease, Repeated, checked_event
-from lapwing.vocabulary.exact import as_int, positive
+from lapwing.vocabulary.exact import as_int, keep, positive
 
 
 @stored("single-release")
@@ -34,7 +34,7 @@ class SingleRelease:
 
     def __post_init__(self) -> None:
         checked_event(self.event)
-        object.__setattr__(self, "segments", _scope(self.segments))
+        keep(self, _scope, "segments")
 
 
 @stored("reservation")
@@ -68,10 +68,9 @@ class Reservation:
     def __post_init__(self) -> None:
         if not isinstance(self.stream, str) or not self.stream:
             raise ParameterError("stream", self.stream, reason="names no stream", remedy="give the stream a name")
-        object.__setattr__(self, "opening", positive("opening", self.opening))
-        object.__setattr__(self, "price", positive("price", self.price))
-        object.__setattr__(self, "yeses", as_int("yeses", self.yeses))
-        object.__setattr__(self, "segments", _scope(self.segments))
+        keep(self, positive, "opening", "price")
+        keep(self, as_int, "yeses")
+        keep(self, _scope, "segments")
 
     @property
     def whole(self) -> Fraction:
@@ -103,11 +102,11 @@ class StreamClosing:
 Charge: TypeAlias = SingleRelease | Reservation
 
 
-def _scope(segments: object) -> frozenset[str] | None:
+def _scope(name: str, segments: object) -> frozenset[str] | None:
     if segments is None or isinstance(segments, frozenset):
         return segments
     if isinstance(segments, str) or not isinstance(segments, Iterable):
-        raise ParameterError("segments", segments, reason="is no set of segments", remedy='write for example {"north"}')
+        raise ParameterError(name, segments, reason="is no set of segments", remedy='write for example {"north"}')
     return frozenset(segments)
 
 
@@ -141,8 +140,8 @@ class Cost:
         refuse_below_zero(self, "epsilon", "reserved", "delta", "rho")
 
     @property
-    def held(self) -> Fraction | None:
-        """What a sum of pure epsilons must have left."""
+    def whole(self) -> Fraction | None:
+        """What a sum of pure epsilons must have left: with every yes."""
         return None if self.epsilon is None else self.epsilon + self.reserved
 
 
@@ -158,12 +157,10 @@ def cost_of(charge: Charge) -> Cost:
     >>> cost_of(stream).epsilon, cost_of(stream).reserved
     (Fraction(1, 4), Fraction(3, 4))
     """
-    whole = cost_of_event(charge.event)
-    match charge:
-        case SingleRelease():
-            return whole
-        case Reservation():
-            return replace(whole, epsilon=charge.opening, reserved=charge.whole - charge.opening)
+    cost = cost_of_event(charge.event)
+    if isinstance(charge, SingleRelease):
+        return cost
+    return replace(cost, epsilon=charge.opening, reserved=charge.whole - charge.opening)
 
 
 @lru_cache(maxsize=1024)

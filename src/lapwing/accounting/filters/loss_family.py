@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import erfcx
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.rounding import float_below
+from lapwing.accounting.rounding import LARGEST_EXPONENT, float_below
 from lapwing.vocabulary.search import bisect_float
 
 ROUNDING = 2.0**-40
@@ -96,7 +96,6 @@ def _mills(x: Floats) -> Floats:
 
 _STEPS_OF_RANGE = 32  # the gap between neighbouring members costs about 2/32² of a selection's price
 _STEPS_OF_LAST_TEST = 1024
-_LARGEST_EXPONENT = 700.0  # e^700 is still a number
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -128,7 +127,7 @@ class LossFamily:
             largest_first = np.argsort(order.losses)[::-1]
             losses[row, : order.losses.size] = order.losses[largest_first]
             masses[row, : order.losses.size] = order.masses[largest_first]
-        size = np.cumsum(masses * np.exp(np.minimum(-losses, _LARGEST_EXPONENT)), axis=1)
+        size = np.cumsum(masses * np.exp(np.minimum(-losses, LARGEST_EXPONENT)), axis=1)
         return LossFamily(
             losses=losses,
             masses=masses,
@@ -159,7 +158,7 @@ class LossFamily:
             masses=np.column_stack([upper(t), 1 - upper(t)]),
             infinite_mass=0.0,
             power=upper(fine[:-1])
-            * math.exp(min(fine[1], _LARGEST_EXPONENT)),  # power is size times e^t, and the size falls with t
+            * math.exp(min(fine[1], LARGEST_EXPONENT)),  # power is size times e^t, and the size falls with t
             size=size[:-1],
             least_size=size[1:],
             total_variation=math.tanh(length / 4),  # at t = epsilon/2

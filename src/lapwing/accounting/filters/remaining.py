@@ -84,7 +84,7 @@ def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
     if isinstance(filter_, PureFilter | ConcentratedFilter):  # which add the same amount each time
         if isinstance(filter_.weigh(charge.event, cost), Insufficient):
             return 0
-        amount = cost.held if isinstance(filter_, PureFilter) else cost.rho
+        amount = cost.whole if isinstance(filter_, PureFilter) else cost.rho
         return min(at_most, int(filter_.left // amount)) if amount else at_most
     for admitted in range(at_most):
         decision = filter_.weigh(charge.event, cost)

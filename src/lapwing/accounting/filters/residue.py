@@ -23,7 +23,7 @@ _SMALLEST_CHARGE = 1e-12  # of s
 _PRECISION = 1e-5  # of a charge: how close to the smallest one the search must come
 _TOO_COARSE = 0.8
 _ROUNDS = 40
-_LEAST_SLACK = 2.0**-365  # what a certificate needs
+LEAST_SLACK = 2.0**-365  # what a certificate needs (proofs/residue_certificate.md): with less, a filter gives up
 _NOTHING = 1e-60  # a residue with which nothing can be asked, and which must not underflow
 _TINY = 1e-150  # where a level gains nothing, not even by a smaller residue, the search divides by this
 
@@ -47,7 +47,7 @@ def residue_after(s: float, charge: LossFamily | LossChain, slack: float) -> flo
 
 def _after_a_chain(s: float, chain: LossChain, slack: float) -> float | None:
     share = slack / chain.uses * (1 - ROUNDING)
-    if share < _LEAST_SLACK:
+    if share < LEAST_SLACK:
         return None
     left: float | None = s
     for family, times in chain.parts:

@@ -117,7 +117,7 @@ class PureFilter:
         if cost.delta:
             return Insufficient(currency="delta", asked=cost.delta, left=Fraction(0))
         if cost.epsilon is None or cost.epsilon + cost.reserved > self.left:
-            return Insufficient(currency="epsilon", asked=cost.held, left=self.left)
+            return Insufficient(currency="epsilon", asked=cost.whole, left=self.left)
         return Accepted()
 
     def require_carried(self, cost: Cost) -> None:

@@ -17,15 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above
+from lapwing.accounting.rounding import LARGEST_EXPONENT, ROUND_OFF, UNIT, float_above
 
 Orders: TypeAlias = NDArray[Any]
 """Orders at which cumulants are asked: real for moments, complex for Fourier transforms."""
 
 Tails: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 """P(L <= x), P(L > x), Q(L <= x) and Q(L > x), each to a relative error of `ROUND_OFF`."""
-
-_LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +130,7 @@ def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, 
     p_below, p_above, q_below, q_above = tails(x)
     p, p_error = _cells(p_below, p_above)
     q, q_error = _cells(q_below, q_above)
-    ratio = np.exp(np.minimum(x[:-1], _LARGEST_EXPONENT))  # less than e^x moves more mass up
+    ratio = np.exp(np.minimum(x[:-1], LARGEST_EXPONENT))  # less than e^x moves more mass up
     upper = (p - ratio * q + p_error + ratio * q_error) / -math.expm1(-step)
     p = p + p_error
     upper = np.clip(upper * (1 + ROUND_OFF), 0.0, p)

@@ -21,9 +21,8 @@ from lapwing.accounting.losses.atoms import AtomicLaw, pure_rho
 from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.law import LossLattice, LossLaw, Orders, Tails, connect_the_dots
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
-from lapwing.accounting.rounding import ROUND_OFF, float_above, fraction_above
+from lapwing.accounting.rounding import LARGEST_EXPONENT, ROUND_OFF, float_above, fraction_above
 
-_LARGEST_EXPONENT = 700.0
 _OUTLINE_CELLS = 1 << 14
 _OUTLINE_ATOMS = 512
 _OUTLINE_TAIL = 1e-60
@@ -50,7 +49,7 @@ def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
     '0.010462'
     """
     e, q = float_above(epsilon), float_above(rate)
-    if e > _LARGEST_EXPONENT:
+    if e > LARGEST_EXPONENT:
         return epsilon  # what is left to amplify is worth less than the digits it would take
     return min(epsilon, fraction_above(math.log1p(q * math.expm1(e))))
 
@@ -145,7 +144,7 @@ class SampledLaw:
         return self.q * self.whole.delta(float(_to_whole(np.array(x), self.q)))
 
     def _added_profile(self, x: float) -> float:
-        used = (1 - self.q) * math.expm1(min(x, _LARGEST_EXPONENT)) / self.q
+        used = (1 - self.q) * math.expm1(min(x, LARGEST_EXPONENT)) / self.q
         return self.q * (1 - used) * self.whole.delta(x - math.log1p(-used)) if used < 1 else 0.0
 
     def renyi(self, alpha: float) -> float:

@@ -12,8 +12,9 @@ from lapwing.auditor.worst_pairs import AuditedMovement as Moving
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
-from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, SparseVectorNoise, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import ThresholdComparison
+from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, PureDP
 
@@ -34,13 +35,13 @@ def stream_suspects(epsilon: Fraction) -> list[Suspect]:
         ValueSensitivity.of_sums(adjacency, most=_FAR) for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE)
     )
     printed = AboveThreshold.as_printed(epsilon=epsilon, threshold=0, sensitivity=_FAR)
-    first = AboveThreshold(epsilon=epsilon, threshold=0, moves=sums)
-    bare = SparseVector(epsilon=epsilon, yeses=3, threshold=0, moves=sums, tells=YesReveals.NOTHING_MORE)
-    gap = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=sums)
-    general = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others)
-    laplace = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others, noise=SparseVectorNoise.LAPLACE)
-    number = SparseVector(epsilon=epsilon, yeses=2, threshold=0, moves=others, tells=YesReveals.NUMBER)
-    adaptive = AdaptiveSparseVector(epsilon=epsilon, yeses=2, clear_by=12, threshold=0, moves=sums)
+    first = AboveThreshold(epsilon=epsilon, threshold=0, sensitivity=sums)
+    bare = SparseVector(epsilon=epsilon, yeses=3, threshold=0, sensitivity=sums, tells=YesReveals.NOTHING_MORE)
+    gap = SparseVector(epsilon=epsilon, yeses=2, threshold=0, sensitivity=sums)
+    general = SparseVector(epsilon=epsilon, yeses=2, threshold=0, sensitivity=others)
+    laplace = SparseVector(epsilon=epsilon, yeses=2, threshold=0, sensitivity=others, noise=SparseVectorNoise.LAPLACE)
+    number = SparseVector(epsilon=epsilon, yeses=2, threshold=0, sensitivity=others, tells=YesReveals.NUMBER)
+    adaptive = AdaptiveSparseVector(epsilon=epsilon, yeses=2, clear_by=12, threshold=0, sensitivity=sums)
     return [
         _pure("above-threshold", claim, first, Moving.TOGETHER),
         _pure("above-threshold-as-printed", claim, printed, Moving.EITHER_WAY),
@@ -113,7 +114,7 @@ def gaussian_sparse(epsilon: Fraction, delta: Fraction) -> Suspect:
         yeses=1,
         questions=_GAUSSIAN_NOES + 1,
         threshold=0,
-        moves=ValueSensitivity.of_sums(Adjacency.REPLACE, most=_FAR),
+        sensitivity=ValueSensitivity.of_sums(Adjacency.REPLACE, most=_FAR),
     )
     return Suspect(
         name="gaussian-sparse",
@@ -130,7 +131,7 @@ def _correlations(epsilon: Fraction) -> Suspect:
         epsilon=epsilon,
         yeses=1,
         threshold=0,
-        moves=screen.moves(Adjacency.ADD_REMOVE),
+        sensitivity=screen.sensitivity(Adjacency.ADD_REMOVE),
         tells=YesReveals.NOTHING_MORE,
     )
     return Suspect(

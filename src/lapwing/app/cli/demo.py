@@ -338,7 +338,9 @@ def _loss(variant: SparseVectorVariant, noes: int) -> float:
 
 def _ours() -> SparseVectorVariant:
     """Describe lapwing's sparse vector to the auditor, from the noise it really uses."""
-    rule = SparseVector(epsilon=1, yeses=1, threshold=0, moves=ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)).rule
+    rule = SparseVector(
+        epsilon=1, yeses=1, threshold=0, sensitivity=ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
+    ).rule
     return SparseVectorVariant(
         threshold=GeometricNoise(_scale(rule.threshold_noise)),
         query=GeometricNoise(_scale(rule.comparisons[0].noise)),

@@ -4,17 +4,19 @@ Every question is first compared with more noise and a bar that only a clear yes
 compared again with the ordinary noise. Worth it where many values lie far above the threshold.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Self
 
 from lapwing.mechanisms.sparse_vector.law_probabilities import mean, reach
-from lapwing.mechanisms.sparse_vector.pure import SparseVectorNoise, best_share, noise_of
 from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison
-from lapwing.mechanisms.sparse_vector.stream_mechanism import PureStreamMechanism, one_of, set_shared, settle
+from lapwing.mechanisms.sparse_vector.stream_mechanism import (
+    PureStreamMechanism,
+    SparseVectorNoise,
+    parse_pure_stream,
+)
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.vocabulary.event import PureRelease
-from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, positive, probability
+from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, fill
 
 _USUAL_QUESTIONS = 1000  # the bar of a clear yes is set for so many questions where it is not said how many there are
 
@@ -29,7 +31,7 @@ class AdaptiveSparseVector(PureStreamMechanism):
     ----------
     epsilon : what the stream costs at most
     yeses : how many ordinary yeses it could pay
-    threshold, moves, grid, noise, threshold_share, shift, questions : as for `SparseVector`
+    threshold, sensitivity, grid, noise, threshold_share, shift, questions : as for `SparseVector`
     clear_by : how far above the threshold, after noise, a clear yes must be; if it is not given, so far that among the
         `questions` (or a thousand) a false one is seldom
 
@@ -37,7 +39,7 @@ class AdaptiveSparseVector(PureStreamMechanism):
     --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
-    >>> with AdaptiveSparseVector(epsilon=1, yeses=8, threshold=200, moves=counts).open() as stream:
+    >>> with AdaptiveSparseVector(epsilon=1, yeses=8, threshold=200, sensitivity=counts).open() as stream:
     ...     clear = stream.ask(100_000)
     ...     bool(clear), clear.price
     (True, Fraction(1, 20))
@@ -50,17 +52,7 @@ class AdaptiveSparseVector(PureStreamMechanism):
     Proof: proofs/sparse_vector_gap.md
     """
 
-    epsilon: Fraction
-    yeses: int
-    threshold: Fraction
-    moves: ValueSensitivity
-    grid: Fraction
-    noise: SparseVectorNoise
-    threshold_share: Fraction
     clear_by: Fraction
-    shift: Fraction
-    questions: int | None
-    rule: AnswerRule = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -68,7 +60,7 @@ class AdaptiveSparseVector(PureStreamMechanism):
         epsilon: Exact,
         yeses: int,
         threshold: Exact,
-        moves: ValueSensitivity,
+        sensitivity: ValueSensitivity,
         grid: Exact = 1,
         noise: SparseVectorNoise = SparseVectorNoise.GEOMETRIC,
         threshold_share: Exact | None = None,
@@ -76,34 +68,20 @@ class AdaptiveSparseVector(PureStreamMechanism):
         shift: Exact = 0,
         questions: int | None = None,
     ) -> None:
-        set_shared(self, threshold, moves, grid)
-        share = best_share(moves.in_steps(self.grid), as_int("yeses", yeses))
-        settle(
-            self,
-            epsilon=positive("epsilon", epsilon),
-            yeses=as_int("yeses", yeses),
-            noise=one_of(SparseVectorNoise, "noise", noise),
-            threshold_share=share if threshold_share is None else probability("threshold_share", threshold_share),
-            shift=ceil_to_grid(exact("shift", shift), self.grid),
-            questions=None if questions is None else as_int("questions", questions),
+        parsed = parse_pure_stream(
+            epsilon=epsilon,
+            yeses=yeses,
+            threshold=threshold,
+            sensitivity=sensitivity,
+            grid=grid,
+            noise=noise,
+            threshold_share=threshold_share,
+            shift=shift,
+            questions=questions,
         )
-        settle(self, clear_by=self._clear_by(clear_by))
-        settle(self, rule=self._rule())
-
-    @property
-    def threshold_epsilon(self) -> Fraction:
-        """What the first answer costs, whatever it is."""
-        return self.epsilon * self.threshold_share
-
-    @property
-    def yes_price(self) -> Fraction:
-        """What an ordinary yes costs; a clear one costs half."""
-        return (self.epsilon - self.threshold_epsilon) / self.yeses
-
-    @property
-    def event(self) -> PureRelease:
-        """The whole stream, at its dearest."""
-        return PureRelease(epsilon=self.epsilon)
+        fill(self, **parsed)
+        fill(self, clear_by=self._clear_by(clear_by))
+        self.__post_init__()
 
     def placed_for(self, questions: int, confidence: Exact = "0.9") -> Self:
         """Return the same stream with both bars where the margin for so many questions is smallest."""
@@ -113,15 +91,14 @@ class AdaptiveSparseVector(PureStreamMechanism):
     def _clear_by(self, given: Exact | None) -> Fraction:
         if given is not None:
             return ceil_to_grid(exact("clear_by", given), self.grid)
-        noise = noise_of(self.noise)(self.moves.in_steps(self.grid)[1], self.yes_price / 2)
+        noise = self._noise(self.sensitivity.in_steps(self.grid)[1], self.yes_price / 2)
         steps = reach(noise, 1 / (2 * (self.questions or _USUAL_QUESTIONS))) - round(mean(noise))
         return max(steps, 0) * self.grid
 
     def _rule(self) -> AnswerRule:
-        rise, span = self.moves.in_steps(self.grid)
-        noise = noise_of(self.noise)
-        once, lifted = noise(rise, self.threshold_epsilon), int(self.shift / self.grid)
-        clear, ordinary = noise(span, self.yes_price / 2), noise(span, self.yes_price)
+        rise, span = self.sensitivity.in_steps(self.grid)
+        once, lifted = self._noise(rise, self.threshold_epsilon), int(self.shift / self.grid)
+        clear, ordinary = self._noise(span, self.yes_price / 2), self._noise(span, self.yes_price)
         return AnswerRule(
             threshold_noise=once,
             comparisons=(

@@ -39,7 +39,7 @@ class CorrelationScreen:
     Examples
     --------
     >>> screen = CorrelationScreen(at_least="0.5")
-    >>> screen.moves(Adjacency.ADD_REMOVE).in_steps(Fraction(1))
+    >>> screen.sensitivity(Adjacency.ADD_REMOVE).in_steps(Fraction(1))
     (96774, 129032)
     >>> screen.pairs(3)
     [(0, 1), (0, 2), (1, 2)]
@@ -61,7 +61,7 @@ class CorrelationScreen:
         object.__setattr__(self, "at_least", tau)
         object.__setattr__(self, "resolution", as_int("resolution", resolution, most=_FINEST))
 
-    def moves(self, adjacency: Adjacency, *, people: int = 1) -> ValueSensitivity:
+    def sensitivity(self, adjacency: Adjacency, *, people: int = 1) -> ValueSensitivity:
         """Return how far one person can move the scores of all pairs.
 
         An arriving person adds at most 2 (1 - τ) to a score and takes away at most 2 (1 + τ), where features go from

@@ -5,19 +5,19 @@ whole price is paid at opening, a yes tells nothing more, and a lost answer cann
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Self
 
 from lapwing.accounting.gaussian_sparse_vector import MOST_QUESTIONS, renyi_bound
 from lapwing.accounting.rounding import ROUND_OFF, float_below
 from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison
-from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, require_movement, set_shared, settle
+from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, parse_stream, require_sensitivity
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVectorRelease
-from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, positive, probability
+from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, fill, positive, probability
 
 _ORDERS = tuple(1 + 2 ** (n / 2) for n in range(-2, 17))
 _ROUNDS = 6
@@ -32,14 +32,14 @@ class GaussianSparseVector(StreamMechanism):
     ----------
     threshold_sigma, query_sigma : the deviations of the noise on the threshold, and on each value
     yeses, questions : after how many of either it halts
-    threshold, moves, grid, shift : as for `SparseVector`
+    threshold, sensitivity, grid, shift : as for `SparseVector`
 
     Examples
     --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> stream = GaussianSparseVector.for_budget(
-    ...     epsilon=1, delta="1e-6", yeses=50, questions=1000, threshold=200, moves=counts
+    ...     epsilon=1, delta="1e-6", yeses=50, questions=1000, threshold=200, sensitivity=counts
     ... )
     >>> stream.event.yeses, stream.margin(questions=1000) < 500
     (50, True)
@@ -49,13 +49,7 @@ class GaussianSparseVector(StreamMechanism):
 
     threshold_sigma: Fraction
     query_sigma: Fraction
-    yeses: int
     questions: int
-    threshold: Fraction
-    moves: ValueSensitivity
-    grid: Fraction
-    shift: Fraction
-    rule: AnswerRule = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -65,20 +59,21 @@ class GaussianSparseVector(StreamMechanism):
         yeses: int,
         questions: int,
         threshold: Exact,
-        moves: ValueSensitivity,
+        sensitivity: ValueSensitivity,
         grid: Exact = 1,
         shift: Exact = 0,
     ) -> None:
-        set_shared(self, threshold, moves, grid)
-        settle(
-            self,
-            threshold_sigma=positive("threshold_sigma", threshold_sigma),
-            query_sigma=positive("query_sigma", query_sigma),
-            yeses=as_int("yeses", yeses),
+        parsed = parse_stream(
+            yeses=yeses,
+            threshold=threshold,
+            sensitivity=sensitivity,
+            grid=grid,
+            shift=shift,
             questions=as_int("questions", questions, most=MOST_QUESTIONS),
-            shift=ceil_to_grid(exact("shift", shift), self.grid),
         )
-        settle(self, rule=self._rule())
+        sigmas = positive("threshold_sigma", threshold_sigma), positive("query_sigma", query_sigma)
+        fill(self, **parsed, threshold_sigma=sigmas[0], query_sigma=sigmas[1])
+        self.__post_init__()
 
     @classmethod
     def for_budget(
@@ -89,7 +84,7 @@ class GaussianSparseVector(StreamMechanism):
         yeses: int,
         questions: int,
         threshold: Exact,
-        moves: ValueSensitivity,
+        sensitivity: ValueSensitivity,
         grid: Exact = 1,
         shift: Exact = 0,
     ) -> "GaussianSparseVector":
@@ -97,7 +92,7 @@ class GaussianSparseVector(StreamMechanism):
 
         `delta` is at most 1/1000: it is a probability that nothing is promised, and meant for accidents.
         """
-        require_movement(moves)
+        require_sensitivity(sensitivity)
         count, chance = as_int("yeses", yeses), probability("delta", delta)
         if chance > _LARGEST_DELTA:
             raise ParameterError("delta", delta, reason="is no promise", remedy="write at most 1/1000, better 1e-6")
@@ -111,16 +106,16 @@ class GaussianSparseVector(StreamMechanism):
         def stream(sigma: Fraction) -> GaussianSparseVector:
             return cls(
                 threshold_sigma=sigma,
-                query_sigma=sigma * _ratio(moves.in_steps(exact("grid", grid)), count),
+                query_sigma=sigma * _ratio(sensitivity.in_steps(exact("grid", grid)), count),
                 yeses=count,
                 questions=questions,
                 threshold=threshold,
-                moves=moves,
+                sensitivity=sensitivity,
                 grid=grid,
                 shift=shift,
             )
 
-        sigma = exact("grid", grid) * moves.in_steps(exact("grid", grid))[0]
+        sigma = exact("grid", grid) * sensitivity.in_steps(exact("grid", grid))[0]
         order = len(_ORDERS) // 2
         for _ in range(_ROUNDS):  # the price falls about as 1/sigma, so this settles at once
             price, order = _epsilon(stream(sigma).event, at, order)
@@ -132,7 +127,7 @@ class GaussianSparseVector(StreamMechanism):
     @property
     def event(self) -> GaussianSparseVectorRelease:
         """The whole stream, which is paid at opening. Deviations are those of the noise as it is drawn."""
-        rise, span = self.moves.in_steps(self.grid)
+        rise, span = self.sensitivity.in_steps(self.grid)
         once = RoundedGaussian(self.threshold_sigma / self.grid).sigma_used * self.grid
         query = RoundedGaussian(self.query_sigma / self.grid).sigma_used * self.grid
         return GaussianSparseVectorRelease(
@@ -160,9 +155,9 @@ class GaussianSparseVector(StreamMechanism):
         )
 
 
-def _ratio(moves: tuple[int, int], yeses: int) -> Fraction:
+def _ratio(steps: tuple[int, int], yeses: int) -> Fraction:
     """Return query_sigma : threshold_sigma, by a rule that is within a few per cent of the best for 1 to 200 yeses."""
-    rise, span = moves
+    rise, span = steps
     return Fraction(round(100 * math.sqrt(span / rise) * math.cbrt(yeses)), 100)
 
 

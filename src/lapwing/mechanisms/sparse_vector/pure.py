@@ -4,30 +4,22 @@ Noise on the threshold once, noise on every question, a halt at the last yes. Th
 compared is private at no epsilon, and not offered.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from typing import Self
+from typing import Required, Self, TypedDict, Unpack
 
-from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison, one_sided, two_sided
-from lapwing.mechanisms.sparse_vector.stream_mechanism import PureStreamMechanism, one_of, set_shared, settle
+from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison, two_sided
+from lapwing.mechanisms.sparse_vector.stream_mechanism import (
+    PureStreamMechanism,
+    SparseVectorNoise,
+    one_of,
+    parse_pure_stream,
+)
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.event import PureRelease
-from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, positive, probability
+from lapwing.vocabulary.exact import Exact, as_int, exact, fill, positive, probability
 from lapwing.vocabulary.search import decimals
-
-
-class SparseVectorNoise(Enum):
-    """Which exact noise a stream draws."""
-
-    GEOMETRIC = "geometric"
-    """One-sided, moved to mean zero: half the variance of the other at the same price. The default."""
-
-    LAPLACE = "laplace"
-    """Two-sided, as the textbooks have it."""
 
 
 class YesReveals(Enum):
@@ -55,7 +47,7 @@ class SparseVector(PureStreamMechanism):
     epsilon : what the stream costs when all its yeses are given
     yeses : how many yeses it gives
     threshold : what values are compared with where a question does not say otherwise
-    moves : how far one person can move the values, and which way
+    sensitivity : how far one person can move the values, and which way
     grid : a power of two on whose multiples values are put; 1 for counts, which must be integers
     noise : one-sided, unless the textbooks are to be followed
     tells : what comes with a yes
@@ -69,7 +61,7 @@ class SparseVector(PureStreamMechanism):
     --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
-    >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
+    >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, sensitivity=counts)
     >>> cohorts.threshold_epsilon, cohorts.yes_price
     (Fraction(1, 5), Fraction(1, 10))
     >>> cohorts.chance_of_yes(140) < 0.01 < 0.99 < cohorts.chance_of_yes(240)
@@ -85,18 +77,8 @@ class SparseVector(PureStreamMechanism):
     Proof: proofs/sparse_vector.md for a bare yes, proofs/sparse_vector_gap.md for what comes with it
     """
 
-    epsilon: Fraction
-    yeses: int
-    threshold: Fraction
-    moves: ValueSensitivity
-    grid: Fraction
-    noise: SparseVectorNoise
     tells: YesReveals
-    threshold_share: Fraction
     number_share: Fraction
-    shift: Fraction
-    questions: int | None
-    rule: AnswerRule = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -104,7 +86,7 @@ class SparseVector(PureStreamMechanism):
         epsilon: Exact,
         yeses: int,
         threshold: Exact,
-        moves: ValueSensitivity,
+        sensitivity: ValueSensitivity,
         grid: Exact = 1,
         noise: SparseVectorNoise = SparseVectorNoise.GEOMETRIC,
         tells: YesReveals = YesReveals.GAP,
@@ -113,20 +95,20 @@ class SparseVector(PureStreamMechanism):
         shift: Exact = 0,
         questions: int | None = None,
     ) -> None:
-        set_shared(self, threshold, moves, grid)
-        share = best_share(moves.in_steps(self.grid), as_int("yeses", yeses))
-        settle(
-            self,
-            epsilon=positive("epsilon", epsilon),
-            yeses=as_int("yeses", yeses),
-            noise=one_of(SparseVectorNoise, "noise", noise),
-            tells=one_of(YesReveals, "tells", tells),
-            threshold_share=share if threshold_share is None else probability("threshold_share", threshold_share),
-            number_share=_number_share(tells, number_share),
-            shift=ceil_to_grid(exact("shift", shift), self.grid),
-            questions=None if questions is None else as_int("questions", questions),
+        parsed = parse_pure_stream(
+            epsilon=epsilon,
+            yeses=yeses,
+            threshold=threshold,
+            sensitivity=sensitivity,
+            grid=grid,
+            noise=noise,
+            threshold_share=threshold_share,
+            shift=shift,
+            questions=questions,
         )
-        settle(self, rule=self._rule())
+        told = one_of(YesReveals, "tells", tells)
+        fill(self, **parsed, tells=told, number_share=_number_share(told, number_share))
+        self.__post_init__()
 
     @property
     def threshold_epsilon(self) -> Fraction:
@@ -134,25 +116,14 @@ class SparseVector(PureStreamMechanism):
         return self.epsilon * (1 - self.number_share) * self.threshold_share
 
     @property
-    def yes_price(self) -> Fraction:
-        """What every yes costs, its number included."""
-        return (self.epsilon - self.threshold_epsilon) / self.yeses
-
-    @property
     def number_price(self) -> Fraction:
         """The part of the price of a yes that is for its number."""
         return self.epsilon * self.number_share / self.yeses
 
-    @property
-    def event(self) -> PureRelease:
-        """The whole stream, with all its yeses."""
-        return PureRelease(epsilon=self.epsilon)
-
     def _rule(self) -> AnswerRule:
-        rise, span = self.moves.in_steps(self.grid)
-        noise = noise_of(self.noise)
-        threshold_noise = noise(rise, self.threshold_epsilon)
-        query_noise = noise(span, self.yes_price - self.number_price)
+        rise, span = self.sensitivity.in_steps(self.grid)
+        threshold_noise = self._noise(rise, self.threshold_epsilon)
+        query_noise = self._noise(span, self.yes_price - self.number_price)
         return AnswerRule(
             threshold_noise=threshold_noise,
             comparisons=(comparison(query_noise, threshold_noise, lifted=int(self.shift / self.grid)),),
@@ -204,34 +175,6 @@ class SparseVector(PureStreamMechanism):
         return replace(self, epsilon=epsilon, shift=Fraction(0)).placed_for(questions, confidence)
 
 
-def best_share(moves: tuple[int, int], yeses: int) -> Fraction:
-    """Return the part of epsilon for the threshold that makes the variance of a comparison smallest.
-
-    With the scales rise/ε₁ and yeses*span/ε₂ the sum of squares is smallest for ε₁ : ε₂ = 1 : (yeses*span/rise)^(2/3).
-    Any share is private; this one is computed in integers, to be the same everywhere.
-
-    >>> best_share((1, 1), yeses=8), best_share((1, 2), yeses=4)
-    (Fraction(1, 5), Fraction(1, 5))
-    """
-    rise, span = moves
-    precision = 10**6
-    return Fraction(precision, precision + _cube_root((yeses * span) ** 2 * precision**3 // rise**2))
-
-
-def _cube_root(n: int) -> int:
-    """Return the largest integer whose cube is at most n."""
-    low, high = 0, 1 << (n.bit_length() // 3 + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if middle**3 <= n else (low, middle)
-    return low
-
-
-def noise_of(kind: SparseVectorNoise) -> Callable[[int, Fraction], Geometric | DiscreteLaplace]:
-    """Return what makes noise of this kind from a reach in steps and an epsilon."""
-    return one_sided if kind is SparseVectorNoise.GEOMETRIC else two_sided
-
-
 def _number_share(tells: YesReveals, given: Exact | None) -> Fraction:
     if tells is YesReveals.NUMBER:
         return Fraction(1, 2) if given is None else probability("number_share", given)
@@ -242,19 +185,31 @@ def _number_share(tells: YesReveals, given: Exact | None) -> Fraction:
     return Fraction(0)
 
 
-@dataclass(frozen=True, slots=True, init=False)
+class _Parameters(TypedDict, total=False):
+    epsilon: Required[Exact]
+    threshold: Required[Exact]
+    sensitivity: Required[ValueSensitivity]
+    grid: Exact
+    noise: SparseVectorNoise
+    tells: YesReveals
+    threshold_share: Exact | None
+    number_share: Exact | None
+    shift: Exact
+    questions: int | None
+
+
 class AboveThreshold(SparseVector):
     """Answers no until the first yes, and then halts: a `SparseVector` with one yes.
 
     Parameters
     ----------
     epsilon : what it costs with its yes
-    threshold, moves, grid, noise, tells, threshold_share, number_share, shift, questions : as for `SparseVector`
+    threshold, sensitivity, grid, noise, tells, threshold_share, number_share, shift, questions : as for `SparseVector`
 
     Examples
     --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
-    >>> first = AboveThreshold(epsilon="0.5", threshold=10, moves=ValueSensitivity.of_counts(Adjacency.REPLACE))
+    >>> first = AboveThreshold(epsilon="0.5", threshold=10, sensitivity=ValueSensitivity.of_counts(Adjacency.REPLACE))
     >>> with first.open() as stream:
     ...     [bool(answer) for answer in stream.ask_many([-10_000, -10_000, 10_000, 10_000])]
     [False, False, True]
@@ -272,36 +227,10 @@ class AboveThreshold(SparseVector):
     Proof: proofs/sparse_vector.md
     """
 
-    yeses: int = field(default=1, init=False)
+    __slots__ = ()
 
-    def __init__(
-        self,
-        *,
-        epsilon: Exact,
-        threshold: Exact,
-        moves: ValueSensitivity,
-        grid: Exact = 1,
-        noise: SparseVectorNoise = SparseVectorNoise.GEOMETRIC,
-        tells: YesReveals = YesReveals.GAP,
-        threshold_share: Exact | None = None,
-        number_share: Exact | None = None,
-        shift: Exact = 0,
-        questions: int | None = None,
-    ) -> None:
-        SparseVector.__init__(  # a dataclass with slots is a new class, which super() without arguments does not know
-            self,
-            epsilon=epsilon,
-            yeses=1,
-            threshold=threshold,
-            moves=moves,
-            grid=grid,
-            noise=noise,
-            tells=tells,
-            threshold_share=threshold_share,
-            number_share=number_share,
-            shift=shift,
-            questions=questions,
-        )
+    def __init__(self, *, yeses: int = 1, **parameters: Unpack[_Parameters]) -> None:
+        super().__init__(yeses=as_int("yeses", yeses, most=1), **parameters)
 
     @classmethod
     def as_printed(cls, *, epsilon: Exact, threshold: Exact, sensitivity: Exact, grid: Exact = 1) -> "AboveThreshold":
@@ -309,7 +238,7 @@ class AboveThreshold(SparseVector):
         return cls(
             epsilon=epsilon,
             threshold=threshold,
-            moves=ValueSensitivity.of_anything(sensitivity=sensitivity),
+            sensitivity=ValueSensitivity.of_anything(sensitivity=sensitivity),
             grid=grid,
             noise=SparseVectorNoise.LAPLACE,
             tells=YesReveals.NOTHING_MORE,

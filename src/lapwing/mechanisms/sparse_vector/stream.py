@@ -61,7 +61,7 @@ class SparseVectorStream:
     >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
-    >>> with SparseVector(epsilon=1, yeses=2, threshold=200, moves=counts).open() as stream:
+    >>> with SparseVector(epsilon=1, yeses=2, threshold=200, sensitivity=counts).open() as stream:
     ...     far_below, far_above = stream.ask(-10_000), stream.ask(10_000)
     ...     bool(far_below), bool(far_above), stream.yeses, stream.spent
     (False, True, 1, Fraction(...))

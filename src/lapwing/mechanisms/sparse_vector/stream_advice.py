@@ -59,7 +59,7 @@ def advise(
     questions: int,
     yeses: int,
     epsilon: Exact,
-    moves: ValueSensitivity,
+    sensitivity: ValueSensitivity,
     grid: Exact = 1,
     delta: Exact | None = None,
     all_known: bool = False,
@@ -71,7 +71,7 @@ def advise(
     ----------
     questions, yeses : how many there are, and how many of them deserve a yes
     epsilon, delta : the price; without a delta, Gaussian noise is out
-    moves : how far one person can move the values
+    sensitivity : how far one person can move the values
     grid : the lattice of the values
     all_known : whether all questions are known before the first answer; otherwise selection is out
     confidence : the probability with which all questions are to be decided right
@@ -80,10 +80,10 @@ def advise(
     --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
-    >>> few = advise(questions=1000, yeses=10, epsilon=1, moves=counts)
+    >>> few = advise(questions=1000, yeses=10, epsilon=1, sensitivity=counts)
     >>> few.best.name, round(few.times(Way.NOISE_ON_ALL))
     ('SPARSE_VECTOR', 105)
-    >>> advise(questions=5, yeses=4, epsilon=1, moves=ValueSensitivity.of_anything(sensitivity=1)).best.name
+    >>> advise(questions=5, yeses=4, epsilon=1, sensitivity=ValueSensitivity.of_anything(sensitivity=1)).best.name
     'NOISE_ON_ALL'
     """
     asked = as_int("questions", questions, least=2)
@@ -93,7 +93,7 @@ def advise(
         above=high,
         epsilon=positive("epsilon", epsilon),
         delta=None if delta is None else probability("delta", delta),
-        moves=moves,
+        sensitivity=sensitivity,
         grid=exact("grid", grid),
         confidence=probability("confidence", confidence),
     )
@@ -113,7 +113,7 @@ class _Case:
     above: int
     epsilon: Fraction
     delta: Fraction | None
-    moves: ValueSensitivity
+    sensitivity: ValueSensitivity
     grid: Fraction
     confidence: Fraction
 
@@ -122,7 +122,9 @@ class _Case:
         return self.below + self.above
 
     def sparse_vector(self) -> float:
-        stream = SparseVector(epsilon=self.epsilon, yeses=self.above, threshold=0, moves=self.moves, grid=self.grid)
+        stream = SparseVector(
+            epsilon=self.epsilon, yeses=self.above, threshold=0, sensitivity=self.sensitivity, grid=self.grid
+        )
         return float(
             stream.placed_for(self.questions, self.confidence).margin(self.confidence, questions=self.questions)
         )
@@ -134,17 +136,17 @@ class _Case:
             yeses=self.above,
             questions=self.questions,
             threshold=0,
-            moves=self.moves,
+            sensitivity=self.sensitivity,
             grid=self.grid,
         )
         return float(stream.placed_for(self.confidence).margin(self.confidence, questions=self.questions))
 
     def noise_on_all(self) -> float:
-        rise, _ = self.moves.in_steps(self.grid)
+        rise, _ = self.sensitivity.in_steps(self.grid)
         return self._margin_of(two_sided(self.questions * rise, self.epsilon))
 
     def gaussian_on_all(self) -> float:
-        rise, _ = self.moves.in_steps(self.grid)
+        rise, _ = self.sensitivity.in_steps(self.grid)
         square = Fraction(self.questions * rise**2)
 
         def noise(variance: Fraction) -> GaussianNoise:
@@ -155,7 +157,7 @@ class _Case:
 
     def selection(self) -> float:
         """Use the exponential mechanism once for every yes: take the largest `above` values after Gumbel noise."""
-        _, span = self.moves.in_steps(self.grid)
+        _, span = self.sensitivity.in_steps(self.grid)
         scale = self.above * span / float(self.epsilon)
         largest_below = np.linspace(-8.0, 45.0, 20_001)  # of the noise on the values below, less its median
         log_density = -largest_below - np.exp(-largest_below)

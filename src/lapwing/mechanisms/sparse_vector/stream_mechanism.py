@@ -1,39 +1,56 @@
 """What every kind of stream can do before it is opened: say what it costs, how far off it will be, and open."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
-from lapwing.mechanisms.sparse_vector.rule import AnswerRule, SparseVectorAnswer, StreamSetup, ValueLattice
+from lapwing.mechanisms.sparse_vector.rule import (
+    AnswerRule,
+    SparseVectorAnswer,
+    StreamSetup,
+    ValueLattice,
+    one_sided,
+    two_sided,
+)
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
 from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
+from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.event import Event, Loss
-from lapwing.vocabulary.exact import Exact, as_int, exact, probability
+from lapwing.vocabulary.event import Event, Loss, PureRelease
+from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, fill, positive, probability
 
 _SUREST = 1 - Fraction(1, 10**9)
 
 Choice = TypeVar("Choice", bound=Enum)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamMechanism(ABC):
-    """Parameters of a stream, all public: `threshold`, `moves`, `grid`, what follows from them, and no secret."""
+    """Parameters of a stream, all public: those that every one has, what follows from them, and no secret."""
 
-    __slots__ = ()
-
+    yeses: int
     threshold: Fraction
-    moves: ValueSensitivity
+    sensitivity: ValueSensitivity
     grid: Fraction
+    shift: Fraction
     questions: int | None
-    rule: AnswerRule
+    rule: AnswerRule = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        fill(self, rule=self._rule())
+
+    @abstractmethod
+    def _rule(self) -> AnswerRule:
+        """Return how the stream decides, and what it costs."""
 
     @property
     @abstractmethod
@@ -152,10 +169,42 @@ class StreamMechanism(ABC):
         return int(self.threshold / self.grid) if threshold is None else self.lattice.threshold(threshold)
 
 
+class SparseVectorNoise(Enum):
+    """Which exact noise a stream draws."""
+
+    GEOMETRIC = "geometric"
+    """One-sided, moved to mean zero: half the variance of the other at the same price. The default."""
+
+    LAPLACE = "laplace"
+    """Two-sided, as the textbooks have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PureStreamMechanism(StreamMechanism):
     """A stream with a pure epsilon, which its opening and its yeses add up to."""
 
-    __slots__ = ()
+    epsilon: Fraction
+    noise: SparseVectorNoise
+    threshold_share: Fraction
+
+    @property
+    def event(self) -> PureRelease:
+        """The whole stream, at its dearest."""
+        return PureRelease(epsilon=self.epsilon)
+
+    @property
+    def yes_price(self) -> Fraction:
+        """What an ordinary yes costs, with all that comes with it."""
+        return (self.epsilon - self.threshold_epsilon) / self.yeses
+
+    @property
+    def threshold_epsilon(self) -> Fraction:
+        """What the first answer costs, whatever it is."""
+        return self.epsilon * self.threshold_share
+
+    def _noise(self, reach: int, epsilon: Fraction) -> Geometric | DiscreteLaplace:
+        """Return noise that hides a reach in steps at this epsilon."""
+        return (one_sided if self.noise is SparseVectorNoise.GEOMETRIC else two_sided)(reach, epsilon)
 
     def reservation(self, name: str, *, segments: frozenset[str] | None = None) -> Reservation:
         """Return what an account must hold for a stream of this name before it is opened.
@@ -177,7 +226,7 @@ class PureStreamMechanism(StreamMechanism):
         >>> from lapwing.vocabulary.event import PureRelease
         >>> from lapwing.vocabulary.guarantee import PureDP
         >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
-        >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, moves=counts)
+        >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, sensitivity=counts)
         >>> account = open_account(PureDP(epsilon=Fraction(2))).admit(cohorts.reservation("cohorts"))
         >>> with cohorts.open(name="cohorts") as stream:
         ...     if stream.ask(100_000):
@@ -197,19 +246,64 @@ class PureStreamMechanism(StreamMechanism):
 _lattice = lru_cache(maxsize=64)(ValueLattice)
 
 
-def set_shared(mechanism: StreamMechanism, threshold: Exact, moves: ValueSensitivity, grid: Exact) -> None:
-    """Check the three parameters that every stream has, and set them."""
-    require_movement(moves)
+def parse_stream(
+    *, yeses: int, threshold: Exact, sensitivity: ValueSensitivity, grid: Exact, shift: Exact, questions: int | None
+) -> dict[str, Any]:
+    """Return the fields of every stream from what was written."""
+    require_sensitivity(sensitivity)
     lattice = ValueLattice(exact("grid", grid))
-    settle(mechanism, moves=moves, grid=lattice.step, threshold=lattice.number(lattice.threshold(threshold)))
+    return {
+        "yeses": as_int("yeses", yeses),
+        "threshold": lattice.number(lattice.threshold(threshold)),
+        "sensitivity": sensitivity,
+        "grid": lattice.step,
+        "shift": ceil_to_grid(exact("shift", shift), lattice.step),
+        "questions": None if questions is None else as_int("questions", questions),
+    }
 
 
-def require_movement(moves: object) -> None:
-    """Refuse what is no movement."""
-    if not isinstance(moves, ValueSensitivity):
+def parse_pure_stream(
+    *, epsilon: Exact, noise: SparseVectorNoise, threshold_share: Exact | None, **shared: Any
+) -> dict[str, Any]:
+    """Return the fields of every stream with a pure epsilon from what was written; the best share if none was."""
+    fields = parse_stream(**shared)
+    share = best_share(fields["sensitivity"].in_steps(fields["grid"]), fields["yeses"])
+    return fields | {
+        "epsilon": positive("epsilon", epsilon),
+        "noise": one_of(SparseVectorNoise, "noise", noise),
+        "threshold_share": share if threshold_share is None else probability("threshold_share", threshold_share),
+    }
+
+
+def best_share(steps: tuple[int, int], yeses: int) -> Fraction:
+    """Return the part of epsilon for the threshold that makes the variance of a comparison smallest.
+
+    With the scales rise/ε₁ and yeses*span/ε₂ the sum of squares is smallest for ε₁ : ε₂ = 1 : (yeses*span/rise)^(2/3).
+    Any share is private; this one is computed in integers, to be the same everywhere.
+
+    >>> best_share((1, 1), yeses=8), best_share((1, 2), yeses=4)
+    (Fraction(1, 5), Fraction(1, 5))
+    """
+    rise, span = steps
+    precision = 10**6
+    return Fraction(precision, precision + _cube_root((yeses * span) ** 2 * precision**3 // rise**2))
+
+
+def _cube_root(n: int) -> int:
+    """Return the largest integer whose cube is at most n."""
+    low, high = 0, 1 << (n.bit_length() // 3 + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle**3 <= n else (low, middle)
+    return low
+
+
+def require_sensitivity(sensitivity: object) -> None:
+    """Refuse what does not say how far one person moves a value."""
+    if not isinstance(sensitivity, ValueSensitivity):
         raise ParameterError(
-            "moves",
-            moves,
+            "sensitivity",
+            sensitivity,
             reason="does not say how far one person can move a value",
             remedy="write ValueSensitivity.of_counts(Adjacency.ADD_REMOVE), or .of_anything(sensitivity=...)",
         )
@@ -223,12 +317,6 @@ def doubt(name: str, given: object) -> float:
             name, given, reason="is surer than statements about accuracy are made", remedy="stay at or below 1 - 1e-9"
         )
     return float_below(1 - wanted)
-
-
-def settle(mechanism: StreamMechanism, **values: object) -> None:
-    """Set fields of a frozen mechanism while it is being built."""
-    for name, value in values.items():
-        object.__setattr__(mechanism, name, value)
 
 
 def one_of(kind: type[Choice], name: str, given: object) -> Choice:
