@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
+from lapwing.queries.statistics.people import count
 
 from lapwing.engines.emitter import Statement
 from lapwing.ledger.replay import verify
-from lapwing.queries.statistics.people import count
 from lapwing.vocabulary.errors import EngineError, UnansweredError
 from session.clinic import door, spent
 from session.real_tables import Tables

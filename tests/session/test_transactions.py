@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from lapwing.queries.statistics.people import count
 
 from lapwing.ledger.store import Store
 from lapwing.ledger.stream_records import StreamRecord
 from lapwing.queries.plan import CanonicalQuestion
-from lapwing.queries.statistics.people import count
 from lapwing.session import Session
 from session.clinic import FixedNumber, door
 from session.real_tables import Tables
