@@ -61,7 +61,7 @@ def ledger_of(database, entries: int) -> Ledger:
     for name, budget in budgets.items():
         ledger.administration.create_population(name, unit=PrivacyUnit(person_key="id"), budget=budget)
         ledger.administration.add_table(name, "patients")
-    with ledger.chronicle.writing("charge") as book:
+    with ledger.store.writing("charge") as book:
         while book.last < entries:
             charge_in(book, request())
     return ledger
@@ -71,7 +71,7 @@ def copy_of(ledger: Ledger, dsn: str, schema: str) -> Ledger:
     """Return the same ledger, entry by entry, in a schema of PostgreSQL."""
     database = PostgresDatabase(dsn, schema=schema)
     create_ledger(database, name="bench").close()
-    with ledger.chronicle.reading() as book, psycopg.connect(f"{dsn} options='-c search_path={schema}'") as server:
+    with ledger.store.reading() as book, psycopg.connect(f"{dsn} options='-c search_path={schema}'") as server:
         with server.cursor().copy("copy entries (seq, body, hash) from stdin") as rows:
             for entry in book.entries():
                 rows.write_row(entry)

@@ -18,9 +18,9 @@ from lapwing.answers.stream_terms import StreamOffer, StreamPreview, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
 from lapwing.engines.reading import CancelGroup
 from lapwing.ledger.entries import name as named
-from lapwing.ledger.faults import fault_point
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
+from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import Plan
@@ -39,7 +39,7 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
-"""The fault points of a question, in their order (see `lapwing.ledger.faults`)."""
+"""The fault points of a question, in their order (see `lapwing.ledger.store`)."""
 
 
 class Session:

@@ -22,9 +22,9 @@ from typing import Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.engines.reading import CancelGroup, constant_failure, report_failures
-from lapwing.ledger.faults import fault_point
+from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.store import fault_point
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
@@ -54,7 +54,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 STEPS: Final = ("stream.sealed", "stream.opened", "stream.intended", "stream.read", "stream.decided", "stream.told")
-"""The fault points of a stream, in their order (see `lapwing.ledger.faults`)."""
+"""The fault points of a stream, in their order (see `lapwing.ledger.store`)."""
 
 _PATIENCE: Final = 3
 """How often a question is put again when another process came first."""
@@ -70,19 +70,11 @@ F = TypeVar("F", bound=Failing)
 
 
 def opaque(method: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P], T]:
-    """Let a method that handles a value, a seed or the key fail without a trace of them, as `hide_failures` does.
-
-    It is a decorator, so that what handles a value is called from its own floor and by no other.
-    """
+    """Let a method that handles a value, a seed or the key fail without a trace of them (`hide_failures`)."""
 
     @wraps(method)
     def hidden(self: F, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            with report_failures(self._on_failure):
-                return method(self, *args, **kwargs)
-        except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
-            kind = failure.__class__  # no call in this block, where a second interrupt would hang on this failure
-        raise constant_failure(kind)
+        return hide_failures(lambda: method(self, *args, **kwargs), self._on_failure)
 
     return hidden
 

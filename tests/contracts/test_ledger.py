@@ -147,7 +147,7 @@ class TestAccounts:
     def test_a_clock_that_jumps_changes_no_order_and_no_budget(self, ledger, jump) -> None:
         ask(ledger, "k1", epsilon="1/2")
         jumped = datetime.now(UTC) + timedelta(days=jump)
-        ledger.chronicle._clock = lambda: jumped
+        ledger.store._clock = lambda: jumped
         ask(ledger, "k2", epsilon="1/2")
         with pytest.raises(BudgetExceededError):
             ledger.questions.charge(request("k3", epsilon="1/100"))
@@ -278,18 +278,6 @@ def _question(ledger, number: int, outcome: StreamOutcome, *, stream: str = "s",
 
 
 class TestCustody:
-    def test_a_fingerprint_is_kept_for_one_version_and_appears_nowhere_else(self, ledger, tmp_path) -> None:
-        before = ledger.head()
-        ledger.administration.keep_fingerprint("clinic", "patients", b"what the data looks like")
-        ledger.administration.keep_fingerprint("clinic", "patients", b"what it looks like now")
-        assert ledger.administration.fingerprint("clinic", "patients") == b"what it looks like now"
-        assert ledger.administration.fingerprint("clinic", "visits") is None
-        assert ledger.head() == before
-        ledger.administration.advance_version("clinic", "patients")
-        assert ledger.administration.fingerprint("clinic", "patients") is None
-        export_json(ledger, tmp_path / "out.jsonl")
-        assert "looks like" not in (tmp_path / "out.jsonl").read_text("ascii")
-
     def test_history_tells_what_happened_to_one_population(self, ledger) -> None:
         ledger.administration.create_population("school", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
         ask(ledger, "k1")
@@ -523,7 +511,6 @@ class TestRecovery:
             assert (left.seq, left.population, left.analyst, left.key) == (charged.seq, "clinic", "ana", "k1")
             again.questions.lose(left.seq)
             assert again.questions.unsettled() == []
-        ledger.administration.note("lost one question in the power cut of Sunday")
 
     def test_a_ledger_is_the_same_after_reopening(self, place, ledger) -> None:
         ask(ledger, "k1")
@@ -562,12 +549,12 @@ class TestReceipts:
         heads = []
         for where, secret in ((place, SECRET), (other, b"\x99" * 77)):
             with where.clinic() as ledger:
-                clock = ledger.chronicle._clock().replace(microsecond=0)
-                ledger.chronicle._clock = lambda clock=clock: clock.replace(year=2020, month=1, day=1, hour=0)
+                clock = ledger.store._clock().replace(microsecond=0)
+                ledger.store._clock = lambda clock=clock: clock.replace(year=2020, month=1, day=1, hour=0)
                 ledger.streams.open(opening(sealed=secret))
                 ledger.streams.intend("s", number=1, key="a", question="q", sealed=secret)
                 ledger.streams.decide("s", number=1, outcome=StreamOutcome.YES, answer="yes")
-                with ledger.chronicle.reading() as book:
+                with ledger.store.reading() as book:
                     heads.append([entry.body for entry in book.entries()][3:])
         assert [_timeless(body) for body in heads[0]] == [_timeless(body) for body in heads[1]]
         assert SECRET.hex() not in str(heads)
@@ -576,7 +563,7 @@ class TestReceipts:
         ask(ledger, "k1")
         ledger.streams.open(opening())
         _question(ledger, 1, StreamOutcome.NO)
-        with ledger.chronicle.reading() as book:
+        with ledger.store.reading() as book:
             timed = {entry.record["kind"]: "at" in entry.record for entry in book.entries()}
         assert timed == {
             **dict.fromkeys(["population", "policy", "charge", "opening", "intent"], True),
@@ -629,7 +616,7 @@ class TestSpeed:
     def test_every_lookup_on_the_way_of_a_question_uses_an_index_on_what_it_looks_for(self, place) -> None:
         """No entry is read only to be passed over, so a charge takes as long in a large ledger as in a small one."""
         with place.clinic(epsilon=10) as ledger:
-            with ledger.chronicle.writing("note") as book:
+            with ledger.store.writing("note") as book:
                 for number in range(2000):
                     book.append("note", by="custodian", remark=f"{number}")
             asked = set()
@@ -691,7 +678,7 @@ class TestSharing:
         assert spent(ledger) == 1
 
     def test_a_look_inside_another_one_sees_the_same_moment(self, ledger) -> None:
-        with ledger.chronicle.reading() as outer:
+        with ledger.store.reading() as outer:
             thread = threading.Thread(target=ask, args=(ledger, "k1"))
             thread.start()
             thread.join()

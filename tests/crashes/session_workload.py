@@ -13,10 +13,11 @@ from typing import Any
 
 from crashes.workload import Release
 from lapwing import count, mean, streams
+from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StreamAnswer
-from lapwing.ledger.faults import VARIABLE
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
+from lapwing.ledger.store import VARIABLE
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream as Deciding
 from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import StreamError
@@ -85,7 +86,8 @@ def check(ledger: Ledger, releases: dict[str, Release]) -> None:
     for key, release in releases.items():
         turn, _, number = key.partition(" ")
         if turn.startswith("s"):
-            again = ask_in(clinic._stream(turn), int(number))
+            terms = StreamTerms.read(ledger.streams.stream(turn).terms)
+            again = ask_in(clinic._stream(turn, terms), int(number))
             assert again is not None
             assert told(again) == release.told, key
         else:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from lapwing.accounting.filters.charge import Reservation, SingleRelease
+from lapwing.ledger.database import Database
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.store import Database
 from lapwing.ledger.stream_records import Opening
 from lapwing.vocabulary.event import Event, PureRelease
 from lapwing.vocabulary.guarantee import Guarantee, PrivacyUnit, PureDP

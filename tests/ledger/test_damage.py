@@ -393,7 +393,8 @@ class TestForgers:
             with Place.in_file(path).clinic() as ledger:
                 if act == "intent":
                     ledger.streams.open(opening())
-                last = ledger.administration.note("the suspension goes here").seq
+                with ledger.store.writing("policy") as book:
+                    last = book.append("note", by="me", remark="the suspension goes here").seq
                 if act == "charge":
                     ask(ledger, "k")
                 if act == "opening":

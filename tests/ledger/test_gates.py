@@ -7,7 +7,8 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from lapwing.ledger import gates
+from lapwing.ledger import sqlite
+from lapwing.ledger.postgres import AdvisoryGate
 from lapwing.vocabulary.errors import LedgerUnwritableError
 from ledger.clinic import Place, ask, request
 
@@ -36,14 +37,14 @@ def test_a_server_that_is_gone_is_said_in_plain_words() -> None:
     def refuse() -> None:
         raise psycopg.OperationalError("connection refused")
 
-    gate = gates.AdvisoryGate(refuse)
+    gate = AdvisoryGate(refuse)
     for _ in range(2):
         with pytest.raises(LedgerUnwritableError, match=r"connection refused.*nothing was charged"):
             gate.enter(PLACE, "me")
 
 
 def test_a_file_that_cannot_be_opened_is_said_in_plain_words(tmp_path) -> None:
-    gate = gates.FileGate(tmp_path / "nowhere" / "turns")
+    gate = sqlite.FileGate(tmp_path / "nowhere" / "turns")
     for _ in range(2):
         with pytest.raises(LedgerUnwritableError, match=r"No such file.*nothing was charged"):
             gate.enter(PLACE, "me")
@@ -54,8 +55,8 @@ def test_a_turn_whose_taking_was_interrupted_is_free(tmp_path, monkeypatch, step
     """A signal is heard after the call during which it came, which may have taken the lock already."""
     with Place.in_file(tmp_path / "ledger.db").clinic() as ledger:
 
-        def interrupted(file, act, *where, lockf=gates.fcntl.lockf) -> None:
-            if act == gates.fcntl.LOCK_UN:
+        def interrupted(file, act, *where, lockf=sqlite.fcntl.lockf) -> None:
+            if act == sqlite.fcntl.LOCK_UN:
                 lockf(file, act, *where)
                 return
             if step == "after":
@@ -63,7 +64,7 @@ def test_a_turn_whose_taking_was_interrupted_is_free(tmp_path, monkeypatch, step
             signal.raise_signal(signal.SIGINT)
 
         with monkeypatch.context() as patched:
-            patched.setattr(gates.fcntl, "lockf", interrupted)
+            patched.setattr(sqlite.fcntl, "lockf", interrupted)
             with pytest.raises(KeyboardInterrupt), ledger.turns.taken(request("k")):
                 pass
         assert is_free_for_other_processes(tmp_path / "ledger.db-turns")
@@ -75,7 +76,7 @@ def is_free_for_other_processes(path) -> bool:
     child = os.fork()
     if not child:
         with suppress(OSError), path.open("r+b") as file:
-            gates.fcntl.lockf(file, gates.fcntl.LOCK_EX | gates.fcntl.LOCK_NB)
+            sqlite.fcntl.lockf(file, sqlite.fcntl.LOCK_EX | sqlite.fcntl.LOCK_NB)
             os._exit(0)
         os._exit(1)
     return not os.waitpid(child, 0)[1]

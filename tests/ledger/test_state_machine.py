@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lapwing.ledger import faults
+from lapwing.ledger import store
 from lapwing.ledger.questions import Released
 from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import Decision, Intent, StreamOutcome, StreamStatus
@@ -102,12 +102,12 @@ class Machine(RuleBasedStateMachine):
     @contextmanager
     def failing(self, act: str, point: str | None):
         """Let the disk fail at a fault point; `happened` says whether what was done counts."""
-        faults._reached.clear()
-        os.environ[faults.VARIABLE] = f"{act}.{point}:full" if point else ""
+        store._reached.clear()
+        os.environ[store.VARIABLE] = f"{act}.{point}:full" if point else ""
         try:
             yield
         finally:
-            os.environ.pop(faults.VARIABLE)
+            os.environ.pop(store.VARIABLE)
 
     def attempt(self, act: str, point: str | None, call):
         """Do something that should succeed, on a disk that may fail; return what came of it, and whether it counts."""
@@ -179,7 +179,7 @@ class Machine(RuleBasedStateMachine):
             self.receipts.append(found.receipt)
 
     def _version_of(self, asked: Asked) -> int:
-        with self.ledger.chronicle.reading() as book:
+        with self.ledger.store.reading() as book:
             return book.entry(asked.seq).record["versions"]["patients"]
 
     @precondition(lambda self: self.open_charges())

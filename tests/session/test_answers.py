@@ -176,7 +176,7 @@ def test_the_order_that_the_database_sent_is_nowhere(quick_path, groups) -> None
     with new_ledger(quick_path, LEAKY) as ledger:
         answer = door(ledger, Cities(groups)).ask(question, epsilon=1, delta="1e-6")
         export_json(ledger, quick_path / "export.json")
-        with ledger.chronicle.reading() as book:
+        with ledger.store.reading() as book:
             stored = [entry.body for entry in book.entries()]
     assert [key for key, _ in answer.numbers["answer"]] == order
     exported = (quick_path / "export.json").read_text()

@@ -35,31 +35,29 @@ def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]
     one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
     """
     try:
-        with report_failures(on_failure):
-            return work()
+        return _reported(work, on_failure)
     except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
         kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
     # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
-    raise constant_failure(kind)
+    raise _constant(kind)
 
 
-@contextmanager
-def report_failures(on_failure: Callable[[Exception], None]) -> Iterator[None]:
-    """Tell the custodian why the block failed. What fails in here, with the reason at hand, must be forgotten above."""
+def _reported(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
+    """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
     try:
-        yield
+        return work()
     except EngineError:  # whose reason was told already, where it happened
         raise
-    except Exception as failure:
+    except Exception as failure:  # noqa: BLE001 - as above
         with suppress(Exception):
             on_failure(failure)
-        raise
+    raise EngineError
 
 
 _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
-def constant_failure(kind: type[BaseException]) -> BaseException:
+def _constant(kind: type[BaseException]) -> BaseException:
     """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
     match [one for one in _INTERRUPTS if issubclass(kind, one)]:
         case [interrupt]:

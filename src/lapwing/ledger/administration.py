@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from lapwing.accounting.filters.account import EVERYONE, Budget, charge_anew, open_account, raise_cap
 from lapwing.accounting.filters.approximate import DeltaShares
-from lapwing.ledger import vault
-from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.entries import Entry, Receipt, text
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.population import Analyst, PopulationRecord
+from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction, state
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import ParameterError
@@ -22,8 +21,8 @@ from lapwing.vocabulary.guarantee import PrivacyUnit
 class Administration:
     """The custodian's acts on a ledger. `by` says who acted; it is written down and decides nothing."""
 
-    def __init__(self, chronicle: Chronicle) -> None:
-        self._chronicle = chronicle
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def create_population(
         self,
@@ -56,19 +55,19 @@ class Administration:
                 remedy="leave the segments out, or protect single people",
             )
         account = open_account(budget, segments=names, adjacency=unit.adjacency, shares=shares)
-        with self._chronicle.writing("population") as book:
-            if name in book.populations():
+        with self._store.writing("population") as transaction:
+            if name in transaction.populations():
                 raise ParameterError(
                     "population", name, reason="exists already", remedy="its account goes on; choose another name"
                 )
-            book.append(
+            transaction.append(
                 "population",
                 population=name,
                 by=named("by", by),
                 policy=to_record(population),
                 account=state((), account),
             )
-            return book.receipt
+            return transaction.receipt
 
     def add_table(
         self, population: str, table: str, *, key: tuple[str, str] | None = None, by: str = "custodian"
@@ -77,8 +76,8 @@ class Administration:
 
         With a `key`, the column that says whose row it is and its type are kept with it, for ever.
         """
-        with self._chronicle.writing("policy") as book:
-            known = book.population(population)
+        with self._store.writing("policy") as transaction:
+            known = transaction.population(population)
             if table in known.tables:
                 raise ParameterError(
                     "table",
@@ -89,38 +88,23 @@ class Administration:
             decided = known.with_table(named("table", table), 1)
             if key is not None:
                 decided = decided.with_key(table, (text("person_key", key[0]), text("key_type", key[1])))
-            return self._decide(book, decided, by, "table", table=table)
+            return self._decide(transaction, decided, by, "table", table=table)
 
     def advance_version(self, population: str, table: str, *, by: str = "custodian") -> int:
         """Say publicly that the data of a table changed: stored answers no longer serve, and nothing is given back."""
-        with self._chronicle.writing("version") as book:
-            known = book.population(population)
+        with self._store.writing("version") as transaction:
+            known = transaction.population(population)
             version = known.versions([table])[table] + 1
-            self._decide(book, known.with_table(table, version), by, "version", table=table, version=version)
+            self._decide(transaction, known.with_table(table, version), by, "version", table=table, version=version)
             return version
-
-    def keep_fingerprint(self, population: str, table: str, fingerprint: bytes) -> None:
-        """Remember what the content of a table looks like at its present version, for the custodian's eyes only.
-
-        It depends on the data, so it is stored beside the chain and is in no entry, receipt or export.
-        """
-        with self._chronicle.writing("fingerprint") as book:
-            version = book.population(population).versions([table])[table]
-            vault.keep_fingerprint(book.rows, population, table, version, fingerprint)
-
-    def fingerprint(self, population: str, table: str) -> bytes | None:
-        """Return what was remembered for the present version of a table; `None` if nothing was."""
-        with self._chronicle.reading() as book:
-            version = book.population(population).versions([table])[table]
-            return vault.fingerprint(book.rows, population, table, version)
 
     def set_budget(self, population: str, budget: Budget, *, by: str = "custodian") -> Receipt:
         """Raise the cap: the whole history is charged anew under it. It cannot be lowered; `suspend` stops spending."""
-        with self._chronicle.writing("policy") as book:
-            known, account = book.population(population), book.account(population)
-            change = raise_cap(account, budget, book.lines(population))
-            receipt = self._decide(book, known, by, "budget", account=state([change], change.account))
-            book.remember(population, None, change.account)
+        with self._store.writing("policy") as transaction:
+            known, account = transaction.population(population), transaction.account(population)
+            change = raise_cap(account, budget, transaction.lines(population))
+            receipt = self._decide(transaction, known, by, "budget", account=state([change], change.account))
+            transaction.remember(population, None, change.account)
             return receipt
 
     def set_allowance(
@@ -128,25 +112,25 @@ class Administration:
     ) -> Receipt:
         """Give an analyst a budget of their own under the population's, or take it away; the past counts."""
         named("analyst", analyst)
-        with self._chronicle.writing("policy") as book:
-            known, account = book.population(population), book.account(population)
+        with self._store.writing("policy") as transaction:
+            known, account = transaction.population(population), transaction.account(population)
             if allowance is None:
                 decided = replace(known.analysts.get(analyst, Analyst()), allowance=None)
-                return self._decide(book, known.with_analyst(analyst, decided), by, "allowance", analyst=analyst)
+                return self._decide(transaction, known.with_analyst(analyst, decided), by, "allowance", analyst=analyst)
             fresh = open_account(
                 allowance, segments=account.filters, adjacency=account.adjacency, shares=account.shares
             )
-            change = charge_anew(fresh, book.lines(population, analyst))
+            change = charge_anew(fresh, transaction.lines(population, analyst))
             decided = replace(known.analysts.get(analyst, Analyst()), allowance=allowance)
             receipt = self._decide(
-                book,
+                transaction,
                 known.with_analyst(analyst, decided),
                 by,
                 "allowance",
                 analyst=analyst,
                 allowance=state([change], change.account),
             )
-            book.remember(population, analyst, change.account)
+            transaction.remember(population, analyst, change.account)
             return receipt
 
     def suspend(self, population: str, analyst: str | None = None, *, by: str = "custodian") -> Receipt:
@@ -157,23 +141,27 @@ class Administration:
         """Allow spending again."""
         return self._switch(population, analyst, by, stopped=False)
 
-    def note(self, remark: str, *, by: str = "custodian") -> Receipt:
-        """Write a remark into the ledger, such as why something was recovered by hand."""
-        with self._chronicle.writing("note") as book:
-            book.append("note", by=named("by", by), remark=text("remark", remark))
-            return book.receipt
+    def accept_rollback(self, remark: str, *, by: str = "custodian") -> Receipt:
+        """Write down what was lost with entries that are gone, and stop all spending of every population."""
+        with self._store.writing("rollback") as transaction:
+            transaction.append("note", by=named("by", by), remark=text("remark", remark))
+            for name in transaction.populations():
+                self._decide(transaction, replace(transaction.population(name), suspended=True), by, "suspension")
+            return transaction.receipt
 
     def _switch(self, population: str, analyst: str | None, by: str, *, stopped: bool) -> Receipt:
-        with self._chronicle.writing("policy") as book:
-            known = book.population(population)
+        with self._store.writing("policy") as transaction:
+            known = transaction.population(population)
             if analyst is None:
-                return self._decide(book, replace(known, suspended=stopped), by, "suspension")
+                return self._decide(transaction, replace(known, suspended=stopped), by, "suspension")
             decided = replace(known.analysts.get(named("analyst", analyst), Analyst()), suspended=stopped)
-            return self._decide(book, known.with_analyst(analyst, decided), by, "suspension", analyst=analyst)
+            return self._decide(transaction, known.with_analyst(analyst, decided), by, "suspension", analyst=analyst)
 
     @staticmethod
-    def _decide(book: Transaction, population: PopulationRecord, by: str, change: str, **fields: object) -> Receipt:
-        entry: Entry = book.append(
+    def _decide(
+        transaction: Transaction, population: PopulationRecord, by: str, change: str, **fields: object
+    ) -> Receipt:
+        entry: Entry = transaction.append(
             "policy",
             population=population.name,
             by=named("by", by),
@@ -181,4 +169,4 @@ class Administration:
             policy=to_record(population),
             **fields,
         )
-        return book.receipt_of(entry)
+        return transaction.receipt_of(entry)

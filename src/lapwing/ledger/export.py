@@ -72,12 +72,18 @@ def _charged(entry: Record) -> str:
 
 def export_json(ledger: Ledger, path: Path) -> Receipt:
     """Write all entries as JSON lines into a new file, and return the receipt of the last one."""
-    with _private(path) as file, ledger.chronicle.reading() as book:
-        head = {"format": _FORMAT, "ledger": book.ledger, "seq": None, "last": book.last, "head": book.head.hex()}
+    with _private(path) as file, ledger.store.reading() as transaction:
+        head = {
+            "format": _FORMAT,
+            "ledger": transaction.ledger,
+            "seq": None,
+            "last": transaction.last,
+            "head": transaction.head.hex(),
+        }
         file.write(canonical(head) + "\n")
-        for entry in book.entries():
+        for entry in transaction.entries():
             file.write(f'{{"entry":{entry.body},"hash":"{entry.hash.hex()}","seq":{entry.seq}}}\n')
-        return book.receipt
+        return transaction.receipt
 
 
 def export_parquet(ledger: Ledger, path: Path) -> Receipt:

@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Self
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger import schema
 from lapwing.ledger.administration import Administration
-from lapwing.ledger.chronicle import Chronicle, now
+from lapwing.ledger.database import Database
 from lapwing.ledger.entries import Receipt, Record, compare, genesis
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.head import REMEDY, require
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.ledger.questions import Questions, Turns
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.store import Database, Rows, Store
+from lapwing.ledger.store import Store, now
 from lapwing.ledger.streams import Streams
-from lapwing.ledger.transaction import Clock, require_known
+from lapwing.ledger.transaction import Clock
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.loading import load_extra
 
@@ -62,39 +61,38 @@ class Ledger:
     turns : lets one at a time work on a question
     """
 
-    def __init__(self, store: Store, clock: Clock = now) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
-        self.chronicle = Chronicle(store, clock)
-        self.administration = Administration(self.chronicle)
-        self.questions = Questions(self.chronicle)
-        self.streams = Streams(self.chronicle)
-        self.turns = Turns(store.database.gate(), self.questions, self.chronicle)
+        self.administration = Administration(store)
+        self.questions = Questions(store)
+        self.streams = Streams(store)
+        self.turns = Turns(self.questions, store)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
-        with self.chronicle.reading() as book:
-            return book.populations()
+        with self.store.reading() as transaction:
+            return transaction.populations()
 
     def population(self, name: str) -> PopulationRecord:
         """Return what was decided about a population."""
-        with self.chronicle.reading() as book:
-            return book.population(name)
+        with self.store.reading() as transaction:
+            return transaction.population(name)
 
     def account(self, population: str) -> Account:
         """Return the account of a population as it stands; its `quote` says what a question would cost, free."""
-        with self.chronicle.reading() as book:
-            book.population(population)
-            return book.account(population)
+        with self.store.reading() as transaction:
+            transaction.population(population)
+            return transaction.account(population)
 
     def snapshot(self, population: str, analyst: str) -> Snapshot:
         """Return what stands in the ledger about a population and an analyst, all of one moment."""
-        with self.chronicle.reading() as book:
-            decided = book.population(population)
+        with self.store.reading() as transaction:
+            decided = transaction.population(population)
             limited = decided.analysts.get(analyst, Analyst()).allowance
             return Snapshot(
                 population=decided,
-                account=book.account(population),
-                allowance=book.allowance(population, analyst) if limited else None,
+                account=transaction.account(population),
+                allowance=transaction.allowance(population, analyst) if limited else None,
             )
 
     def analysts(self, population: str) -> frozenset[str]:
@@ -103,26 +101,26 @@ class Ledger:
 
     def history(self, population: str) -> list[Record]:
         """Return what the entries about a population say, from the first on; nothing in them is secret."""
-        with self.chronicle.reading() as book:
-            book.population(population)
-            return [entry.record for entry in book.about(population)]
+        with self.store.reading() as transaction:
+            transaction.population(population)
+            return [entry.record for entry in transaction.about(population)]
 
     def bookings(self, population: str, *, at_most: int) -> list[Booking]:
         """Return the lines of the account of a population, from the first on, and no more of them than `at_most`."""
-        with self.chronicle.reading() as book:
-            book.population(population)
-            return list(islice(book.lines(population), at_most))
+        with self.store.reading() as transaction:
+            transaction.population(population)
+            return list(islice(transaction.lines(population), at_most))
 
     def head(self) -> Receipt:
         """Return the receipt of the last entry: keep it elsewhere, and no older copy can pass for this ledger."""
-        with self.chronicle.reading() as book:
-            return book.receipt
+        with self.store.reading() as transaction:
+            return transaction.receipt
 
     def require(self, receipt: Receipt) -> None:
         """Refuse to go on with a ledger that is older than `receipt` or has another past."""
-        with self.chronicle.reading() as book:
-            entry = book.entry(receipt.seq)
-            compare(receipt, ledger=book.ledger, last=book.last, found=entry and entry.hash)
+        with self.store.reading() as transaction:
+            entry = transaction.entry(receipt.seq)
+            compare(receipt, ledger=transaction.ledger, last=transaction.last, found=entry and entry.hash)
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -161,7 +159,7 @@ def create_ledger(address: str | Path | Database, *, name: str, head: Path | Non
     >>> ledger.close()
     """
     database = _database(address, head)
-    Store(database).create(schema.MIGRATIONS, named("name", name), genesis(name))
+    Store(database).create(named("name", name), genesis(name))
     return open_ledger(database, clock=clock)
 
 
@@ -183,14 +181,14 @@ def open_ledger(
     ------
     LedgerDurabilityError, LedgerSchemaError, LedgerDamagedError, LedgerRolledBackError : why it is not opened
     """
-    ledger = Ledger(Store(_database(address, head)), clock)
+    ledger = Ledger(Store(_database(address, head), clock))
     try:
-        _require_head(ledger.store)
+        ledger.store.require_format()
+        _require_head(ledger.store.database)
         with ThreadPoolExecutor(max_workers=1) as beside:  # each takes about as long, and they need each other's core
             inspected = beside.submit(ledger.store.inspect)
             ledger.head()  # follows the chain from the beginning
             inspected.result()
-        _migrate(ledger.store)
         _look_around(ledger)
         for receipt in receipts:
             ledger.require(receipt)
@@ -224,12 +222,8 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
         if promised is not None and promised.ledger != end.ledger:
             require(promised, end, found=None)
         lost = f"those up to {promised.seq}" if promised else "nobody knows how many"
-        ledger.administration.note(
-            f"entries after {end.seq} are lost, {lost}; what they charged counts as spent", by=by
-        )
-        for name in ledger.populations():
-            ledger.administration.suspend(name, by=by)
-        end = ledger.head()
+        remark = f"entries after {end.seq} are lost, {lost}; what they charged counts as spent"
+        end = ledger.administration.accept_rollback(remark, by=by)
     kept.accept(end)
     return end
 
@@ -248,33 +242,10 @@ def _database(address: str | Path | Database, head: Path | None) -> Database:
             return address
 
 
-def _migrate(store: Store) -> None:
-    """Bring the tables of an older ledger up to date."""
-    latest = len(schema.MIGRATIONS)
-    with store.reading() as rows:
-        version = _version(rows)
-    if version < latest:
-        with store.writing("migrate") as rows:
-            for step in schema.MIGRATIONS[_version(rows) :]:
-                for statement in store.database.statements(step):
-                    rows.do(statement)
-            rows.do("update ledger set version = ?", latest)
-
-
-def _version(rows: Rows) -> int:
-    row = rows.one("select version from ledger")
-    if row is None:
-        raise LedgerDamagedError("the row that names the ledger is missing")
-    require_known(row[0])
-    return int(row[0])
-
-
-def _require_head(store: Store) -> None:
-    """Refuse a ledger without the file that says how far it had come, if it ever had one."""
-    with store.reading() as rows:
-        version = _version(rows)
-    kept = store.database.head
-    if version >= schema.WITH_A_HEAD and store.database.keeps_head and kept and kept.promised() is None:
+def _require_head(database: Database) -> None:
+    """Refuse a ledger without the file that says how far it had come, where it had one from the beginning."""
+    kept = database.head
+    if database.keeps_head and kept and kept.promised() is None:
         raise LedgerDamagedError(
             f"{kept.path} is missing, and without it nobody knows how far the ledger had come: copy it with the "
             f"ledger, or {REMEDY}"
@@ -283,8 +254,8 @@ def _require_head(store: Store) -> None:
 
 def _look_around(ledger: Ledger) -> None:
     """Look up every state once while the indexes are known to be right: whoever finds an older one later is told."""
-    with ledger.chronicle.reading() as book:
-        for name in book.populations():
-            book.account(name)
-            for analyst in book.population(name).analysts:
-                book.allowance(name, analyst)
+    with ledger.store.reading() as transaction:
+        for name in transaction.populations():
+            transaction.account(name)
+            for analyst in transaction.population(name).analysts:
+                transaction.allowance(name, analyst)

@@ -1,4 +1,4 @@
-"""A population as the ledger knows it: who is protected, which tables hold them, and who may spend.
+"""A population as the ledger knows it: who is protected, which tables hold them, who may spend, and what that changes.
 
 Everything here is public and decided by the custodian; nothing is learned from data.
 """
@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from lapwing.accounting.filters.account import Budget
+from lapwing.accounting.filters.account import EVERYONE, Account, Booking, Budget
+from lapwing.accounting.filters.charge import Charge, StreamClosing, YesCharge
+from lapwing.accounting.filters.remaining import Refusal
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.errors import ParameterError, SuspendedError
+from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, SuspendedError
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 
@@ -81,3 +83,70 @@ class PopulationRecord:
     def with_analyst(self, analyst: str, decided: Analyst) -> "PopulationRecord":
         """Return the population with a new decision about `analyst`."""
         return replace(self, analysts=MappingProxyType({**self.analysts, analyst: decided}))
+
+
+class RefusedError(Exception):
+    """Carries a refusal out of a transaction, which undoes it. Explaining it takes time and is done outside."""
+
+    def __init__(self, refusal: Refusal, whose: str) -> None:
+        self.refusal = refusal
+        self.whose = whose if refusal.segment == EVERYONE else f"{whose} in segment {refusal.segment!r}"
+        super().__init__(whose)
+
+    def explained(self) -> BudgetExceededError:
+        """Return what the caller is told."""
+        return self.refusal.error().about(whose=self.whose)
+
+
+@dataclass(slots=True, kw_only=True)
+class AccountChange:
+    """One account while an act changes it: under which name an entry holds it, and the lines that are added."""
+
+    column: str
+    holder: str | None
+    whose: str
+    account: Account
+    lines: list[Booking] = field(default_factory=list)
+
+    def add(self, line: Booking) -> None:
+        """Book one more line."""
+        self.account = self.account.book(line)
+        self.lines.append(line)
+
+
+class AccountChanges:
+    """What one act does to the population's account and to the analyst's own allowance under it: to both or neither."""
+
+    def __init__(self, population: PopulationRecord, analyst: str, account: Account, own: Account | None) -> None:
+        self.population, self.analyst = population, analyst
+        whose = f"population {population.name!r}"
+        self._all = [AccountChange(column="account", holder=None, whose=whose, account=account)]
+        if own is not None:
+            whose = f"analyst {analyst!r}"
+            self._all.append(AccountChange(column="allowance", holder=analyst, whose=whose, account=own))
+
+    def admit(self, charge: Charge) -> None:
+        """Put a charge before every account it concerns.
+
+        Raises
+        ------
+        RefusedError : if one of them says no; the caller lets it undo the transaction
+        """
+        self.population.require_spending(self.analyst)
+        for one in self._all:
+            one.account.require_carried(charge)
+            quoted = one.account.quote(charge)
+            if isinstance(quoted, Refusal):
+                raise RefusedError(quoted, one.whose)
+            one.add(quoted)
+
+    def settle(self, *lines: YesCharge | StreamClosing) -> None:
+        """Book what was reserved before, which is never refused; an account that holds no reserve for it stays."""
+        for one in self._all:
+            for line in lines:
+                if line.stream in one.account.streams:
+                    one.add(line)
+
+    def changed(self) -> list[AccountChange]:
+        """Return the accounts to which lines were added."""
+        return [one for one in self._all if one.lines]

@@ -4,23 +4,25 @@ Writers queue for the lock of one row. The connection insists on settings under 
 power cut, every time it is made.
 """
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import psycopg
 from psycopg import sql
 
-from lapwing.ledger import schema as tables
+from lapwing.ledger.database import POSTGRES_TABLES, Connection, gate_closed
 from lapwing.ledger.entries import Entry
-from lapwing.ledger.faults import fault_point
-from lapwing.ledger.gates import AdvisoryGate
 from lapwing.ledger.head import HeadFile
-from lapwing.ledger.schema import Migration
-from lapwing.ledger.store import Connection
+from lapwing.ledger.store import fault_point
+from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import (
+    LapwingError,
     LedgerDamagedError,
     LedgerDurabilityError,
     LedgerError,
@@ -38,7 +40,7 @@ _UNWRITABLE: Final = (
 )
 _CUT_OFF: Final = ("08", "57")  # classes of errors that say the conversation ended, not what became of the statement
 _APPEND: Final = """
-with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version <= %s returning one)
+with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version = %s returning one)
 insert into entries (seq, body, hash) select %s, %s, %s from moved returning seq
 """
 _MISFOUND: Final = """
@@ -160,11 +162,11 @@ class PostgresDatabase:
             return LedgerUnwritableError(f"{self.place} cannot be used: {error}; nothing was charged")
         return LedgerDamagedError(f"{self.place} refuses what a ledger does: {error}")
 
-    hurries: bool = True
+    appends_atomically: bool = True
 
     def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
         """Add an entry and move the end of the chain in one statement, which does nothing if the end is elsewhere."""
-        values = (entry.seq, entry.hash, before.seq, before.hash, len(tables.MIGRATIONS), *entry)
+        values = (entry.seq, entry.hash, before.seq, before.hash, FORMAT, *entry)
         return connection.execute(_APPEND, values).fetchone() is not None
 
     def is_lost(self, connection: Connection) -> bool:
@@ -186,7 +188,7 @@ class PostgresDatabase:
         if row is not None:
             raise LedgerDamagedError(f"an index of {self.place} does not find the last state of population {row[0]!r}")
 
-    def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
+    def create(self, ledger: str, head: bytes) -> None:
         """Make the schema, whole or not at all."""
         connection = self._dial()
         try:
@@ -195,10 +197,9 @@ class PostgresDatabase:
                 connection.execute(sql.SQL("create schema {}").format(sql.Identifier(self._schema)))
                 if self.head is not None:
                     self.head.begin(ledger)
-                for step in steps:
-                    for statement in step.postgres:
-                        connection.execute(statement)
-                connection.execute("insert into ledger values (1, %s, %s, 0, %s)", (ledger, len(steps), head))
+                for statement in POSTGRES_TABLES:
+                    connection.execute(statement)
+                connection.execute("insert into ledger values (1, %s, %s, 0, %s)", (ledger, FORMAT, head))
                 fault_point("create.written")
             fault_point("create.committed")
         except psycopg.errors.DuplicateSchema:
@@ -206,15 +207,78 @@ class PostgresDatabase:
         finally:
             connection.close()
 
-    def gate(self) -> AdvisoryGate:
+    def gate(self) -> "AdvisoryGate":
         """Return where requests take turns: advisory locks of the database."""
         return AdvisoryGate(self.connect)
-
-    def statements(self, step: Migration) -> Sequence[str]:
-        """Return a step of the schema in PostgreSQL's words."""
-        return step.postgres
 
 
 @lru_cache
 def _phrase(statement: str) -> str:
     return statement.replace("%", "%%").replace("?", "%s")
+
+
+_TRY: Final = "select pg_try_advisory_lock(%s)"
+
+
+class AdvisoryGate:
+    """Places are advisory locks of PostgreSQL, held by a connection of their own; they go when it does."""
+
+    def __init__(self, connect: Callable[[], Any]) -> None:
+        self._connect = connect
+        self._lock, self._held = Lock(), dict[int, object]()
+        self._process = os.getpid()
+        self._connection: Any = None
+
+    def enter(self, place: int, holder: object) -> bool:
+        """Take a place, unless somebody has it."""
+        with self._lock:
+            if place in self._held:
+                return False
+            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
+            try:
+                granted = self._tried(place)
+            except Exception as error:
+                del self._held[place]
+                raise error if isinstance(error, LapwingError) else gate_closed(error) from error
+            if not granted:
+                del self._held[place]
+            return granted
+
+    def leave(self, place: int, holder: object) -> None:
+        """Give a place back."""
+        with self._lock:
+            if self._held.get(place) is holder:
+                with suppress(Exception):  # where the connection is gone, so is the lock
+                    self._asked("select pg_advisory_unlock(%s)", place)
+                del self._held[place]
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._drop()
+
+    def _tried(self, place: int) -> bool:
+        """Try to lock; a connection that broke since it was last used is replaced, once."""
+        was_open = self._connection is not None
+        try:
+            return self._asked(_TRY, place)
+        except Exception:
+            if not was_open:
+                raise
+        return self._asked(_TRY, place)
+
+    def _asked(self, statement: str, place: int) -> bool:
+        if self._connection is None or self._process != os.getpid():
+            self._connection, self._process = self._connect(), os.getpid()
+        try:
+            (answer,) = self._connection.execute(statement, (place,)).fetchone()
+        except BaseException:
+            self._drop()
+            raise
+        return bool(answer)
+
+    def _drop(self) -> None:
+        if self._connection is not None and self._process == os.getpid():
+            with suppress(Exception):
+                self._connection.close()
+        self._connection = None

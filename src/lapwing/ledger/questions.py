@@ -19,11 +19,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.ledger.chronicle import Chronicle
 from lapwing.ledger.entries import Entry, Receipt, Record, name, text
-from lapwing.ledger.gates import Gate
-from lapwing.ledger.spending import RefusedError, Spending
-from lapwing.ledger.transaction import Prefetch, Transaction
+from lapwing.ledger.population import RefusedError
+from lapwing.ledger.store import Store
+from lapwing.ledger.transaction import Transaction, lookups_of_request
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.codec import digest as digest_of
 from lapwing.vocabulary.errors import (
@@ -108,8 +107,8 @@ class Unsettled:
 class Questions:
     """Charging and answering one-shot questions."""
 
-    def __init__(self, chronicle: Chronicle) -> None:
-        self._chronicle = chronicle
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def charge(self, request: Request) -> Charged | Released:
         """Charge a question, or return the answer it already has.
@@ -122,14 +121,12 @@ class Questions:
         RequestConflictError : the key belongs to another request
         UnansweredError : the key was charged and has no answer
         """
-        glance = Prefetch(
-            population=request.population,
-            analyst=request.analyst,
-            key=request.key,
-            recall=recall_digest(f"population {request.population}", request.question),
-        )
+        recall = recall_digest(f"population {request.population}", request.question)
+        lookups = lookups_of_request(request.population, request.analyst, request.key, recall)
         try:
-            return self._chronicle.hurry("charge", lambda book: charge_in(book, request), glance)
+            return self._store.append_optimistically(
+                "charge", lambda transaction: charge_in(transaction, request), lookups
+            )
         except RefusedError as refused:
             raise refused.explained() from None
 
@@ -140,14 +137,14 @@ class Questions:
         ------
         RequestConflictError, UnansweredError : as `charge` would
         """
-        with self._chronicle.reading() as book:
-            population = book.population(request.population)
+        with self._store.reading() as transaction:
+            population = transaction.population(request.population)
             asked = {"request": request.key, "digest": request.digest}
-            if earlier := known_request(book, population.name, request.analyst, **asked):
-                return _released(book, earlier)
+            if earlier := known_request(transaction, population.name, request.analyst, **asked):
+                return _released(transaction, earlier)
             recall = recall_digest(f"population {population.name}", request.question)
-            found = book.recall(recall, population.versions(request.tables))
-            return found and released(book, found)
+            found = transaction.recall(recall, population.versions(request.tables))
+            return found and released(transaction, found)
 
     def answer(self, seq: int, answer: str) -> Released:
         """Write down the answer to charge `seq`, and return what stands in the ledger: only that may be told.
@@ -157,51 +154,53 @@ class Questions:
         UnansweredError : the charge was given up meanwhile; the answer must be forgotten
         """
         text("answer", answer)
-        with self._chronicle.writing("answer") as book:
-            charge = _charge_entry(book, seq)
-            if not book.settlement(seq):
+        with self._store.writing("answer") as transaction:
+            charge = _charge_entry(transaction, seq)
+            if not transaction.settlement(seq):
                 recall = recall_digest(f"population {charge['population']}", charge["question"])
                 told = {"recall": recall, "versions": charge["versions"], "answer": answer}
-                book.append("answer", population=charge["population"], settles=seq, **told)
-            return _released(book, charge)
+                transaction.append("answer", population=charge["population"], settles=seq, **told)
+            return _released(transaction, charge)
 
     def lose(self, seq: int) -> None:
         """Give charge `seq` up: it stays charged and will never be answered. An answer that came first stands."""
-        with self._chronicle.writing("lose") as book:
-            charge = _charge_entry(book, seq)
-            if not book.settlement(seq):
-                book.append("lost", population=charge["population"], settles=seq)
+        with self._store.writing("lose") as transaction:
+            charge = _charge_entry(transaction, seq)
+            if not transaction.settlement(seq):
+                transaction.append("lost", population=charge["population"], settles=seq)
 
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
-        with self._chronicle.reading() as book:
-            records = [entry.record for entry in book.unsettled_charges()]
+        with self._store.reading() as transaction:
+            records = [entry.record for entry in transaction.unsettled_charges()]
         return [Unsettled(key=record["request"], **{name: record[name] for name in _SHOWN}) for record in records]
 
 
-def charge_in(book: Transaction, request: Request) -> Charged | Released:
+def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     """Charge a question inside a transaction that somebody else has opened and will commit."""
-    population = book.population(request.population)
+    population = transaction.population(request.population)
     asked = {"request": request.key, "digest": request.digest}
-    if earlier := known_request(book, population.name, request.analyst, **asked):
-        return _released(book, earlier)
+    if earlier := known_request(transaction, population.name, request.analyst, **asked):
+        return _released(transaction, earlier)
     versions = population.versions(request.tables)
-    if stored := book.recall(recall_digest(f"population {population.name}", request.question), versions):
+    if stored := transaction.recall(recall_digest(f"population {population.name}", request.question), versions):
         if not request.fresh:
             population.require_spending(request.analyst)
-            book.append("recall", population=population.name, analyst=request.analyst, **asked, recalls=stored.seq)
-        return released(book, stored)
-    spending = Spending(book, population, request.analyst)
-    spending.admit(request.charge)
-    entry = spending.append("charge", **asked, question=request.question, versions=versions)
-    return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=book.receipt_of(entry))
+            transaction.append(
+                "recall", population=population.name, analyst=request.analyst, **asked, recalls=stored.seq
+            )
+        return released(transaction, stored)
+    changes = transaction.accounts(population, request.analyst)
+    changes.admit(request.charge)
+    entry = transaction.append_changes("charge", changes, **asked, question=request.question, versions=versions)
+    return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
 
 
 def known_request(
-    book: Transaction, population: str, analyst: str, *, request: str, digest: str
+    transaction: Transaction, population: str, analyst: str, *, request: str, digest: str
 ) -> dict[str, Any] | None:
     """Return the entry that used an idempotency key before; refuse a key that was used for something else."""
-    entry = book.request(population, analyst, request)
+    entry = transaction.request(population, analyst, request)
     if entry is None:
         return None
     record = entry.record
@@ -216,21 +215,21 @@ def recall_digest(scope: str, question: str) -> str:
     return digest_of([scope, question])
 
 
-def released(book: Transaction, entry: Entry) -> Released:
+def released(transaction: Transaction, entry: Entry) -> Released:
     """Return the answer that an entry holds."""
-    return Released(answer=entry.record["answer"], receipt=book.receipt_of(entry))
+    return Released(answer=entry.record["answer"], receipt=transaction.receipt_of(entry))
 
 
-def _released(book: Transaction, asked: Mapping[str, Any]) -> Released:
+def _released(transaction: Transaction, asked: Mapping[str, Any]) -> Released:
     """Return the answer to an earlier request, or say why there is none."""
-    end = book.entry(asked["recalls"]) if asked["kind"] == "recall" else book.settlement(asked["seq"])
+    end = transaction.entry(asked["recalls"]) if asked["kind"] == "recall" else transaction.settlement(asked["seq"])
     if end is None or end.record["kind"] == "lost":
         raise UnansweredError(asked["request"], seq=asked["seq"], lost=end is not None)
-    return released(book, end)
+    return released(transaction, end)
 
 
-def _charge_entry(book: Transaction, seq: int) -> dict[str, Any]:
-    entry = book.entry(seq)
+def _charge_entry(transaction: Transaction, seq: int) -> dict[str, Any]:
+    entry = transaction.entry(seq)
     record = entry.record if entry else {}
     if record.get("kind") != "charge":
         raise ParameterError(
@@ -249,12 +248,11 @@ class Turns:
 
     Parameters
     ----------
-    gate : where turns are held, among all processes
-    questions, chronicle : where answers are found
+    questions, store : where answers are found, and where turns are held among all processes
     """
 
-    def __init__(self, gate: Gate, questions: Questions, chronicle: Chronicle) -> None:
-        self._gate, self._questions, self._chronicle = gate, questions, chronicle
+    def __init__(self, questions: Questions, store: Store) -> None:
+        self._gate, self._questions, self._store = store.database.gate(), questions, store
 
     @contextmanager
     def taken(self, request: Request, patience: float = PATIENCE) -> Iterator[None]:
@@ -305,25 +303,27 @@ class Turns:
 
     def _first_in_progress(self, request: Request) -> int:
         """Return the first entry that can be the charge of whoever has the turn."""
-        with self._chronicle.reading() as book:
-            left = [entry.seq for entry in book.unsettled_charges() if entry.record["question"] == request.question]
-            return min(left, default=book.last + 1)
+        with self._store.reading() as transaction:
+            left = [
+                entry.seq for entry in transaction.unsettled_charges() if entry.record["question"] == request.question
+            ]
+            return min(left, default=transaction.last + 1)
 
     def _was_lost(self, request: Request, first: int) -> bool:
         """Say whether a charge of the question, from that entry on, has no answer."""
-        with self._chronicle.reading() as book:
-            versions = book.population(request.population).versions(request.tables)
+        with self._store.reading() as transaction:
+            versions = transaction.population(request.population).versions(request.tables)
             same: Record = {
                 "kind": "charge",
                 "population": request.population,
                 "question": request.question,
                 "versions": versions,
             }
-            for seq in range(first, book.last + 1):
-                entry = book.entry(seq)
+            for seq in range(first, transaction.last + 1):
+                entry = transaction.entry(seq)
                 record = entry.record if entry else {}
                 if all(record.get(name) == value for name, value in same.items()):
-                    end = book.settlement(seq)
+                    end = transaction.settlement(seq)
                     if end is None or end.record["kind"] == "lost":
                         return True
             return False

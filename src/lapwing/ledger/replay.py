@@ -390,9 +390,9 @@ def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress 
         ledger.require(receipt)
     ledger.store.inspect()
     replay = Replay()
-    with ledger.chronicle.reading() as book:
-        for entry in checked(book.ledger, book.entries(), last=book.last, head=book.head):
+    with ledger.store.reading() as transaction:
+        for entry in checked(transaction.ledger, transaction.entries(), last=transaction.last, head=transaction.head):
             replay.read(entry)
             if progress:
-                progress(entry.seq, book.last)
-        return Verification(entries=book.last, head=book.receipt, receipts=len(shown))
+                progress(entry.seq, transaction.last)
+        return Verification(entries=transaction.last, head=transaction.receipt, receipts=len(shown))

@@ -5,17 +5,18 @@ The file must be on a local disk: SQLite's locks do not work over network file s
 
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
+from lapwing.ledger.database import SQLITE_TABLES, Connection, gate_closed
 from lapwing.ledger.entries import Entry
-from lapwing.ledger.faults import fault_point
-from lapwing.ledger.gates import FileGate
 from lapwing.ledger.head import HeadFile, sync_folder
-from lapwing.ledger.schema import Migration
-from lapwing.ledger.store import Connection
+from lapwing.ledger.store import fault_point
+from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     LedgerDurabilityError,
@@ -23,6 +24,9 @@ from lapwing.vocabulary.errors import (
     LedgerSchemaError,
     LedgerUnwritableError,
 )
+
+if sys.platform != "win32":
+    import fcntl
 
 _APPLICATION: Final = 0x6C617077  # "lapw": what makes this SQLite file a ledger
 _OLDEST: Final = (3, 38, 0)  # the first with ->>
@@ -132,7 +136,7 @@ class SqliteDatabase:
             )
         return LedgerDamagedError(f"{self.place} is damaged: {error}")
 
-    hurries: bool = False
+    appends_atomically: bool = False
 
     def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
         """Add an entry; the transaction is alone, so the chain ends where it did."""
@@ -161,7 +165,7 @@ class SqliteDatabase:
         if found != "ok":
             raise LedgerDamagedError(f"{self.place} is damaged: {found}")
 
-    def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
+    def create(self, ledger: str, head: bytes) -> None:
         """Make the file, whole or not at all; only the owner may read it."""
         _require_version()
         if self.path.exists():
@@ -175,10 +179,9 @@ class SqliteDatabase:
             connection.execute("pragma synchronous = extra")
             connection.execute(f"pragma application_id = {_APPLICATION}")
             connection.execute("BEGIN IMMEDIATE")
-            for step in steps:
-                for statement in step.sqlite:
-                    connection.execute(statement)
-            connection.execute("insert into ledger values (1, ?, ?, 0, ?)", (ledger, len(steps), head))
+            for statement in SQLITE_TABLES:
+                connection.execute(statement)
+            connection.execute("insert into ledger values (1, ?, ?, 0, ?)", (ledger, FORMAT, head))
             connection.execute("COMMIT")
             connection.close()
             fault_point("create.written")
@@ -194,13 +197,9 @@ class SqliteDatabase:
     def _made_already(self) -> LedgerUnwritableError:
         return LedgerUnwritableError(f"there is a ledger at {self.place} already; open it")
 
-    def gate(self) -> FileGate:
+    def gate(self) -> "FileGate":
         """Return where requests take turns: a file beside the ledger."""
         return FileGate.at(self.path.resolve().with_name(f"{self.path.name}-turns"))
-
-    def statements(self, step: Migration) -> Sequence[str]:
-        """Return a step of the schema in SQLite's words."""
-        return step.sqlite
 
 
 def _open(path: Path) -> Any:
@@ -222,3 +221,70 @@ def stream_names(path: Path) -> list[str]:
     with suppress(OSError, sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as ledger:
         return [str(name) for (name,) in ledger.execute(opened)]
     return []
+
+
+class FileGate:
+    """Places are bytes of an empty file beside the ledger, locked by the operating system.
+
+    Such locks belong to a process and not to an opened file, and all of them go when the process closes the file
+    anywhere. So there is one gate a file in each process, and it knows by itself which thread has what.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock, self._held = Lock(), dict[int, object]()
+        self.process, self._descriptor, self._users = os.getpid(), -1, 0
+
+    @staticmethod
+    def at(path: Path) -> "FileGate":
+        """Return the gate of a file."""
+        with _opening:
+            gate = _gates.get(path)
+            if gate is None or gate.process != os.getpid():  # what a fork has copied belongs to the other process
+                gate = _gates[path] = FileGate(path)
+            gate._users += 1
+            return gate
+
+    def enter(self, place: int, holder: object) -> bool:
+        """Take a place, unless somebody has it."""
+        with self._lock:
+            if place in self._held:
+                return False
+            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
+            if sys.platform != "win32":  # where only the threads of this process take turns
+                try:
+                    fcntl.lockf(self._opened(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                except BlockingIOError:
+                    del self._held[place]
+                    return False
+                except OSError as error:
+                    del self._held[place]
+                    raise gate_closed(error) from error
+            return True
+
+    def leave(self, place: int, holder: object) -> None:
+        """Give a place back."""
+        with self._lock:
+            if self._held.get(place) is holder:
+                if sys.platform != "win32" and self._descriptor >= 0:
+                    fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, place)
+                del self._held[place]
+
+    def close(self) -> None:
+        """Close the file, if nobody else in this process uses it."""
+        with _opening, self._lock:
+            self._users -= 1
+            if self._users <= 0 and self.process == os.getpid():
+                if self._descriptor >= 0:
+                    os.close(self._descriptor)
+                self._descriptor = -1
+                _gates.pop(self._path, None)
+
+    def _opened(self) -> int:
+        if self._descriptor < 0:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        return self._descriptor
+
+
+_opening = Lock()
+_gates: dict[Path, FileGate] = {}

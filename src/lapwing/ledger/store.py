@@ -1,205 +1,152 @@
 """Where entries are kept: one serialised, durable transaction at a time, in a file or in a database server.
 
-A store knows nothing of budgets. It promises three things: a writing block is alone and commits as a whole; when it
-ends without an error, what it wrote survives a power cut; when it ends with `LedgerInDoubtError`, nobody knows.
+A store promises three things: a writing transaction is alone and commits as a whole; when it ends without an error,
+what it wrote survives a power cut; when it ends with `LedgerInDoubtError`, nobody knows. A change that appends one
+entry and does nothing else may be optimistic: it reads without a lock, and its entry is added by one statement that
+does nothing if the chain has grown meanwhile.
 
-A block that appends one entry and does nothing else may hurry: it reads without a lock, and its entry is added by one
-statement that does nothing if the chain has grown meanwhile. Where that is no gain, hurrying is writing.
+It refuses a ledger that is older than what this process saw or anybody was told of. Each new entry is followed from the
+last one that was seen: a process believes no state that does not hang on the chain it knows. What a transaction rests
+on is made durable outside the database before anybody is told.
+
+Fault points are named places at which a test makes the process die or the disk fail. Without the variable, nothing.
+
+    LAPWING_FAULT=charge.written:kill        die as if by kill -9 when `charge.written` is reached
+    LAPWING_FAULT=charge.written:kill:3      ... when it is reached the third time
+    LAPWING_FAULT=charge.written:full        fail there as a full disk does
+
+Each act of the ledger has the same three points: ACT.begun (the ledger is locked, nothing written), ACT.written (all is
+written and nothing committed) and ACT.committed (all is durable and nobody has been told). `ACTS` names them. Setting
+the variable in production can only make lapwing answer less.
 """
 
+import errno
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import Final, TypeVar
 from weakref import ref
 
-from lapwing.ledger.entries import Entry
-from lapwing.ledger.faults import fault_point
-from lapwing.ledger.head import HeadFile
-from lapwing.ledger.schema import Migration
-from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerUnwritableError
+from lapwing.ledger import head
+from lapwing.ledger.database import Connection, Database, in_doubt
+from lapwing.ledger.entries import Entry, Receipt, checked, compare
+from lapwing.ledger.transaction import (
+    Append,
+    Clock,
+    ConflictError,
+    Known,
+    Lookups,
+    StateCache,
+    Transaction,
+    require_format,
+)
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
-if TYPE_CHECKING:
-    from lapwing.ledger.gates import Gate
+T = TypeVar("T")
 
-Value: TypeAlias = str | int | bytes | None
-Row: TypeAlias = tuple[Any, ...]
+VARIABLE: Final = "LAPWING_FAULT"
 
+ACTS: Final = (
+    *("create", "population", "policy", "version", "rollback"),
+    *("charge", "answer", "lose"),
+    *("open", "intend", "decide", "close", "forfeit"),
+)
+"""What a ledger does, as its fault points call it."""
 
-class Connection(Protocol):
-    """What sqlite3 and psycopg have in common."""
-
-    def execute(self, statement: str, values: Sequence[Value] = ..., /) -> Any:
-        """Run one statement and return a cursor."""
-
-    def close(self) -> None:
-        """Let go of it."""
-
-
-class Database(Protocol):
-    """What differs between SQLite and PostgreSQL."""
-
-    @property
-    def place(self) -> str:
-        """Where it is, for messages: never a password."""
-
-    head: HeadFile | None
-    """Where the newest entry that was told of is kept, outside the database."""
-
-    @property
-    def keeps_head(self) -> bool:
-        """Whether that file has been there for as long as the ledger, so that one without it is refused."""
-
-    @property
-    def begin_writing(self) -> Sequence[str]:
-        """The statements after which this transaction is the only one that may write."""
-
-    @property
-    def begin_reading(self) -> Sequence[str]:
-        """The statements after which this transaction sees one moment."""
-
-    def connect(self) -> Connection:
-        """Return a new connection in autocommit mode whose durability settings were read back and are strong."""
-
-    def phrase(self, statement: str) -> str:
-        """Return a statement that is written with `?` for values as this database wants it."""
-
-    def translate(self, error: Exception) -> LedgerError | None:
-        """Return what a failure of the database means, or `None` if the error is not the database's."""
-
-    @property
-    def hurries(self) -> bool:
-        """Whether `append` outside a transaction is atomic and durable by itself."""
-
-    def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
-        """Add `entry` to a chain that ends with `before`, and move its end; return whether that is where it ended."""
-
-    def is_lost(self, connection: Connection) -> bool:
-        """Say whether the other end of a connection is gone, so that a new one must be made."""
-
-    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
-        """Say whether a statement that failed with `error` may have been committed all the same."""
-
-    def shred(self, connection: Connection) -> None:
-        """Overwrite what was deleted, as far as this database can."""
-
-    def inspect(self, connection: Connection) -> None:
-        """Look for damage in the structures of the database, and for an index that disagrees with the entries."""
-
-    def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
-        """Make an empty ledger with the name `ledger` and begin its head, whole or not at all."""
-
-    def statements(self, step: Migration) -> Sequence[str]:
-        """Return a step of the schema in the words of this database."""
-
-    def gate(self) -> "Gate":
-        """Return where requests take turns."""
+_reached: dict[str, int] = {}
 
 
-class Rows:
-    """What can be asked inside a transaction. Statements have `?` for values."""
-
-    def __init__(self, connection: Connection, database: Database) -> None:
-        self._connection, self._database = connection, database
-
-    def append(self, entry: Entry, before: Entry) -> None:
-        """Add an entry to a chain that ends with `before`."""
-        if not self._database.append(self._connection, entry, before):
-            raise ConflictError
-
-    def all(self, statement: str, *values: Value) -> list[Row]:
-        """Return every row."""
-        rows: list[Row] = self._connection.execute(self._database.phrase(statement), values).fetchall()
-        return rows
-
-    def one(self, statement: str, *values: Value) -> Row | None:
-        """Return the first row, if there is one."""
-        row: Row | None = self._connection.execute(self._database.phrase(statement), values).fetchone()
-        return row
-
-    def do(self, statement: str, *values: Value) -> None:
-        """Change something."""
-        self._connection.execute(self._database.phrase(statement), values)
+def fault_point(point: str) -> None:
+    """Pass a fault point, unless the environment says that this is where it ends."""
+    order = os.environ.get(VARIABLE)
+    if not order:
+        return
+    wanted, _, rest = order.partition(":")
+    if wanted != point:
+        return
+    action, _, turn = rest.partition(":")
+    _reached[order] = _reached.get(order, 0) + 1
+    if _reached[order] != int(turn or 1):
+        return
+    match action:
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "full":
+            raise OSError(errno.ENOSPC, "no space left on device (fault point)")
+        case _:
+            raise ValueError(f"{VARIABLE} = {order} asks for {action!r}; it can be kill or full")
 
 
-class HurriedRows(Rows):
-    """Rows without a transaction: what is read is the newest, and to append is to commit."""
-
-    def __init__(self, connection: Connection, database: Database, act: str) -> None:
-        super().__init__(connection, database)
-        self._act = act
-
-    def append(self, entry: Entry, before: Entry) -> None:
-        """Add an entry and make it durable, if the chain still ends with `before`."""
-        fault_point(f"{self._act}.written")
-        try:
-            super().append(entry, before)
-            fault_point(f"{self._act}.committed")
-        except ConflictError:
-            raise
-        except Exception as error:
-            if isinstance(error, OSError) or self._database.may_have_committed(self._connection, error):
-                raise _in_doubt(self._database, error) from error
-            raise
-
-    def do(self, statement: str, *values: Value) -> None:
-        """Refuse: what is done besides appending needs a transaction."""
-        del values
-        raise LedgerError(f"{self._act} hurries: it may append an entry, and for {statement!r} it must write instead")
-
-
-class ConflictError(Exception):
-    """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
+def now() -> datetime:
+    """Return the time of day."""
+    return datetime.now(UTC)
 
 
 class Store:
     """The ledger's place: one connection to write and one to read, safe to share among threads and after a fork."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self._writer, self._reader = _Line(database), _Line(database)
-        # The block of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is forgotten.
-        self._reading: Callable[[], Rows | None] = _nothing
+    def __init__(self, database: Database, clock: Clock = now) -> None:
+        self.database, self._clock = database, clock
+        self._writer, self._reader = _LazyConnection(database), _LazyConnection(database)
+        self._cache = StateCache()
+        self._seen: Receipt | None = None
+        # The transaction of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is
+        # forgotten.
+        self._reading: Callable[[], Transaction | None] = _nothing
 
     @contextmanager
-    def reading(self) -> Iterator[Rows]:
-        """Open a block that sees one moment of the ledger, whatever others write meanwhile.
+    def reading(self) -> Iterator[Transaction]:
+        """Open a transaction that sees one moment of the ledger, whatever others write meanwhile.
 
-        A block inside another one of the same thread sees the same moment.
+        One inside another of the same thread sees the same moment.
         """
         with self._reader.lock:
-            around = self._reading()
-            if around is not None:
-                yield around
-                return
-            try:
-                with self._understood(self._reader):
-                    rows = Rows(self._reader.begin(self.database.begin_reading), self.database)
-                    self._reading = ref(rows)
-                    yield rows
-            finally:
-                self._reading = _nothing
-                self._reader.undo()
+            transaction = self._reading()
+            if transaction is not None:
+                yield transaction
+            else:
+                with self._begun_reading() as transaction:
+                    yield transaction
+        self._learn(transaction)
 
     @contextmanager
-    def writing(self, act: str) -> Iterator[Rows]:
-        """Open the one block that may write; leaving it commits, an error undoes it all.
+    def _begun_reading(self) -> Iterator[Transaction]:
+        known = self._known()
+        try:
+            with self._understood(self._reader):
+                connection = self._reader.begin(self.database.begin_reading)
+                transaction = self._transaction(connection, known)
+                self._reading = ref(transaction)
+                yield transaction
+        finally:
+            self._reading = _nothing
+            self._reader.undo()
+
+    @contextmanager
+    def writing(self, act: str, lookups: Lookups = ()) -> Iterator[Transaction]:
+        """Open the one transaction that may write; leaving it commits, an error undoes it all.
 
         Parameters
         ----------
-        act : how the fault points of this block are called
+        act : how the fault points of this transaction are called
+        lookups : what it will look up, to be fetched at once
 
         Raises
         ------
         LedgerUnwritableError : nothing was written
         LedgerInDoubtError : the commit was sent, and no one knows what became of it
         """
+        known = self._known()
         with self._writer.lock:
             with self._understood(self._writer):
                 connection = self._writer.begin(self.database.begin_writing)
                 fault_point(f"{act}.begun")
-                yield Rows(connection, self.database)
+                transaction = self._transaction(connection, known, lookups)
+                yield transaction
                 fault_point(f"{act}.written")
             try:
                 self._writer.commit()
@@ -207,38 +154,67 @@ class Store:
             except BaseException as error:
                 self._writer.drop()
                 if isinstance(error, Exception):
-                    raise _in_doubt(self.database, error) from error
+                    raise in_doubt(self.database, error) from error
                 raise
+        self._learn(transaction)
 
-    @contextmanager
-    def hurrying(self, act: str) -> Iterator[Rows]:
-        """Open a block that appends one entry, or none, and does nothing else.
+    def append_optimistically(self, act: str, change: Callable[[Transaction], T], lookups: Lookups) -> T:
+        """Run a change that appends one entry or none and does nothing else; alone, if somebody else is faster.
 
         Raises
         ------
-        OvertakenError : nothing was written, because somebody else was faster; the block must be run again
         LedgerUnwritableError, LedgerInDoubtError : as for `writing`
         """
-        if not self.database.hurries:
-            with self.writing(act) as rows:
-                yield rows
-            return
+        if self.database.appends_atomically:
+            with suppress(ConflictError):
+                return self._append_without_lock(act, change, lookups)
+        with self.writing(act, lookups) as transaction:
+            return change(transaction)
+
+    def _append_without_lock(self, act: str, change: Callable[[Transaction], T], lookups: Lookups) -> T:
+        known = self._known()
         with self._writer.lock, self._understood(self._writer):
             connection = self._writer.idle()
             fault_point(f"{act}.begun")
             try:
-                yield HurriedRows(connection, self.database, act)
+                transaction = self._transaction(
+                    connection, known, lookups, append=lambda *entries: self._append(act, connection, *entries)
+                )
+                result = change(transaction)
             except LedgerError:
                 raise
             except Exception as error:
                 if self.database.is_lost(connection):
                     raise ConflictError from error
                 raise
+        self._learn(transaction)
+        return result
 
-    def create(self, steps: Sequence[Migration], ledger: str, head: bytes) -> None:
+    def _append(self, act: str, connection: Connection, entry: Entry, before: Entry) -> bool:
+        """Add an entry and make it durable, if the chain still ends with `before`."""
+        fault_point(f"{act}.written")
+        try:
+            added = self.database.append(connection, entry, before)
+            if added:
+                fault_point(f"{act}.committed")
+        except Exception as error:
+            if isinstance(error, OSError) or self.database.may_have_committed(connection, error):
+                raise in_doubt(self.database, error) from error
+            raise
+        return added
+
+    def create(self, ledger: str, genesis: bytes) -> None:
         """Make an empty ledger, whole or not at all."""
         with self._understood(self._writer):
-            self.database.create(steps, ledger, head)
+            self.database.create(ledger, genesis)
+
+    def require_format(self) -> None:
+        """Refuse a place without a ledger, or with one in another format."""
+        with self._reader.lock, self._understood(self._reader):
+            row = self._reader.open().execute("select version from ledger").fetchone()
+            if row is None:
+                raise LedgerDamagedError("the row that names the ledger is missing")
+            require_format(row[0])
 
     def shred(self) -> None:
         """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it is no failure."""
@@ -251,18 +227,66 @@ class Store:
             self.database.inspect(self._writer.open())
 
     def close(self) -> None:
-        """Let go of files and connections; the next block opens them again."""
-        for line in (self._writer, self._reader):
-            with line.lock:
-                line.drop()
+        """Let go of files and connections; the next transaction opens them again."""
+        for connection in (self._writer, self._reader):
+            with connection.lock:
+                connection.drop()
+
+    def _known(self) -> Known:
+        """Look before a transaction begins: others may see more while this one looks at its moment."""
+        kept = self.database.head
+        return Known(self._seen, kept.promised() if kept else None)
+
+    def _transaction(
+        self, connection: Connection, known: Known, lookups: Lookups = (), append: Append | None = None
+    ) -> Transaction:
+        """Return a transaction that has begun, once the ledger is found to go on from what is known."""
+        transaction = Transaction(
+            connection,
+            self.database,
+            cache=self._cache,
+            clock=self._clock,
+            known=known,
+            lookups=lookups,
+            append=append,
+        )
+        seen, promised = known
+        last = transaction.last
+        if seen:
+            compare(seen, ledger=transaction.ledger, last=last, found=transaction.hash_of(seen.seq))
+        if seen is None or seen.seq < last:
+            entries = transaction.entries(seen.seq if seen else 0)
+            if append:  # without a lock there may be more by now
+                entries = takewhile(lambda entry: entry.seq <= last, entries)
+            for entry in checked(transaction.ledger, entries, last=last, head=transaction.head, after=seen):
+                if seen:  # at first everything is new, and indexes were compared with it
+                    transaction.news.heed(entry.seq, entry.record)
+        if promised and promised != seen:
+            head.require(promised, transaction.receipt, found=transaction.hash_of(promised.seq))
+        return transaction
+
+    def _learn(self, transaction: Transaction) -> None:
+        """Keep what a transaction read or wrote, now that it is over."""
+        kept, promised = self.database.head, transaction.known.promised
+        if kept and (promised is None or promised.seq < transaction.last):
+            try:
+                kept.advance(transaction.receipt)
+            except OSError as error:
+                raise LedgerInDoubtError(
+                    f"{kept.path} cannot be written ({error}), and nothing is told that it does not cover; what was "
+                    "being written counts as charged, and asking again under the same key finds out"
+                ) from error
+        self._cache.learn(transaction.news)
+        if self._seen is None or self._seen.seq <= transaction.last:
+            self._seen = transaction.receipt
 
     @contextmanager
-    def _understood(self, line: "_Line") -> Iterator[None]:
+    def _understood(self, connection: "_LazyConnection") -> Iterator[None]:
         """Undo what was begun when an error passes, and say what a failure of the database means."""
         try:
             yield
         except BaseException as error:
-            line.undo()
+            connection.undo()
             meaning = self._meaning(error)
             if meaning is None:
                 raise
@@ -281,17 +305,10 @@ class Store:
 
 
 def _nothing() -> None:
-    """Stand for no block."""
+    """Stand for no transaction."""
 
 
-def _in_doubt(database: Database, error: Exception) -> LedgerInDoubtError:
-    return LedgerInDoubtError(
-        f"{database.place} failed while it committed ({error}); what was being written counts as charged, and asking "
-        "again under the same key finds out"
-    )
-
-
-class _Line:
+class _LazyConnection:
     """One connection that is opened when it is needed, and again when it broke or the process forked."""
 
     def __init__(self, database: Database) -> None:

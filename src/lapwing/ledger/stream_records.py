@@ -1,17 +1,18 @@
 """What the ledger knows of a stream, as values: how it was opened, where it stands, what was asked and decided."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any
 
 from lapwing.accounting.filters.charge import Charge, Reservation
-from lapwing.ledger.entries import Receipt, name, text
-from lapwing.ledger.vault import require_sealed
+from lapwing.ledger.entries import Receipt, Record, name, text
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 
 _MOST_UNITS = 10_000
+_WIDEST = 1024
 
 
 class StreamOutcome(Enum):
@@ -139,6 +140,7 @@ class StreamRecord:
     versions : the present versions of all tables of its population
     sealed : its state, while it is open
     in_flight : the question that has no outcome yet
+    last : what its last entry says
     """
 
     name: str
@@ -146,7 +148,6 @@ class StreamRecord:
     analyst: str
     terms: str
     tables: frozenset[str]
-    charge: Charge
     units: int
     dearest: int
     questions: int | None
@@ -154,11 +155,45 @@ class StreamRecord:
     asked: int
     used: int
     seals: int
-    versions: Mapping[str, int]
-    sealed: bytes | None = field(repr=False)
-    in_flight: Intent | None
+    last: Record = field(repr=False)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    sealed: bytes | None = field(repr=False, default=None)
+    in_flight: Intent | None = None
+
+    @staticmethod
+    def read(opening: Record, last: Record) -> "StreamRecord":
+        """Return what the first and the last entry of a stream say; secrets and versions are found elsewhere."""
+        return StreamRecord(
+            name=opening["stream"],
+            population=opening["population"],
+            analyst=opening["analyst"],
+            terms=opening["terms"],
+            tables=frozenset(opening["tables"]),
+            units=opening["units"],
+            dearest=opening["dearest"],
+            questions=opening["questions"],
+            **_standing(last),
+        )
+
+    def after(self, entry: Record) -> "StreamRecord":
+        """Return the stream as one more entry leaves it."""
+        return replace(self, **_standing(entry))
 
     @property
     def units_left(self) -> int:
         """What it can still give away."""
         return self.units - self.used if self.status is StreamStatus.OPEN else 0
+
+
+def _standing(last: Record) -> dict[str, Any]:
+    """Return where a stream stands, which every entry of it says."""
+    counts = {name: last[name] for name in ("asked", "used", "seals")}
+    return {"status": StreamStatus(last["status"]), "last": last, **counts}
+
+
+def require_sealed(given: object) -> bytes:
+    """Return `given` if it can be stored as a sealed secret; its content never appears in a message."""
+    if not isinstance(given, bytes) or not 0 < len(given) <= _WIDEST:
+        found = f"<{len(given)} bytes>" if isinstance(given, bytes) else f"<{type(given).__name__}>"
+        raise ParameterError("sealed", found, reason="is no sealed secret", remedy=f"give 1 to {_WIDEST} bytes")
+    return given

@@ -13,18 +13,25 @@ Secrets are sealed by the caller with a key that the ledger never sees. They are
 the chain is derived from them.
 """
 
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from lapwing.accounting.filters.account import Admission
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
-from lapwing.ledger import vault
-from lapwing.ledger.chronicle import Chronicle
-from lapwing.ledger.entries import Entry, name, text
+from lapwing.ledger.entries import Entry, Record, name, text
+from lapwing.ledger.population import RefusedError
 from lapwing.ledger.questions import known_request, recall_digest
-from lapwing.ledger.spending import RefusedError, Spending
-from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord, StreamStatus
+from lapwing.ledger.store import Store
+from lapwing.ledger.stream_records import (
+    Decision,
+    Intent,
+    Opening,
+    StreamOutcome,
+    StreamRecord,
+    StreamStatus,
+    require_sealed,
+)
 from lapwing.ledger.transaction import Transaction
-from lapwing.vocabulary.codec import digest, from_record
+from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
     ParameterError,
     StreamBusyError,
@@ -34,6 +41,9 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.exact import as_int
 
+STATE: Final = 0
+"""The number of the sealed state of a stream; the seeds of its questions have the numbers of the questions, from 1."""
+
 MOST_QUESTIONS: Final = 100_000
 """A no is free and leaves two entries, so that without a limit one stream could fill a disk."""
 
@@ -41,8 +51,8 @@ MOST_QUESTIONS: Final = 100_000
 class Streams:
     """Opening, asking and closing streams."""
 
-    def __init__(self, chronicle: Chronicle) -> None:
-        self._chronicle = chronicle
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def open(self, opening: Opening) -> StreamRecord:
         """Charge a stream and store its secret, together. The same key again returns the stream as it stands.
@@ -53,21 +63,21 @@ class Streams:
         RequestConflictError : the key belongs to another request
         """
         try:
-            with self._chronicle.writing("open") as book:
-                _open(book, opening)
-                return _stream(book, opening.stream)
+            with self._store.writing("open") as transaction:
+                _open(transaction, opening)
+                return _stream(transaction, opening.stream)
         except RefusedError as refused:
             raise refused.explained() from None
 
     def stream(self, stream: str) -> StreamRecord:
         """Return a stream as it stands."""
-        with self._chronicle.reading() as book:
-            return _stream(book, stream)
+        with self._store.reading() as transaction:
+            return _stream(transaction, stream)
 
     def streams(self, population: str) -> list[StreamRecord]:
         """Return every stream of a population, the ended ones too."""
-        with self._chronicle.reading() as book:
-            return [_stream(book, name) for name in book.streams(population)]
+        with self._store.reading() as transaction:
+            return [_stream(transaction, name) for name in transaction.streams(population)]
 
     def intend(
         self, stream: str, *, number: int, key: str, question: str, sealed: bytes, fresh: bool = False
@@ -92,10 +102,10 @@ class Streams:
         as_int("number", number)
         name("key", key)
         text("question", question)
-        vault.require_sealed(sealed)
-        with self._chronicle.writing("intend") as book:
+        require_sealed(sealed)
+        with self._store.writing("intend") as transaction:
             asked = _Asked(number=number, key=key, question=question, sealed=sealed, fresh=fresh)
-            return _intend(book, _stream(book, stream), asked)
+            return _intend(transaction, _stream(transaction, stream), asked)
 
     def decide(
         self,
@@ -125,11 +135,13 @@ class Streams:
             text("answer", answer)
         as_int("units", units)
         if sealed is not None:
-            vault.require_sealed(sealed)
-        with self._chronicle.writing("decide") as book:
-            decision = _decide(book, _stream(book, stream), number, outcome, answer=answer, units=units, sealed=sealed)
+            require_sealed(sealed)
+        with self._store.writing("decide") as transaction:
+            decision = _decide(
+                transaction, _stream(transaction, stream), number, outcome, answer=answer, units=units, sealed=sealed
+            )
         if decision.status is not StreamStatus.OPEN:
-            self._chronicle.store.shred()
+            self._store.shred()
         return decision
 
     def close(self, stream: str) -> StreamRecord:
@@ -145,32 +157,33 @@ class Streams:
 
     def unsettled(self) -> list[Intent]:
         """Return every question that has no outcome yet: in flight, or left over from a crash."""
-        with self._chronicle.reading() as book:
-            return [_intent(book, entry.record) for entry in book.unsettled_intents()]
+        with self._store.reading() as transaction:
+            return [_intent(transaction, entry.record) for entry in transaction.unsettled_intents()]
 
     def _end(self, stream: str, act: str) -> StreamRecord:
-        with self._chronicle.writing(act) as book:
-            known = _stream(book, stream)
+        with self._store.writing(act) as transaction:
+            known = _stream(transaction, stream)
             if known.status is StreamStatus.OPEN:
-                _end(book, known, forfeit=act == "forfeit")
-            ended = _stream(book, stream)
-        self._chronicle.store.shred()
+                _end(transaction, known, forfeit=act == "forfeit")
+            ended = _stream(transaction, stream)
+        self._store.shred()
         return ended
 
 
-def _open(book: Transaction, opening: Opening) -> None:
-    population = book.population(opening.population)
-    if known_request(book, population.name, opening.analyst, request=opening.key, digest=opening.digest):
+def _open(transaction: Transaction, opening: Opening) -> None:
+    population = transaction.population(opening.population)
+    if known_request(transaction, population.name, opening.analyst, request=opening.key, digest=opening.digest):
         return
-    if book.stream(opening.stream):
+    if transaction.stream(opening.stream):
         raise ParameterError(
             "stream", opening.stream, reason="is a stream of this ledger already", remedy="choose a new name"
         )
     population.versions(opening.tables)
-    spending = Spending(book, population, opening.analyst)
-    spending.admit(opening.charge)
-    spending.append(
+    changes = transaction.accounts(population, opening.analyst)
+    changes.admit(opening.charge)
+    transaction.append_changes(
         "opening",
+        changes,
         request=opening.key,
         digest=opening.digest,
         stream=opening.stream,
@@ -184,7 +197,7 @@ def _open(book: Transaction, opening: Opening) -> None:
         used=0,
         seals=1,
     )
-    vault.keep(book.rows, opening.stream, vault.STATE, opening.sealed)
+    transaction.keep_secret(opening.stream, STATE, opening.sealed)
 
 
 class _Asked(NamedTuple):
@@ -197,18 +210,18 @@ class _Asked(NamedTuple):
     fresh: bool
 
 
-def _intend(book: Transaction, stream: StreamRecord, put: _Asked) -> Intent | Decision:
-    population, number, question = book.population(stream.population), put.number, put.question
+def _intend(transaction: Transaction, stream: StreamRecord, put: _Asked) -> Intent | Decision:
+    population, number, question = transaction.population(stream.population), put.number, put.question
     asked = {"request": put.key, "digest": digest([stream.name, question])}
-    if earlier := known_request(book, stream.population, stream.analyst, **asked):
-        return _earlier(book, stream, earlier)
+    if earlier := known_request(transaction, stream.population, stream.analyst, **asked):
+        return _earlier(transaction, stream, earlier)
     versions = population.versions(stream.tables)
     common = {"population": stream.population, "analyst": stream.analyst, **asked}
-    if stored := book.recall(recall_digest(f"stream {stream.name}", question), versions):
+    if stored := transaction.recall(recall_digest(f"stream {stream.name}", question), versions):
         if not put.fresh:
             population.require_spending(stream.analyst)
-            book.append("recall", **common, recalls=stored.seq)
-        return _decision(book, stored, stream)
+            transaction.append("recall", **common, recalls=stored.seq)
+        return _decision(transaction, stored, stream)
     _require_open(stream)
     population.require_spending(stream.analyst)
     if stream.asked >= MOST_QUESTIONS:
@@ -222,15 +235,15 @@ def _intend(book: Transaction, stream: StreamRecord, put: _Asked) -> Intent | De
         raise ParameterError(
             "number", number, reason=f"is not next in stream {stream.name!r}", remedy=f"ask as {stream.asked + 1}"
         )
-    entry = book.append(
+    entry = transaction.append(
         "intent", **common, question=question, versions=versions, number=number, **_standing(stream, asked=number)
     )
-    vault.keep(book.rows, stream.name, number, put.sealed)
-    return _intent(book, entry.record)
+    transaction.keep_secret(stream.name, number, put.sealed)
+    return _intent(transaction, entry.record)
 
 
 def _decide(
-    book: Transaction,
+    transaction: Transaction,
     stream: StreamRecord,
     number: int,
     outcome: StreamOutcome,
@@ -239,11 +252,11 @@ def _decide(
     units: int,
     sealed: bytes | None,
 ) -> Decision:
-    intent = book.question(stream.name, number)
+    intent = transaction.question(stream.name, number)
     if intent is None:
         raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
-    if stands := book.settlement(intent.seq):
-        return _decision(book, stands, stream)
+    if stands := transaction.settlement(intent.seq):
+        return _decision(transaction, stands, stream)
     taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
         raise ParameterError(
@@ -251,13 +264,14 @@ def _decide(
         )
     used = stream.used + taken
     halted = stream.units - used < stream.dearest or number == stream.questions
-    spending = Spending(book, book.population(stream.population), stream.analyst)
-    spending.settle(*[YesCharge(stream=stream.name)] * taken, *[StreamClosing(stream=stream.name)] * halted)
+    changes = transaction.accounts(transaction.population(stream.population), stream.analyst)
+    changes.settle(*[YesCharge(stream=stream.name)] * taken, *[StreamClosing(stream=stream.name)] * halted)
     asked = intent.record
     recall = recall_digest(f"stream {stream.name}", asked["question"])
     told = {} if answer is None else {"answer": answer, "recall": recall, "versions": asked["versions"]}
-    entry = spending.append(
+    entry = transaction.append_changes(
         "outcome",
+        changes,
         settles=intent.seq,
         number=number,
         outcome=outcome.value,
@@ -271,53 +285,41 @@ def _decide(
         ),
     )
     if halted:
-        vault.drop_all(book.rows, stream.name)
+        transaction.drop_secrets(stream.name)
     else:
-        vault.drop(book.rows, stream.name, number)
+        transaction.drop_secrets(stream.name, number)
         if sealed is not None:
-            vault.replace(book.rows, stream.name, sealed)
-    return _decision(book, entry, _stream(book, stream.name))
+            transaction.replace_secret(stream.name, STATE, sealed)
+    return _decision(transaction, entry, _stream(transaction, stream.name))
 
 
-def _end(book: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
+def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
     if stream.in_flight and not forfeit:
         raise StreamBusyError(stream.name, number=stream.in_flight.number)
     unused = stream.units - stream.used
-    spending = Spending(book, book.population(stream.population), stream.analyst)
-    spending.settle(*[YesCharge(stream=stream.name)] * (unused * forfeit), StreamClosing(stream=stream.name))
+    changes = transaction.accounts(transaction.population(stream.population), stream.analyst)
+    changes.settle(*[YesCharge(stream=stream.name)] * (unused * forfeit), StreamClosing(stream=stream.name))
     lost = {"settles": stream.in_flight.seq, "outcome": StreamOutcome.LOST.value} if stream.in_flight else {}
-    spending.append(
+    transaction.append_changes(
         "closing",
+        changes,
         forfeit=forfeit,
         number=stream.asked,
         **lost,
         **_standing(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
-    vault.drop_all(book.rows, stream.name)
+    transaction.drop_secrets(stream.name)
 
 
-def _stream(book: Transaction, stream: str) -> StreamRecord:
-    found = book.stream(stream)
-    if found is None:
+def _stream(transaction: Transaction, stream: str) -> StreamRecord:
+    record = transaction.stream(stream)
+    if record is None:
         raise ParameterError("stream", stream, reason="is not in this ledger", remedy="open it first")
-    first, last = found[0].record, found[1].record
-    return StreamRecord(
-        name=stream,
-        population=first["population"],
-        analyst=first["analyst"],
-        terms=first["terms"],
-        tables=frozenset(first["tables"]),
-        charge=from_record(Admission, first["account"]["lines"][0]).charge,
-        units=first["units"],
-        dearest=first["dearest"],
-        questions=first["questions"],
-        status=StreamStatus(last["status"]),
-        asked=last["asked"],
-        used=last["used"],
-        seals=last["seals"],
-        versions=book.population(first["population"]).tables,
-        sealed=vault.kept(book.rows, stream, vault.STATE),
-        in_flight=_intent(book, last) if last["kind"] == "intent" else None,
+    return replace(
+        record,
+        versions=transaction.population(record.population).tables,
+        sealed=transaction.secret(stream, STATE),
+        in_flight=_intent(transaction, record.last) if record.last["kind"] == "intent" else None,
     )
 
 
@@ -339,19 +341,19 @@ def _require_open(stream: StreamRecord) -> None:
             raise StreamClosedError(stream.name)
 
 
-def _earlier(book: Transaction, stream: StreamRecord, asked: dict[str, Any]) -> Decision:
+def _earlier(transaction: Transaction, stream: StreamRecord, asked: dict[str, Any]) -> Decision:
     if asked["kind"] == "recall":
-        stored = book.entry(asked["recalls"])
+        stored = transaction.entry(asked["recalls"])
         assert stored is not None  # noqa: S101 - entries are never deleted
-        return _decision(book, stored, stream)
-    end = book.settlement(asked["seq"])
+        return _decision(transaction, stored, stream)
+    end = transaction.settlement(asked["seq"])
     if end is None:
         raise StreamBusyError(stream.name, number=asked["number"])
-    return _decision(book, end, stream)
+    return _decision(transaction, end, stream)
 
 
-def _intent(book: Transaction, record: dict[str, Any]) -> Intent:
-    sealed, state = (vault.kept(book.rows, record["stream"], number) for number in (record["number"], vault.STATE))
+def _intent(transaction: Transaction, record: Record) -> Intent:
+    sealed, state = (transaction.secret(record["stream"], number) for number in (record["number"], STATE))
     return Intent(
         seq=record["seq"],
         stream=record["stream"],
@@ -365,7 +367,7 @@ def _intent(book: Transaction, record: dict[str, Any]) -> Intent:
     )
 
 
-def _decision(book: Transaction, entry: Entry, stream: StreamRecord) -> Decision:
+def _decision(transaction: Transaction, entry: Entry, stream: StreamRecord) -> Decision:
     record = entry.record
     return Decision(
         stream=record["stream"],
@@ -373,6 +375,6 @@ def _decision(book: Transaction, entry: Entry, stream: StreamRecord) -> Decision
         outcome=StreamOutcome(record["outcome"]),
         answer=record.get("answer"),
         status=StreamStatus(record["status"]),
-        receipt=book.receipt_of(entry),
+        receipt=transaction.receipt_of(entry),
         units_left=stream.units_left,
     )

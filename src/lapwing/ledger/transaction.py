@@ -9,24 +9,27 @@ knows of is refused.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger import schema
+from lapwing.ledger.database import Connection, Database, Row, Value
 from lapwing.ledger.entries import Entry, Receipt, Record, genesis, link
-from lapwing.ledger.population import PopulationRecord
-from lapwing.ledger.store import Row, Rows
-from lapwing.vocabulary.codec import canonical, from_record, to_record
-from lapwing.vocabulary.errors import LedgerDamagedError, LedgerSchemaError, ParameterError
+from lapwing.ledger.population import AccountChanges, Analyst, PopulationRecord
+from lapwing.ledger.stream_records import StreamRecord
+from lapwing.vocabulary.codec import FORMAT, canonical, from_record, to_record
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerSchemaError, ParameterError
 
 Clock = Callable[[], datetime]
+Append: TypeAlias = Callable[[Entry, Entry], bool]
+Lookups: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Statements that find the number of an entry, each with its values."""
 K = TypeVar("K")
 S = TypeVar("S")
 
 _PAGE: Final = 2000
 _UNSETTLED: Final = """not exists (select 1 from entries as done where done.record ->> 'settles' is not null
     and cast(done.record ->> 'settles' as bigint) = entries.seq)"""
-_HEAD: Final = "select name, seq, hash, version from ledger"
+_HEAD: Final = "select name, seq, hash, version"
 _POLICY: Final = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'policy' is not null"
 _ACCOUNT: Final = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'account' is not null"
 _ALLOWANCE: Final = """select max(seq) from entries
@@ -34,14 +37,31 @@ _ALLOWANCE: Final = """select max(seq) from entries
 _REQUEST: Final = """select seq from entries
     where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'request' = ? limit 1"""
 _RECALL: Final = "select max(seq) from entries where record ->> 'recall' = ?"
+_STREAM: Final = "select max(seq) from entries where record ->> 'stream' = ?"
 _STATES: Final = frozenset({_POLICY, _ACCOUNT, _ALLOWANCE})
-_GLANCE: Final = " ".join(  # all of them, and the end of the chain, at one moment
-    (
-        "select name, seq, hash, version",
-        *(f", ({one})" for one in (_POLICY, _ACCOUNT, _ALLOWANCE, _REQUEST, _RECALL)),
-        "from ledger",
+_MOST_STREAMS: Final = 1000
+
+
+class ConflictError(Exception):
+    """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
+
+
+class Known(NamedTuple):
+    """What is known before a transaction begins: the last entry that this process saw, and that anybody was told of."""
+
+    seen: Receipt | None
+    promised: Receipt | None
+
+
+def lookups_of_request(population: str, analyst: str, key: str, recall: str) -> Lookups:
+    """Return what a request will want to know, so that it can be fetched in one go with the end of the chain."""
+    return (
+        (_POLICY, (population,)),
+        (_ACCOUNT, (population,)),
+        (_ALLOWANCE, (population, analyst)),
+        (_REQUEST, (population, analyst, key)),
+        (_RECALL, (recall,)),
     )
-)
 
 
 @dataclass(slots=True)
@@ -53,12 +73,16 @@ class StateCache:
 
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
     populations: dict[str, tuple[int, PopulationRecord]] = field(default_factory=dict)
+    streams: dict[str, tuple[int, StreamRecord]] = field(default_factory=dict)
     latest: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
 
     def learn(self, news: "StateCache") -> None:
         """Take over what is newer; a slower thread may bring older news."""
         _take_newer(self.accounts, news.accounts)
         _take_newer(self.populations, news.populations)
+        _take_newer(self.streams, news.streams)
+        while len(self.streams) > _MOST_STREAMS:
+            del self.streams[next(iter(self.streams))]
         for lookup, seq in news.latest.items():
             self.latest[lookup] = max(seq, self.latest.get(lookup, 0))
 
@@ -80,49 +104,57 @@ def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> N
             kept[name] = (seq, state)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prefetch:
-    """What a request will want to know, so that it can be looked up in one go with the end of the chain."""
-
-    population: str
-    analyst: str
-    key: str
-    recall: str
-
-    @property
-    def lookups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The lookups of `_GLANCE` in their order, each with its values."""
-        return (
-            (_POLICY, (self.population,)),
-            (_ACCOUNT, (self.population,)),
-            (_ALLOWANCE, (self.population, self.analyst)),
-            (_REQUEST, (self.population, self.analyst, self.key)),
-            (_RECALL, (self.recall,)),
-        )
-
-
 class Transaction:
-    """The entries as they stand in one transaction.
+    """The entries as they stand in one transaction. Statements have `?` for values.
 
     Parameters
     ----------
-    rows : the transaction
-    memory : what was decoded before; what this transaction adds goes to `news`, to be remembered once it is committed
+    connection, database : where statements are run
+    cache : what was decoded before; what this transaction adds goes to `news`, to be kept once it is committed
     clock : says what time it is, for the eyes of people; nothing is decided by it
-    glance : what to look up beforehand
+    known : what was known before it began
+    lookups : what to look up beforehand, with the end of the chain, at one moment
+    append : how an entry is added where there is no lock: the entry is durable then, and nothing else may be written
     """
 
-    def __init__(self, rows: Rows, memory: StateCache, clock: Clock, glance: Prefetch | None = None) -> None:
-        self.rows, self._memory, self._clock = rows, memory, clock
+    def __init__(
+        self,
+        connection: Connection,
+        database: Database,
+        *,
+        cache: StateCache,
+        clock: Clock,
+        known: Known,
+        lookups: Lookups = (),
+        append: Append | None = None,
+    ) -> None:
+        self._connection, self._database, self._cache, self._clock = connection, database, cache, clock
+        self.known, self._append = known, append
         self.news = StateCache()
-        lookups = glance.lookups if glance else ()
-        row = rows.one(_GLANCE if glance else _HEAD, *(value for _, values in lookups for value in values))
+        found = "".join(f", ({lookup})" for lookup, _ in lookups)
+        row = self.one(f"{_HEAD}{found} from ledger", *(value for _, values in lookups for value in values))
         if row is None:
             raise LedgerDamagedError("the row that names the ledger is missing")
-        name, seq, hash_, version, *found = row
-        require_known(version)
+        name, seq, hash_, version, *numbers = row
+        require_format(version)
         self.ledger, self._end = str(name), _entry((seq, "", hash_))
-        self._found: dict[tuple[str, tuple[str, ...]], int | None] = dict(zip(lookups, found, strict=True))
+        self._found: dict[tuple[str, tuple[str, ...]], int | None] = dict(zip(lookups, numbers, strict=True))
+
+    def all(self, statement: str, *values: Value) -> list[Row]:
+        """Return every row."""
+        rows: list[Row] = self._connection.execute(self._database.phrase(statement), values).fetchall()
+        return rows
+
+    def one(self, statement: str, *values: Value) -> Row | None:
+        """Return the first row, if there is one."""
+        row: Row | None = self._connection.execute(self._database.phrase(statement), values).fetchone()
+        return row
+
+    def do(self, statement: str, *values: Value) -> None:
+        """Change something besides appending entries."""
+        if self._append:
+            raise LedgerError(f"an optimistic change may append an entry; for {statement!r} it needs a transaction")
+        self._connection.execute(self._database.phrase(statement), values)
 
     @property
     def last(self) -> int:
@@ -155,9 +187,40 @@ class Transaction:
             record["at"] = self._clock().astimezone(UTC).isoformat(timespec="seconds")
         body = canonical(record)
         entry = Entry(seq, body, link(self._end.hash, body))
-        self.rows.append(entry, self._end)
+        added = (
+            self._append(entry, self._end)
+            if self._append
+            else self._database.append(self._connection, entry, self._end)
+        )
+        if not added:
+            raise ConflictError
         self._end, self._found = entry, {}
         self.news.heed(seq, record)
+        if "stream" in fields:
+            self._remember_stream(record)
+        return entry
+
+    def _remember_stream(self, record: Record) -> None:
+        _, known = self.news.streams.get(record["stream"], (0, None))
+        if known is not None or record["kind"] == "opening":
+            after = StreamRecord.read(record, record) if known is None else known.after(record)
+            self.news.streams[after.name] = (record["seq"], after)
+
+    def accounts(self, population: PopulationRecord, analyst: str) -> AccountChanges:
+        """Return the accounts that an act of an analyst may change."""
+        limited = population.analysts.get(analyst, Analyst()).allowance
+        own = self.allowance(population.name, analyst) if limited else None
+        if limited and own is None:
+            raise LedgerDamagedError(f"the account of the allowance of {analyst!r} is missing")
+        return AccountChanges(population, analyst, self.account(population.name), own)
+
+    def append_changes(self, kind: str, changes: AccountChanges, **fields: Any) -> Entry:
+        """Write the entry of an act, with the lines it adds to each account and the account after them."""
+        population, analyst, changed = changes.population.name, changes.analyst, changes.changed()
+        states = {one.column: state(one.lines, one.account) for one in changed}
+        entry = self.append(kind, population=population, analyst=analyst, **fields, **states)
+        for one in changed:
+            self.remember(population, one.holder, one.account)
         return entry
 
     def remember(self, population: str, analyst: str | None, account: Account) -> None:
@@ -187,7 +250,7 @@ class Transaction:
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
-        rows = self.rows.all("select record ->> 'population' from entries where record ->> 'kind' = 'population'")
+        rows = self.all("select record ->> 'population' from entries where record ->> 'kind' = 'population'")
         return sorted(name for (name,) in rows)
 
     def population(self, name: str) -> PopulationRecord:
@@ -196,7 +259,7 @@ class Transaction:
         if seq is None:
             known = ", ".join(self.populations()) or "none"
             raise ParameterError("population", name, reason="is not in this ledger", remedy=f"these are: {known}")
-        last, population = self.news.populations.get(name) or self._memory.populations.get(name) or (0, None)
+        last, population = self.news.populations.get(name) or self._cache.populations.get(name) or (0, None)
         if population is None or last != seq:
             population = from_record(PopulationRecord, _said(self._must(seq), population=name)["policy"])
         self.news.populations[name] = (seq, population)
@@ -237,19 +300,24 @@ class Transaction:
             _said(found, settles=seq)
         return found
 
-    def stream(self, stream: str) -> tuple[Entry, Entry] | None:
-        """Return the first and the last entry of a stream."""
-        first = self._first("where record ->> 'stream' = ? order by seq", stream)
-        last = self._first("where record ->> 'stream' = ? order by seq desc", stream)
-        if first is None or last is None:
+    def stream(self, stream: str) -> StreamRecord | None:
+        """Return a stream as its entries say that it stands; it is decoded only when it has changed."""
+        (seq,) = self.one(_STREAM, stream) or (None,)
+        last, record = self.news.streams.get(stream) or self._cache.streams.get(stream) or (0, None)
+        if (seq or 0) < last <= self.last:
+            raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=last)
+        if seq is None:
             return None
-        _said(first, stream=stream, kind="opening")
-        _said(last, stream=stream)
-        return first, last
+        if record is None or last != seq:
+            first = self._first("where record ->> 'stream' = ? order by seq", stream)
+            opening = _said(first or self._must(seq), stream=stream, kind="opening")
+            record = StreamRecord.read(opening, _said(self._must(seq), stream=stream))
+        self.news.streams[stream] = (seq, record)
+        return record
 
     def streams(self, population: str) -> list[str]:
         """Return the names of all streams of a population, in the order of their opening."""
-        rows = self.rows.all(
+        rows = self.all(
             """select record ->> 'stream' from entries where record ->> 'stream' is not null
                and record ->> 'kind' = 'opening' and record ->> 'population' = ? order by seq""",
             population,
@@ -267,6 +335,34 @@ class Transaction:
         if found is not None:
             _said(found, kind="intent", stream=stream, number=number)
         return found
+
+    def secret(self, stream: str, number: int) -> bytes | None:
+        """Return a secret of a stream that is still stored; it lies beside the chain, and no hash depends on it."""
+        row = self.one("select sealed from secrets where stream = ? and number = ?", stream, number)
+        return None if row is None else bytes(row[0])
+
+    def keep_secret(self, stream: str, number: int, sealed: bytes) -> None:
+        """Store a secret."""
+        self.do("insert into secrets (stream, number, sealed) values (?, ?, ?)", stream, number, sealed)
+
+    def replace_secret(self, stream: str, number: int, sealed: bytes) -> None:
+        """Store a secret in place of an old one, which must have been as long."""
+        old = self.secret(stream, number)
+        if old is not None and len(old) != len(sealed):
+            raise ParameterError(
+                "sealed",
+                f"<{len(sealed)} bytes>",
+                reason=f"is not as long as the state it replaces, {len(old)} bytes",
+                remedy="seal at a fixed width: a length that varies tells how large the noise is",
+            )
+        self.do("update secrets set sealed = ? where stream = ? and number = ?", sealed, stream, number)
+
+    def drop_secrets(self, stream: str, number: int | None = None) -> None:
+        """Destroy one secret of a stream, or all. What makes them unreadable is to destroy their key."""
+        if number is None:
+            self.do("delete from secrets where stream = ?", stream)
+        else:
+            self.do("delete from secrets where stream = ? and number = ?", stream, number)
 
     def unsettled_charges(self) -> list[Entry]:
         """Return every charge of a question that nothing settles yet; this reads the whole ledger."""
@@ -287,7 +383,7 @@ class Transaction:
             after = page[-1].seq
 
     def _state(self, whose: tuple[str, str | None], seq: int, column: str) -> Account:
-        last, account = self.news.accounts.get(whose) or self._memory.accounts.get(whose) or (0, None)
+        last, account = self.news.accounts.get(whose) or self._cache.accounts.get(whose) or (0, None)
         if account is None or last != seq:
             names = {"population": whose[0]} | ({"analyst": whose[1]} if whose[1] else {})
             account = from_record(Account, _said(self._must(seq), **names)[column]["after"])
@@ -297,8 +393,8 @@ class Transaction:
     def _seq(self, lookup: str, *values: str) -> int | None:
         """Return the number that a lookup finds, now or at a glance before, unless a later one is known of."""
         asked = (lookup, values)
-        seq = self._found[asked] if asked in self._found else (self.rows.one(lookup, *values) or [None])[0]
-        known = max(self.news.latest.get(asked, 0), self._memory.latest.get(asked, 0))
+        seq = self._found[asked] if asked in self._found else (self.one(lookup, *values) or [None])[0]
+        known = max(self.news.latest.get(asked, 0), self._cache.latest.get(asked, 0))
         if (seq or 0) < known <= self.last:  # another thread may know of more than this moment has
             raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=known)
         if seq and lookup in _STATES:
@@ -312,21 +408,20 @@ class Transaction:
         return entry
 
     def _all(self, condition: str, *values: str | int) -> list[Entry]:
-        rows = self.rows.all(f"select seq, body, hash from entries {condition}", *values)  # noqa: S608 - our own words
+        rows = self.all(f"select seq, body, hash from entries {condition}", *values)  # noqa: S608 - our own words
         return [_entry(row) for row in rows]
 
     def _first(self, condition: str, *values: str | int) -> Entry | None:
         return next(iter(self._all(f"{condition} limit 1", *values)), None)
 
 
-def require_known(version: object) -> None:
-    """Refuse to go on with a ledger that a newer lapwing has brought forward, be it while this one runs."""
+def require_format(version: object) -> None:
+    """Refuse a ledger that another lapwing has written in another format."""
     if not isinstance(version, int) or version < 1:
         raise LedgerDamagedError(f"the version of its tables, {version!r}, is none")
-    if version > len(schema.MIGRATIONS):
+    if version != FORMAT:
         raise LedgerSchemaError(
-            f"the ledger was written by a newer lapwing (schema {version}, this one knows {len(schema.MIGRATIONS)}); "
-            "update lapwing"
+            f"the ledger has format {version}, and this lapwing reads format {FORMAT}; use the lapwing that wrote it"
         )
 
 

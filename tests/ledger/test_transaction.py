@@ -7,7 +7,7 @@ from session.clinic import new_ledger
 
 
 def test_a_population_without_an_account_is_damage(quick_path) -> None:
-    with new_ledger(quick_path) as ledger, ledger.chronicle.reading() as book:
+    with new_ledger(quick_path) as ledger, ledger.store.reading() as book:
         assert book.account("clinic").remaining().pure > 0
         with pytest.raises(LedgerDamagedError, match="the account of population 'nowhere' is missing"):
             book.account("nowhere")

@@ -1,0 +1,176 @@
+"""What a database must be to hold a ledger, and the tables that it holds; SQLite and PostgreSQL are such databases.
+
+Everything a ledger knows is in `entries`, as canonical JSON. `record` shows the same JSON to the database, so that
+indexes on its fields can never say anything else than the entry does. `ledger` is the one row that is locked, with the
+end of the chain. `secrets` holds sealed noise until it has been used: outside the chain, because no hash may depend on
+it, and in no export.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+from lapwing.ledger.entries import Entry
+from lapwing.ledger.head import HeadFile
+from lapwing.vocabulary.errors import (
+    LedgerError,
+    LedgerInDoubtError,
+    LedgerUnwritableError,
+)
+
+Value: TypeAlias = str | int | bytes | None
+Row: TypeAlias = tuple[Any, ...]
+
+
+class Connection(Protocol):
+    """What sqlite3 and psycopg have in common."""
+
+    def execute(self, statement: str, values: Sequence[Value] = ..., /) -> Any:
+        """Run one statement and return a cursor."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class Gate(Protocol):
+    """Numbered places that one request at a time may hold, among all threads and processes that use a ledger.
+
+    A place is given back when its holder leaves, and also when its process dies: nothing is ever left locked by the
+    dead. Nothing about money is decided here; a gate that fails lets two do the same work, and the ledger charges both.
+    """
+
+    def enter(self, place: int, holder: object) -> bool:
+        """Take a place, unless somebody has it; return whether it is ours now.
+
+        Raises
+        ------
+        LedgerUnwritableError : nobody can be asked whether it is free
+        """
+
+    def leave(self, place: int, holder: object) -> None:
+        """Give a place back, if this holder has it: also one that was interrupted while it took it."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+
+class Database(Protocol):
+    """What differs between SQLite and PostgreSQL."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages: never a password."""
+
+    head: HeadFile | None
+    """Where the newest entry that was told of is kept, outside the database."""
+
+    @property
+    def keeps_head(self) -> bool:
+        """Whether that file has been there for as long as the ledger, so that one without it is refused."""
+
+    @property
+    def begin_writing(self) -> Sequence[str]:
+        """The statements after which this transaction is the only one that may write."""
+
+    @property
+    def begin_reading(self) -> Sequence[str]:
+        """The statements after which this transaction sees one moment."""
+
+    def connect(self) -> Connection:
+        """Return a new connection in autocommit mode whose durability settings were read back and are strong."""
+
+    def phrase(self, statement: str) -> str:
+        """Return a statement that is written with `?` for values as this database wants it."""
+
+    def translate(self, error: Exception) -> LedgerError | None:
+        """Return what a failure of the database means, or `None` if the error is not the database's."""
+
+    @property
+    def appends_atomically(self) -> bool:
+        """Whether `append` outside a transaction is atomic and durable by itself."""
+
+    def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
+        """Add `entry` to a chain that ends with `before`, and move its end; return whether that is where it ended."""
+
+    def is_lost(self, connection: Connection) -> bool:
+        """Say whether the other end of a connection is gone, so that a new one must be made."""
+
+    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
+        """Say whether a statement that failed with `error` may have been committed all the same."""
+
+    def shred(self, connection: Connection) -> None:
+        """Overwrite what was deleted, as far as this database can."""
+
+    def inspect(self, connection: Connection) -> None:
+        """Look for damage in the structures of the database, and for an index that disagrees with the entries."""
+
+    def create(self, ledger: str, head: bytes) -> None:
+        """Make an empty ledger with the name `ledger` and begin its head, whole or not at all."""
+
+    def gate(self) -> Gate:
+        """Return where requests take turns."""
+
+
+def in_doubt(database: Database, error: Exception) -> LedgerInDoubtError:
+    """Return what is told when nobody knows whether a commit came through."""
+    return LedgerInDoubtError(
+        f"{database.place} failed while it committed ({error}); what was being written counts as charged, and asking "
+        "again under the same key finds out"
+    )
+
+
+def gate_closed(error: Exception) -> LedgerUnwritableError:
+    """Return what is told when nobody can be asked whether a place is free."""
+    return LedgerUnwritableError(
+        f"nobody can say whether the same question is being answered just now ({error}); nothing was charged"
+    )
+
+
+_INDEXES: Final = (
+    """create index entries_policy on entries ((record ->> 'population'), seq)
+       where record ->> 'policy' is not null""",
+    """create index entries_account on entries ((record ->> 'population'), seq)
+       where record ->> 'account' is not null""",
+    """create index entries_allowance on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
+       where record ->> 'allowance' is not null""",
+    """create unique index entries_request
+       on entries ((record ->> 'population'), (record ->> 'analyst'), (record ->> 'request'))
+       where record ->> 'request' is not null""",
+    """create index entries_recall on entries ((record ->> 'recall'), seq)
+       where record ->> 'recall' is not null""",
+    """create unique index entries_settles on entries ((cast(record ->> 'settles' as bigint)))
+       where record ->> 'settles' is not null""",
+    """create index entries_stream on entries ((record ->> 'stream'), seq)
+       where record ->> 'stream' is not null""",
+    """create unique index entries_question on entries ((record ->> 'stream'), (cast(record ->> 'number' as bigint)))
+       where record ->> 'kind' = 'intent'""",
+    """create unique index entries_population on entries ((record ->> 'population'))
+       where record ->> 'kind' = 'population'""",
+)
+
+SQLITE_TABLES: Final = (
+    """create table ledger (one integer primary key check (one = 1), name text not null, version integer not null,
+       seq integer not null, hash blob not null) strict""",
+    """create table entries (seq integer primary key, body text not null, hash blob not null,
+       record text generated always as (body) virtual) strict""",
+    """create table secrets (stream text not null, number integer not null, sealed blob not null,
+       primary key (stream, number)) strict""",
+    """create trigger entries_are_never_changed before update on entries
+       begin select raise(abort, 'entries of a ledger are never changed'); end""",
+    """create trigger entries_are_never_deleted before delete on entries
+       begin select raise(abort, 'entries of a ledger are never deleted'); end""",
+    *_INDEXES,
+)
+
+POSTGRES_TABLES: Final = (
+    """create table ledger (one integer primary key check (one = 1), name text not null, version integer not null,
+       seq bigint not null, hash bytea not null)""",
+    """create table entries (seq bigint primary key, body text not null, hash bytea not null,
+       record jsonb generated always as (body::jsonb) stored) with (toast_tuple_target = 8160)""",
+    """create table secrets (stream text not null, number bigint not null, sealed bytea not null,
+       primary key (stream, number))""",
+    """create function entries_are_for_ever() returns trigger language plpgsql as
+       $$ begin raise exception 'entries of a ledger are never changed and never deleted'; end $$""",
+    """create trigger entries_are_for_ever before update or delete or truncate on entries
+       execute function entries_are_for_ever()""",
+    *_INDEXES,
+)

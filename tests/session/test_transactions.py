@@ -1,0 +1,91 @@
+"""How often a question looks into the ledger: once to plan and price it, once to charge it, once to answer it."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from lapwing.queries.statistics.people import count
+
+from lapwing.ledger.store import Store
+from lapwing.ledger.stream_records import StreamRecord
+from lapwing.queries.plan import CanonicalQuestion
+from lapwing.session import Session
+from session.clinic import FixedNumber, door
+from session.real_tables import Tables
+
+MEN = count("patients", "sex = 'M'")
+TERMS = {"at_least": 100, "yeses": 3, "epsilon": 1}
+
+
+@pytest.fixture
+def begun(ledger, monkeypatch) -> Counter[str]:
+    """Counts the transactions of a ledger as they begin, by what they may do."""
+    found: Counter[str] = Counter()
+    for kind, connection in (("read", ledger.store._reader), ("write", ledger.store._writer)):
+
+        def begin(statements, *, begin=connection.begin, kind=kind) -> Any:
+            found[kind] += 1
+            return begin(statements)
+
+        monkeypatch.setattr(connection, "begin", begin)
+    return found
+
+
+def transactions(begun: Counter[str], act: Callable[[], Any]) -> Counter[str]:
+    begun.clear()
+    act()
+    return Counter(begun)
+
+
+def test_a_question_is_three_transactions(ledger, begun) -> None:
+    clinic = door(ledger, Tables())
+    assert transactions(begun, lambda: clinic.ask(MEN, epsilon="0.1")) == {"read": 1, "write": 2}
+    several = "select sex, count(*) from patients group by sex"
+    assert transactions(begun, lambda: clinic.sql(several, epsilon="0.1")) == {"read": 1, "write": 2}
+
+
+def test_the_same_question_again_is_two(ledger, begun) -> None:
+    clinic = door(ledger, Tables())
+    clinic.ask(MEN, epsilon="0.1")
+    assert transactions(begun, lambda: clinic.ask(MEN, epsilon="0.1")) == {"read": 1, "write": 1}
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda clinic: clinic.preview(MEN, epsilon="0.1"),
+        lambda clinic: clinic.rehearse(MEN, epsilon="0.1"),
+        lambda clinic: clinic.preview_stream(**TERMS),
+        Session.budget,
+    ],
+    ids=["preview", "rehearsal", "preview of a stream", "budget"],
+)
+def test_what_is_free_reads_one_moment(ledger, begun, act) -> None:
+    clinic = door(ledger, Tables())
+    assert transactions(begun, lambda: act(clinic)) == {"read": 1}
+
+
+@pytest.mark.parametrize("people", [10**6, 0], ids=["yes", "no"])
+def test_a_question_of_a_stream_is_three_transactions_and_two_when_it_was_asked_before(ledger, begun, people) -> None:
+    stream = door(ledger, FixedNumber(people)).stream(**TERMS)
+    for age in (1, 2):
+        assert transactions(begun, lambda age=age: stream.ask(f"age = {age}")) == {"read": 1, "write": 2}
+    assert transactions(begun, lambda: stream.ask("age = 1")) == {"read": 1, "write": 1}
+
+
+def test_a_stream_is_decoded_once_whatever_it_is_asked(ledger, monkeypatch) -> None:
+    """By a process that did not open it; and the question that was just planned is not read back from its own text."""
+    name = door(ledger, FixedNumber(0)).stream(**TERMS).name
+    decoded = []
+    read = StreamRecord.read
+    monkeypatch.setattr(StreamRecord, "read", staticmethod(lambda *said: decoded.append("record") or read(*said)))
+    monkeypatch.setattr(CanonicalQuestion, "read", lambda _: pytest.fail("it is known what was asked"))
+    other = Store(ledger.store.database)
+    monkeypatch.setattr(ledger.streams, "_store", other)
+    stream = door(ledger, FixedNumber(0)).resume(name)
+    for age in range(4):
+        assert not stream.ask(f"age = {age}")
+    stream.close()
+    other.close()
+    assert decoded == ["record"]
