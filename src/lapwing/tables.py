@@ -6,14 +6,13 @@ noticed are the custodian's; they never enter the ledger, whose receipts must te
 """
 
 import hashlib
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
@@ -22,12 +21,12 @@ from lapwing.engines.reading import Generations, hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
+from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import LockedFile
 from lapwing.vocabulary.loading import load_extra
 
 _BLOCK = 1 << 20
-_LEDGER, _SEEN = "ledger", "seen"  # no table is called so here: theirs have a population and a dot in front
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +89,32 @@ def _from(folder: Path, path: Path) -> str:
     return os.path.relpath(path.resolve(), folder.resolve())
 
 
+@stored("fingerprint")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """What a file was at a version: how it looks from outside, its content, and which table in it is meant."""
+
+    version: int
+    stat: tuple[int, ...]
+    sha256: str
+    inside: str
+
+
+@stored("known-data")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownData:
+    """Which ledger is ours, what each table was ("population.table"), and by which signs each population is known."""
+
+    ledger: str | None = None
+    tables: Mapping[str, Fingerprint] = field(default_factory=dict)
+    seen: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+
+    def owner(self, population: str, signs: Iterable[tuple[str, ...]]) -> str | None:
+        """Return another population that is known by one of these signs."""
+        others = ((name, seen) for name, seen in self.seen.items() if name != population)
+        return next((name for name, seen in others if not set(seen).isdisjoint(signs)), None)
+
+
 class Fingerprints:
     """What the content of each file was when its version was first seen, whose it was, and which ledger is ours.
 
@@ -107,109 +132,97 @@ class Fingerprints:
         Of a file that holds several tables, `inside` is the one that is asked about: another one is other data.
         """
         table = f"{population}.{name}"
-        kept, stat = self._read().get(table, {}), _stat(table, file)
-        if kept.get("version") == version and kept["stat"] == stat and kept["inside"] == inside:
-            return str(kept["sha256"])
-        content = _content(table, file)
+        kept, stat = self._read().tables.get(table), _stat(table, file)
+        if kept and (kept.version, kept.stat, kept.inside) == (version, stat, inside):
+            return kept.sha256
+        found = Fingerprint(version=version, stat=stat, sha256=_content(table, file), inside=inside)
         with self._changing(table) as known:
-            kept = known.get(table, {})
-            if kept.get("version", 0) > version:
+            kept = known.tables.get(table)
+            if kept and kept.version > version:
                 raise RegistrationError(
                     table,
-                    reason=f"had version {kept['version']} before, and it is {version} now",
+                    reason=f"had version {kept.version} before, and it is {version} now",
                     remedy="ask again; if that does not help, the ledger is an old one: bring back the newest",
                 )
-            if kept.get("version") == version and (kept["sha256"], kept["inside"]) != (content, inside):
+            if kept and kept.version == version and (kept.sha256, kept.inside) != (found.sha256, inside):
                 raise RegistrationError(
                     table,
                     reason=f"has changed, and its data version is still {version}",
                     remedy=f"bring the old data back, or lapwing advance {name}: the account goes on as it stands",
                 )
-            known[table] = {"version": version, "stat": stat, "sha256": content, "inside": inside}
-        return content
+            self._write(replace(known, tables={**known.tables, table: found}))
+        return found.sha256
 
     def changed(self, table: str, version: int, file: Path, inside: str = "") -> bool:
         """Say whether the content of a file is not that of its version; nothing is known about a new version."""
-        kept = self._read().get(table, {})
-        if kept.get("version") == version and kept["inside"] != inside:
-            return True
-        if kept.get("version") != version or kept["stat"] == _stat(table, file):
+        kept = self._read().tables.get(table)
+        if kept is None or kept.version != version:
             return False
-        return bool(kept["sha256"] != _content(table, file))
+        return kept.inside != inside or (kept.stat != _stat(table, file) and kept.sha256 != _content(table, file))
 
     @property
     def ledger(self) -> str | None:
         """The name of the ledger to which the workspace belongs, if it was ever opened with one."""
-        name: str | None = self._read().get(_LEDGER)
-        return name
+        return self._read().ledger
 
     def belong(self, ledger: str) -> None:
         """Remember the ledger to which the workspace belongs."""
         with self._locked():
-            self._write({**self._read(), _LEDGER: ledger})
+            self._write(replace(self._read(), ledger=ledger))
 
     def claim(self, population: str, name: str, source: Source, content: str | None) -> None:
         """Remember where a table of a population is and what it holds; refuse the data of another population."""
         signs = self._signs(source, content)
-        known = self._read()
-        self._require_ours(known, population, name, signs)
-        if all(sign in known.get(_SEEN, {}).get(population, []) for sign in signs):
+        if signs <= self._seen_of(population, name, signs):
             return
         with suppress(OSError), self._locked():  # whoever may only read the folder can remember nothing in it
+            seen = self._seen_of(population, name, signs) | signs
             known = self._read()
-            self._require_ours(known, population, name, signs)
-            seen = known.get(_SEEN, {})
-            fresh = [sign for sign in signs if sign not in seen.get(population, [])]
-            self._write({**known, _SEEN: {**seen, population: [*seen.get(population, []), *fresh]}})
+            self._write(replace(known, seen={**known.seen, population: tuple(sorted(seen))}))
 
     def owner(self, population: str, source: Source) -> str | None:
         """Return another population that was asked about at the place of a source, or about a copy of it, if any."""
         known = self._read()
         file = source.path if isinstance(source, FileSource | DuckDBSource) else None
-        content = _content(file.name, file) if _SEEN in known and file is not None and file.is_file() else None
-        return _owner(known, population, self._signs(source, content))
+        content = _content(file.name, file) if known.seen and file is not None and file.is_file() else None
+        return known.owner(population, self._signs(source, content))
 
-    @staticmethod
-    def _require_ours(known: Mapping[str, Any], population: str, name: str, signs: list[list[str]]) -> None:
-        owner = _owner(known, population, signs)
+    def _seen_of(self, population: str, name: str, signs: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+        """Return by what a population is known; refuse signs by which another one is."""
+        known = self._read()
+        owner = known.owner(population, signs)
         if owner is not None:
             raise RegistrationError(
                 f"{population}.{name}",
                 reason=f"holds the data of population {owner!r}, whose account goes on",
                 remedy=f"declare it as a table of {owner!r}",
             )
+        return set(known.seen.get(population, ()))
 
-    def _signs(self, source: Source, content: str | None) -> list[list[str]]:
+    def _signs(self, source: Source, content: str | None) -> set[tuple[str, ...]]:
         """Return by what a source is known again: its place and, wherever it is, its content."""
-        place = place_of(source, self._path.parent)
-        inside = [_inside(source)] if isinstance(source, DuckDBSource) else []
-        return [list(place), *([["content", content, *inside]] if content else [])]
+        inside = (_inside(source),) if isinstance(source, DuckDBSource) else ()
+        return {place_of(source, self._path.parent), *([("content", content, *inside)] if content else [])}
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> KnownData:
         try:
-            text = self._path.read_bytes()
+            return from_text(KnownData, self._path.read_text("ascii"))
         except FileNotFoundError:
-            return {}
-        with suppress(ValueError, RecursionError):  # which is also what JSON and UTF-8 raise
-            known = json.loads(text)
-            if _is_sound(known):
-                read: dict[str, Any] = known
-                return read
-        raise SettingsError(
-            self._path.name,
-            0,
-            reason="is damaged, so nobody knows whether data changed since it was last asked about",
-            remedy="bring it back from a backup; if there is none and the data is what it was, delete this file",
-        )
+            return KnownData()
+        except ValueError:  # what the codec and ASCII refuse
+            raise SettingsError(
+                self._path.name,
+                0,
+                reason="is damaged, so nobody knows whether data changed since it was last asked about",
+                remedy="bring it back from a backup; if there is none and the data is what it was, delete this file",
+            ) from None
 
     @contextmanager
-    def _changing(self, table: str) -> Iterator[dict[str, Any]]:
-        """Give what is known, to be changed by one at a time; it is written when the block ends without an error."""
+    def _changing(self, table: str) -> Iterator[KnownData]:
+        """Give what is known, to be written anew by one at a time."""
         try:
             with self._locked():
-                known = self._read()
-                yield known
-                self._write(known)
+                yield self._read()
         except OSError:
             raise RegistrationError(
                 table,
@@ -224,14 +237,12 @@ class Fingerprints:
             os.close(os.open(lock, os.O_CREAT | os.O_EXCL, 0o600))
         return LockedFile(lock)
 
-    def _write(self, known: Mapping[str, Any]) -> None:
+    def _write(self, known: KnownData) -> None:
         fresh = self._path.with_suffix(".new")
         fresh.unlink(missing_ok=True)
-        opened = os.open(
-            fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
-        )  # never readable by others, not for a moment
-        with os.fdopen(opened, "w", encoding="utf-8") as file:
-            file.write(json.dumps(known, indent=1, sort_keys=True))
+        opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # readable by nobody else from the start
+        with os.fdopen(opened, "w", encoding="ascii") as file:
+            file.write(to_text(known))
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._path)
@@ -400,26 +411,6 @@ _DATABASE: Mapping[type[Source], str] = {
 }
 
 
-def _is_sound(known: object) -> bool:
-    """Say whether a file holds what was once written into it."""
-    if not isinstance(known, dict):
-        return False
-    ledger, seen = known.get(_LEDGER, ""), known.get(_SEEN, {})
-    tables = [value for name, value in known.items() if name not in {_LEDGER, _SEEN}]
-    return (
-        isinstance(ledger, str)
-        and isinstance(seen, dict)
-        and all(isinstance(signs, list) for signs in seen.values())
-        and all(isinstance(table, dict) and table.keys() == {"version", "stat", "sha256", "inside"} for table in tables)
-        and all(isinstance(table["version"], int) for table in tables)
-    )
-
-
-def _owner(known: Mapping[str, Any], population: str, signs: list[list[str]]) -> str | None:
-    others = ((name, seen) for name, seen in known.get(_SEEN, {}).items() if name != population)
-    return next((name for name, seen in others if any(sign in seen for sign in signs)), None)
-
-
 def _inside(source: Source) -> str:
     """Return the table inside a file that holds several."""
     return source.table.casefold() if isinstance(source, DuckDBSource) else ""
@@ -435,13 +426,13 @@ def _on_duckdb(source: Source) -> Path | DuckDBTable:
             raise AssertionError
 
 
-def _stat(table: str, file: Path) -> list[int]:
+def _stat(table: str, file: Path) -> tuple[int, ...]:
     try:
         found = file.stat()
     except OSError:
         raise RegistrationError(table, reason=f"is not at {file.name}", remedy="bring the file back") from None
     # The time of the last change, too: a program may set the time of the last writing back, but not this one.
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
 def _content(table: str, file: Path) -> str:

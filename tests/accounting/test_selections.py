@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lapwing.accounting.filters.account import Account, open_account
+from lapwing.accounting.filters.approximate import loss_of
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.pricing import price
@@ -123,3 +124,10 @@ def test_selections_on_a_sample_are_priced() -> None:
     part = Repeated(part=ExponentialSelection(epsilon=Fraction(1, 10)), times=5)
     whole, half = price(part), price(PoissonSampled(part=part, rate=Fraction(1, 2)))
     assert whole.epsilon(1e-6) / 2 < half.epsilon(1e-6) < whole.epsilon(1e-6)
+
+
+@pytest.mark.parametrize("times", [2, 255, 256, 257, 300, 512])
+def test_a_chain_charges_every_selection_of_a_plan(times) -> None:
+    """257 are one law of 256 and one of a single selection: both are counted."""
+    chain = loss_of(Repeated(part=ExponentialSelection(epsilon=Fraction(1, 100)), times=times))
+    assert chain.uses == times

@@ -8,6 +8,9 @@ EQUIVALENT: dict[str, str] = {
         "the conjunction of one canonical condition is that condition"
     ),
     "BoundedRangeLaw._member: np.linspace(low, high, 4)": "chords dominate whatever their number; more are tighter",
+    "LossChain.infinite_mass: family.infinite_mass * times -> times": "a larger mass errs towards more cost",
+    "_Grid.missing: self.step ** 6 / 46000": "46000 is below 6! 64 = 46080; a smaller number leaves more in doubt",
+    "_SLACKS: ": "how much of the slack a certificate takes: whatever it is, it is booked",
     "CorrelationScreen.scores: len(opened) > _MOST_PEOPLE -> len(opened) >= _MOST_PEOPLE": (
         "refuses one person sooner, who would be the last of very many"
     ),

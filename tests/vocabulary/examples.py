@@ -19,7 +19,7 @@ from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StoredVerdict, Verdict
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.queries import aggregate, plan, predicate, term
-from lapwing.queries.intervals import Domain
+from lapwing.queries.predicate import Domain
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import AtLeast, People, RowCount
 from lapwing.queries.statistics.distinct import Distinct
@@ -28,6 +28,7 @@ from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.quantiles import Quantiles
 from lapwing.queries.statistics.top import Top
 from lapwing.queries.statistics.total import Total
+from lapwing.tables import Fingerprint, KnownData
 from lapwing.vocabulary import event
 from lapwing.vocabulary.codec import to_text
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, PrivacyUnit, PureDP
@@ -198,6 +199,16 @@ ANSWERS = (
     StoredVerdict(verdict=Verdict.BELOW, threshold=200, gap=None, price=Fraction(0)),
 )
 
+FINGERPRINT = Fingerprint(version=2, stat=(18, 1, 2, 3), sha256="ab" * 32, inside="")
+FILES = (
+    FINGERPRINT,
+    KnownData(
+        ledger="2f1c",
+        tables=MappingProxyType({"clinic.patients": FINGERPRINT}),
+        seen=MappingProxyType({"clinic": (("file", "patients.csv"),)}),
+    ),
+)
+
 EXAMPLES = (
     *EVENTS,
     *ACCOUNTS,
@@ -209,6 +220,7 @@ EXAMPLES = (
     AGGREGATE,
     *MEANINGS,
     *ANSWERS,
+    *FILES,
 )
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class BudgetStatus(Result):
     @property
     def remaining(self) -> Remaining:
         """The largest single releases that would be admitted now."""
-        return Remaining.least(account.remaining() for account in self._accounts())
+        return Remaining.least([account.remaining() for account in self._accounts()])
 
     @property
     def for_open_groups(self) -> Fraction | None:

@@ -28,7 +28,7 @@ from lapwing.accounting.filters.sums import Accepted
 from lapwing.accounting.planned_total import planned_total
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.codec import from_record, to_record
-from lapwing.vocabulary.errors import BudgetExceededError, ParameterError
+from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, StreamError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
     Composed,
@@ -465,3 +465,18 @@ class TestStaleQuotes:
         cost = cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 100))))
         with pytest.raises(ParameterError, match="cannot follow"):
             spent.book(cost, Accepted(residue=residue))
+
+    @pytest.mark.parametrize("line", [YesCharge(stream="b"), StreamClosing(stream="b")])
+    def test_a_stream_that_is_not_open_is_named_with_those_that_are(self, line) -> None:
+        account = open_account(BUDGETS["pure"])
+        with pytest.raises(StreamError, match="stream 'b' is not open; these are: none"):
+            account.book(line)
+        opened = account.admit(Reservation(stream="a", opening="1/10", price="1/10", yeses=1))
+        with pytest.raises(StreamError, match="stream 'b' is not open; these are: a"):
+            opened.book(line)
+
+    def test_a_delta_that_is_not_left_can_be_avoided_where_a_filter_has_any(self) -> None:
+        failing = SingleRelease(event=ApproximateRelease(epsilon=Fraction(1, 10), delta=Fraction(1, 10**3)))
+        remedy = "group by columns whose values are declared, which takes no delta"
+        assert remedy in str(open_account(BUDGETS["approximate"]).quote(failing))
+        assert remedy not in str(open_account(BUDGETS["pure"]).quote(failing))

@@ -34,7 +34,7 @@ class SingleRelease:
 
     def __post_init__(self) -> None:
         checked_event(self.event)
-        keep(self, _scope, "segments")
+        object.__setattr__(self, "segments", _scope(self.segments))
 
 
 @stored("reservation")
@@ -50,7 +50,7 @@ class Reservation:
     stream : the name of the stream
     opening : the pure epsilon of a stream that answers no for ever (the noise of its threshold)
     price : the pure epsilon of one yes
-    yeses : after so many the stream halts
+    yeses : how many may be given; after the last one the stream halts
     segments : the scope, every segment that any question of the stream may touch; each yes is charged to *all* of them
 
     Examples
@@ -70,7 +70,7 @@ class Reservation:
             raise ParameterError("stream", self.stream, reason="names no stream", remedy="give the stream a name")
         keep(self, positive, "opening", "price")
         keep(self, as_int, "yeses")
-        keep(self, _scope, "segments")
+        object.__setattr__(self, "segments", _scope(self.segments))
 
     @property
     def whole(self) -> Fraction:
@@ -102,11 +102,11 @@ class StreamClosing:
 Charge: TypeAlias = SingleRelease | Reservation
 
 
-def _scope(name: str, segments: object) -> frozenset[str] | None:
+def _scope(segments: object) -> frozenset[str] | None:
     if segments is None or isinstance(segments, frozenset):
         return segments
     if isinstance(segments, str) or not isinstance(segments, Iterable):
-        raise ParameterError(name, segments, reason="is no set of segments", remedy='write for example {"north"}')
+        raise ParameterError("segments", segments, reason="is no set of segments", remedy='write for example {"north"}')
     return frozenset(segments)
 
 
