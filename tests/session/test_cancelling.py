@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
-from lapwing.queries.statistics.people import count
 
 from lapwing import count
 from lapwing.engines.emitter import Statement

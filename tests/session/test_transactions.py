@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lapwing.queries.statistics.people import count
 
 from lapwing import count
 from lapwing.ledger.store import Store
