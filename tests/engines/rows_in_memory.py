@@ -23,7 +23,6 @@ from lapwing.queries.aggregate import (
     text_number,
 )
 from lapwing.queries.column import Date, Real
-from lapwing.queries.intervals import day_number, double_rank
 from lapwing.queries.predicate import (
     AllOf,
     AnyOf,
@@ -38,6 +37,8 @@ from lapwing.queries.predicate import (
     StartsNotWith,
     StartsWith,
     Unit,
+    day_number,
+    double_rank,
 )
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Times, bounds
 from lapwing.vocabulary.sensitive import Sensitive

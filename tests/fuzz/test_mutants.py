@@ -16,8 +16,7 @@ from fuzz.places import PLACES, Place
 from lapwing.engines import duckdb, duckdb_registry, emitter, expression_sql, files
 from lapwing.queries import planning
 from lapwing.queries import term as measure
-from lapwing.queries.intervals import Domain
-from lapwing.queries.predicate import Unit
+from lapwing.queries.predicate import Domain, Unit
 
 CASES = 60
 """How many cases from its seed on it may take until a mistake is found."""

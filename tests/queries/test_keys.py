@@ -8,8 +8,8 @@ import pytest
 from lapwing import bins, count
 from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Column, Date, Integer, Real
-from lapwing.queries.intervals import day_number, double_rank
 from lapwing.queries.planning import plan
+from lapwing.queries.predicate import day_number, double_rank
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 CLINIC = Population(

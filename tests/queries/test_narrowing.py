@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 import lapwing as ask
 from engines.clinic import clinic, rows_of_anyone
 from lapwing.queries.aggregate import DeclaredKey, PrivateKey
-from lapwing.queries.intervals import INTEGERS
 from lapwing.queries.keys import narrowed
 from lapwing.queries.plan import Family
 from lapwing.queries.planning import plan
-from lapwing.queries.predicate import InIntervals
+from lapwing.queries.predicate import INTEGERS, InIntervals
 from lapwing.queries.sql import read_sql
 from lapwing.vocabulary.errors import BadQuestionError
 from queries.asked import conditions

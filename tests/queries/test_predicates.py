@@ -12,9 +12,19 @@ from engines.rows_in_memory import RowsInMemory
 from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import Scope
 from lapwing.queries.expressions import And, Not, Or
-from lapwing.queries.intervals import INTEGERS
 from lapwing.queries.planning import plan
-from lapwing.queries.predicate import ALWAYS, NEVER, AllOf, AnyOf, InIntervals, IsMissing, IsPresent, every, some
+from lapwing.queries.predicate import (
+    ALWAYS,
+    INTEGERS,
+    NEVER,
+    AllOf,
+    AnyOf,
+    InIntervals,
+    IsMissing,
+    IsPresent,
+    every,
+    some,
+)
 from lapwing.queries.sql_conditions import read_condition
 from lapwing.vocabulary.codec import to_text
 from lapwing.vocabulary.errors import BadQuestionError

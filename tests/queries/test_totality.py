@@ -25,12 +25,15 @@ from lapwing.queries.aggregate import (
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Column, Date, Integer, Real
 from lapwing.queries.expressions import Arithmetic
-from lapwing.queries.intervals import DAYS, INTEGERS, TRUTHS, Domain
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import (
+    DAYS,
     GAPS,
+    INTEGERS,
+    TRUTHS,
     AllOf,
     AnyOf,
+    Domain,
     Gap,
     HasRows,
     InIntervals,

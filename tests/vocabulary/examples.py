@@ -19,7 +19,7 @@ from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.verdicts import StoredVerdict, Verdict
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.queries import aggregate, plan, predicate, term
-from lapwing.queries.intervals import Domain
+from lapwing.queries.predicate import Domain
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import AtLeast, People, RowCount
 from lapwing.queries.statistics.distinct import Distinct

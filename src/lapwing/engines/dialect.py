@@ -24,7 +24,7 @@ from lapwing.queries.column import (
     Real,
     Text,
 )
-from lapwing.queries.intervals import DAYS, day
+from lapwing.queries.predicate import DAYS, day
 
 Value: TypeAlias = int | float | str | bool | date
 FIRST_DAY, LAST_DAY = day(DAYS.lowest), day(DAYS.highest)

@@ -15,13 +15,17 @@ from dataclasses import dataclass
 from lapwing.engines.dialect import RowOf, Value, Writer
 from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
 from lapwing.queries.column import Boolean, Date, Real, Text
-from lapwing.queries.intervals import DAYS, DOUBLES, TRUTHS, Domain, Interval, day, double_at, ymd
 from lapwing.queries.predicate import (
+    DAYS,
+    DOUBLES,
+    TRUTHS,
     AllOf,
     AnyOf,
+    Domain,
     Gap,
     HasRows,
     InIntervals,
+    Interval,
     InTexts,
     IsMissing,
     IsPresent,
@@ -32,6 +36,9 @@ from lapwing.queries.predicate import (
     StartsNotWith,
     StartsWith,
     Unit,
+    day,
+    double_at,
+    ymd,
 )
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, bounds
 

@@ -14,7 +14,7 @@ from lapwing.engines.duckdb import DuckDB
 from lapwing.queries.aggregate import MODULUS, rank, text_number
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from lapwing.queries.intervals import day, day_number
+from lapwing.queries.predicate import day, day_number
 
 PEOPLE: Final = 1000
 _ROWS_A_PERSON: Final = 3

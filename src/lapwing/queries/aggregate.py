@@ -20,8 +20,20 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lapwing.queries import term as terms
-from lapwing.queries.intervals import INTEGERS, TRUTHS, Domain, Interval
-from lapwing.queries.predicate import InIntervals, InTexts, IsMissing, IsPresent, Predicate, atom, every, some
+from lapwing.queries.predicate import (
+    INTEGERS,
+    TRUTHS,
+    Domain,
+    InIntervals,
+    Interval,
+    InTexts,
+    IsMissing,
+    IsPresent,
+    Predicate,
+    atom,
+    every,
+    some,
+)
 from lapwing.queries.term import Term
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit

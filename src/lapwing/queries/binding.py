@@ -9,7 +9,7 @@ from datetime import date
 from fractions import Fraction
 
 from lapwing.queries.catalogue import Scope
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text
+from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text, nearest_double
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
     Age,
@@ -32,22 +32,16 @@ from lapwing.queries.expressions import (
     Value,
     Year,
 )
-from lapwing.queries.intervals import (
+from lapwing.queries.predicate import (
+    ALWAYS,
     DAYS,
     DOUBLES,
     INTEGERS,
+    NEVER,
     TRUTHS,
     Domain,
-    Interval,
-    day_number,
-    double_rank,
-    intervals_of,
-    nearest_double,
-)
-from lapwing.queries.predicate import (
-    ALWAYS,
-    NEVER,
     HasRows,
+    Interval,
     InTexts,
     IsMissing,
     IsPresent,
@@ -57,8 +51,11 @@ from lapwing.queries.predicate import (
     StartsNotWith,
     StartsWith,
     atom,
+    day_number,
+    double_rank,
     every,
     in_intervals,
+    intervals_of,
     some,
 )
 from lapwing.vocabulary.errors import BadQuestionError

@@ -19,8 +19,7 @@ from typing import Any, Final, TypeVar
 
 from lapwing.queries.column import Column, Integer, Text, check_text
 from lapwing.queries.expressions import Name, Spelled, Value
-from lapwing.queries.intervals import INTEGERS
-from lapwing.queries.predicate import InIntervals, Predicate, atom
+from lapwing.queries.predicate import INTEGERS, InIntervals, Predicate, atom
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import PrivacyUnit

@@ -226,3 +226,15 @@ def _check_both_or_none(low: object, high: object) -> None:
 def _check_order(low: Fraction | int | date, high: Fraction | int | date) -> None:
     if low > high:  # type: ignore[operator]
         raise ParameterError("bounds", (low, high), reason="are the wrong way round", remedy="give the lower first")
+
+
+def nearest_double(number: Fraction) -> float:
+    """Return the double nearest to `number`, infinite where it is too large for one.
+
+    >>> nearest_double(Fraction(1, 3)), nearest_double(Fraction(-(10**400)))
+    (0.3333333333333333, -inf)
+    """
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf

@@ -12,8 +12,21 @@ from fractions import Fraction
 from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import Column, Date
 from lapwing.queries.expressions import Age, Arithmetic, Days, Literal, Name, Value, Year
-from lapwing.queries.intervals import DAYS, Domain, Interval, day_number, intervals_of
-from lapwing.queries.predicate import GAPS, Gap, InIntervals, Predicate, Ref, Unit, atom, in_intervals
+from lapwing.queries.predicate import (
+    DAYS,
+    GAPS,
+    Domain,
+    Gap,
+    InIntervals,
+    Interval,
+    Predicate,
+    Ref,
+    Unit,
+    atom,
+    day_number,
+    in_intervals,
+    intervals_of,
+)
 from lapwing.vocabulary.errors import BadQuestionError
 
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

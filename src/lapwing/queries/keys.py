@@ -17,19 +17,25 @@ from typing import TypeVar
 
 from lapwing.queries.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, PrivateKey
 from lapwing.queries.catalogue import Scope
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, nearest_double
 from lapwing.queries.days import day_of
 from lapwing.queries.expressions import By, Literal, Name, Year
-from lapwing.queries.intervals import DAYS, DOUBLES, INTEGERS, Domain, Interval, day_number, double_rank, nearest_double
 from lapwing.queries.predicate import (
+    DAYS,
+    DOUBLES,
+    INTEGERS,
     AllOf,
+    Domain,
     InIntervals,
+    Interval,
     InTexts,
     IsPresent,
     NotInTexts,
     Predicate,
     StartsNotWith,
     StartsWith,
+    day_number,
+    double_rank,
 )
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import Call
@@ -148,7 +154,7 @@ _MOST_LISTED = 1000
 def narrowed(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
     """Return the key with the groups in which there can be a row for which `where` is true.
 
-    >>> from lapwing.queries.intervals import INTEGERS
+    >>> from lapwing.queries.predicate import INTEGERS
     >>> ages = DeclaredKey(column="age", values=(17, 18, 19), missing=True)
     >>> narrowed(ages, InIntervals(column="age", domain=INTEGERS, intervals=((18, 99),)))
     DeclaredKey(column='age', values=(18, 19), missing=False)

@@ -5,24 +5,38 @@ person's part is bounded is said by each statistic (`statistics`); what they sha
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
+from functools import cache
+from typing import Any
 
 from lapwing.queries.aggregate import Aggregate, Bounding, Key, KeyOfColumn, PrivateKey, cell_count, sensitivity
 from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import Population, RowsPerPerson, Scope, in_segment
 from lapwing.queries.expressions import (
     EVERYONE,
+    LONGEST_TEXT,
     MOST_CANONICAL,
+    MOST_CONDITIONS,
+    MOST_DEPTH,
+    MOST_DIGITS,
     MOST_KEYS,
+    MOST_NODES,
     MOST_NUMBERS,
+    MOST_OPERATIONS,
     MOST_STATISTICS,
+    MOST_VALUES,
+    And,
+    Arithmetic,
     By,
     Condition,
+    Literal,
+    Name,
+    OneOf,
+    Or,
+    ScopedCondition,
     Value,
-    check_most,
-    check_size,
 )
 from lapwing.queries.keys import bind_key, narrowed
 from lapwing.queries.plan import Meaning, Plan, Scale
@@ -30,7 +44,7 @@ from lapwing.queries.predicate import Predicate, every
 from lapwing.queries.term import Measure, bounds, measure
 from lapwing.queries.totality import check_total
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.exact import as_int, check_most
 from lapwing.vocabulary.wording import Setting
 
 _MOST_BITS = 63
@@ -73,7 +87,7 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     for question in questions.values():
         if not isinstance(question, Question):
             raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL")
-    check_size(*questions.values())
+    _check_size(*questions.values())
     plans, numbers, characters = dict[str, Plan](), 0, 0
     for name, question in questions.items():
         plans[name] = question.plan(Planner(question, population))
@@ -205,3 +219,68 @@ def scale_of(value: Measure) -> Scale:
     if low == high:
         raise BadQuestionError(f"the value is always {low * value.step}; there is nothing to ask about it")
     return Scale(low=Fraction(low) * value.step, step=value.step, extent=high - low)
+
+
+def _check_size(*asked: object) -> None:
+    """Refuse what is too large to be given a meaning: conditions, values, groupings, however they were built.
+
+    Parts that are shared are counted wherever they stand, as they will be read there.
+    """
+    conditions = values = operations = characters = 0
+    for nodes, (node, depth) in enumerate(_walk(asked), start=1):
+        check_most("parts", nodes, MOST_NODES)
+        if depth > MOST_DEPTH:
+            raise BadQuestionError(f"the question is nested {depth} levels deep, more than {MOST_DEPTH}; flatten it")
+        match node:
+            case OneOf(values=listed):
+                values += len(listed)
+                conditions += 1
+            case Literal(value=constant):
+                characters += len(constant) if isinstance(constant, str) else 0
+                _check_digits(constant)
+            case Arithmetic():
+                operations += 1
+            case Name(name=name):
+                characters += len(name)
+            case Condition() if not isinstance(node, And | Or | ScopedCondition):
+                conditions += 1
+            case _:
+                pass
+        check_most("values in lists", values, MOST_VALUES)
+        check_most("sums and products", operations, MOST_OPERATIONS)
+        check_most("conditions joined by and, or, not", conditions, MOST_CONDITIONS)
+        check_most("characters in its names and constants", characters, LONGEST_TEXT)
+
+
+def _walk(asked: tuple[object, ...]) -> Iterator[tuple[object, int]]:
+    """Go through all parts with their depths, without recursion; a chain of and, or of or, is one level."""
+    stack: list[tuple[Any, int]] = [(part, 0) for part in asked]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, tuple):
+            stack += [(part, depth) for part in node]
+            continue
+        kind: Any = type(node)
+        names = _field_names(kind)
+        if names is not None:
+            yield node, depth
+            for name in names:
+                part = getattr(node, name)
+                chained = isinstance(node, And | Or)
+                stack += [
+                    (each, depth if chained and type(each) is type(node) else depth + 1)
+                    for each in (part if isinstance(part, tuple) else (part,))
+                ]
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...] | None:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+
+
+def _check_digits(constant: object) -> None:
+    if isinstance(constant, Fraction):
+        _check_digits(constant.numerator)
+        _check_digits(constant.denominator)
+    elif isinstance(constant, int) and abs(constant) >= 10**MOST_DIGITS:
+        raise BadQuestionError(f"a number has more than {MOST_DIGITS} digits; write a shorter one")

@@ -23,7 +23,6 @@ from lapwing.queries.expressions import (
     ScopedCondition,
     Value,
     Year,
-    check_most,
 )
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
@@ -32,7 +31,7 @@ from lapwing.queries.sql_nodes import check_all_read, identifier, name_of, only,
 from lapwing.queries.statistics import read_statistic
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import as_int, exact
+from lapwing.vocabulary.exact import as_int, check_most, exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

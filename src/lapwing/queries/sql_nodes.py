@@ -26,10 +26,9 @@ from lapwing.queries.expressions import (
     Literal,
     Name,
     Value,
-    check_most,
 )
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import as_int, exact
+from lapwing.vocabulary.exact import as_int, check_most, exact
 
 _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Div: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),

@@ -15,8 +15,7 @@ from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import MOST_GRID, Column, Date, Integer, Real
 from lapwing.queries.days import day_of
 from lapwing.queries.expressions import Age, Arithmetic, Clip, Literal, Name, Value
-from lapwing.queries.intervals import day_number, ymd
-from lapwing.queries.predicate import GAPS, Unit
+from lapwing.queries.predicate import GAPS, Unit, day_number, ymd
 from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 

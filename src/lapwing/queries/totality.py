@@ -35,14 +35,19 @@ from lapwing.queries.aggregate import (
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, MOST_GRID, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.column import check_text as check_is_text
-from lapwing.queries.intervals import DAYS, DOUBLES, INTEGERS, TRUTHS, Domain, Interval, ymd
 from lapwing.queries.predicate import (
+    DAYS,
+    DOUBLES,
     GAPS,
+    INTEGERS,
+    TRUTHS,
     AllOf,
     AnyOf,
+    Domain,
     Gap,
     HasRows,
     InIntervals,
+    Interval,
     InTexts,
     IsMissing,
     IsPresent,
@@ -53,6 +58,7 @@ from lapwing.queries.predicate import (
     StartsNotWith,
     StartsWith,
     Unit,
+    ymd,
 )
 from lapwing.queries.term import MOST_TERM, ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, bounds, magnitude
 from lapwing.vocabulary.errors import BadQuestionError

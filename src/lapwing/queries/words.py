@@ -15,15 +15,19 @@ from lapwing.queries.aggregate import (
     Key,
     PrivateKey,
 )
-from lapwing.queries.intervals import DAYS, DOUBLES, TRUTHS, Domain, Interval, day, double_at
 from lapwing.queries.predicate import (
     ALWAYS,
+    DAYS,
+    DOUBLES,
     GAPS,
+    TRUTHS,
     AllOf,
     AnyOf,
+    Domain,
     Gap,
     HasRows,
     InIntervals,
+    Interval,
     InTexts,
     IsMissing,
     IsPresent,
@@ -34,6 +38,8 @@ from lapwing.queries.predicate import (
     StartsNotWith,
     StartsWith,
     Unit,
+    day,
+    double_at,
 )
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, columns
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 
 
 @runtime_checkable
@@ -237,3 +237,9 @@ def ceil_to_grid(number: Fraction, grid: Fraction) -> Fraction:
     Fraction(3, 1)
     """
     return math.ceil(number / grid) * grid
+
+
+def check_most(what: str, number: int, most: int, instead: str = "ask several questions") -> None:
+    """Refuse more than there may be, with both numbers."""
+    if number > most:
+        raise BadQuestionError(f"the question has {number} {what}, more than {most}; {instead}")

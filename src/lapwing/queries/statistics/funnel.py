@@ -11,13 +11,13 @@ from fractions import Fraction
 from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.queries.aggregate import LastStepPerPerson
 from lapwing.queries.binding import bind
-from lapwing.queries.expressions import MOST_FRACTIONS, Condition, check_most
+from lapwing.queries.expressions import MOST_FRACTIONS, Condition
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.exact import Exact, check_most, probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
 from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey
-from lapwing.queries.expressions import MOST_FRACTIONS, Literal, Value, check_most
+from lapwing.queries.expressions import MOST_FRACTIONS, Literal, Value
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Number, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
 from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic, ValueLike, as_condition, as_value
@@ -23,7 +23,7 @@ from lapwing.queries.term import ConstantTerm, bounds, measure
 from lapwing.queries.words import at_most, from_to, is_a_column, value_words
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, as_int, exact, probability
+from lapwing.vocabulary.exact import Exact, as_int, check_most, exact, probability
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import format_short
 

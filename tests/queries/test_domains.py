@@ -6,7 +6,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.queries.intervals import DAYS, DOUBLES, Domain, day, day_number, double_at, double_rank, intersection, ymd
+from lapwing.queries.predicate import DAYS, DOUBLES, Domain, day, day_number, double_at, double_rank, intersection, ymd
 
 LINE = Domain(-20, 20)
 PIECES = st.lists(st.tuples(st.integers(-25, 25), st.integers(-25, 25)), max_size=5)
