@@ -203,8 +203,8 @@ def _share(log_odds: float) -> float:
 
 _LARGE, _NO_FACTOR, _BEYOND_FLOATS = 10, Fraction(1, 100), 700
 _MANY, _FEW = 1_000_000, 1_000
-"""Where nobody says how many people there are: a budget that is too small for so many, or a delta too large for so few,
-is so for nearly everybody."""
+"""Where nobody says how many people there are: a budget too small for a million of them, or a delta too large for a
+thousand, is so for nearly everybody."""
 
 
 def budget_concerns(guarantee: Guarantee, people: int | None = None) -> tuple[str, ...]:

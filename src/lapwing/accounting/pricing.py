@@ -46,7 +46,7 @@ _LEAST_RATE = Fraction(1, 2**80)
 
 
 _MOST_PARTS = 4096
-"""Composing so many different laws takes seconds; each is transformed on its own."""
+"""Composing this many different laws takes seconds; each is transformed on its own."""
 
 
 def price(event: Event, *, adjacency: Adjacency | None = None) -> PricedLoss:

@@ -131,7 +131,7 @@ def _below_a_heavy_tail(factors: Sequence[Factor], tilts: Tilts, delta: float, f
 
 
 def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
-    """Return the composition as one finite pair; the worst one, of so many uses that nothing else is known."""
+    """Return the composition as one finite pair; the worst one where there are too many uses to know more."""
     if _is_absurd(factors) or _drowns(factors):
         return DominatingPair.worst()
     reverse = Tilts([(law.other_order, times) for law, times in factors])
@@ -139,7 +139,7 @@ def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
 
 
 def _drowns(factors: Sequence[Factor]) -> bool:
-    """Say whether there are so many uses that a grid would hold round-off and little else."""
+    """Say whether uses are too many for a grid, which would hold round-off and little else."""
     return sum(times for _, times in factors) > _MOST_USES_ON_A_GRID
 
 

@@ -81,7 +81,7 @@ def _discounted(losses: Floats, masses: Floats) -> Floats:
 
 
 MOST_USES = 10**6
-"""Beyond so many uses the sum over all of them would be slow; the other rules take over."""
+"""Beyond this many uses the sum over all of them would be slow; the other rules take over."""
 
 
 def optimal_epsilon(*, epsilon: Fraction, times: int, delta: float, delta_each: Fraction = Fraction(0)) -> float:

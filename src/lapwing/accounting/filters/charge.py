@@ -50,7 +50,7 @@ class Reservation:
     stream : the name of the stream
     opening : the pure epsilon of a stream that answers no for ever (the noise of its threshold)
     price : the pure epsilon of one yes
-    yeses : after so many the stream halts
+    yeses : how many may be given; after the last one the stream halts
     segments : the scope, every segment that any question of the stream may touch; each yes is charged to *all* of them
 
     Examples

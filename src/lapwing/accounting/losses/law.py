@@ -197,7 +197,7 @@ class HalfExponentialLaw:
 
 
 def renyi_from_cumulant(cumulant: float, alpha: float, largest_loss: float, roundings: int = 8) -> float:
-    """Return cumulant / (alpha - 1), rounded up for so many roundings, and no more than the largest loss."""
+    """Return cumulant / (alpha - 1), rounded up for its `roundings`, and no more than the largest loss."""
     order = alpha - 1
     error = ROUND_OFF * (abs(cumulant) + order * largest_loss) + roundings * UNIT
     return min(largest_loss, (cumulant + error) / order)
