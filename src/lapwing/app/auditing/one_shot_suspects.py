@@ -4,7 +4,7 @@ And what accounting says of several of them, of samples and of groups.
 """
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from lapwing.vocabulary.event import (
     Repeated,
 )
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
+
+Ranking: TypeAlias = PrivateQuantiles | TopK
 
 _FAR = 3
 """How far one person moves a number or a score: not 1, so that a sensitivity that is forgotten or squared is seen."""
@@ -219,7 +221,7 @@ def _ranked(epsilon: Fraction) -> list[Suspect]:
     median = PrivateQuantiles(at=[Fraction(1, 2)], cells=_CELLS, sensitivities=[_FAR], epsilon=epsilon)
     top = TopK(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
 
-    def ranked(name: str, mechanism: PrivateQuantiles | TopK, neighbours: tuple[Any, Any], **box: Any) -> Suspect:
+    def ranked(name: str, mechanism: Ranking, neighbours: tuple[Any, Any], **box: Any) -> Suspect:
         rule, cells = AuditedRule.PERMUTE_AND_FLIP, mechanism.cells
         return Suspect(
             name=name,
