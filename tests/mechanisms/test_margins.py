@@ -7,16 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.mechanisms import tails
-from lapwing.mechanisms.margins import Accuracy, Spread, turning_point
+from lapwing.mechanisms import margins
+from lapwing.mechanisms.margins import ByAccuracy, Spread
+from lapwing.mechanisms.noise_mechanism import parse_noise
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms import laws_by_hand as by_hand
 
+WISH = ByAccuracy(within=Fraction(20), confidence=Fraction(19, 20), values=1)
 LAWS = {
-    "discrete laplace": (tails.discrete_laplace_tail, by_hand.discrete_laplace),
-    "rounded laplace": (tails.rounded_laplace_tail, by_hand.rounded_laplace),
-    "rounded gaussian": (tails.rounded_gaussian_tail, by_hand.rounded_gaussian),
-    "discrete gaussian": (tails.discrete_gaussian_tail, by_hand.discrete_gaussian),
+    "discrete laplace": (margins.discrete_laplace_tail, by_hand.discrete_laplace),
+    "rounded laplace": (margins.rounded_laplace_tail, by_hand.rounded_laplace),
+    "rounded gaussian": (margins.rounded_gaussian_tail, by_hand.rounded_gaussian),
+    "discrete gaussian": (margins.discrete_gaussian_tail, by_hand.discrete_gaussian),
 }
 
 
@@ -43,16 +45,16 @@ def test_the_confidence_of_a_margin_is_rounded_down(name, values) -> None:
 
 
 def test_a_margin_below_zero_has_no_confidence() -> None:
-    assert Spread(tails.discrete_laplace_tail(Fraction(5))).confidence("-0.1") == 0
+    assert Spread(margins.discrete_laplace_tail(Fraction(5))).confidence("-0.1") == 0
 
 
 def test_a_margin_between_two_steps_counts_as_the_lower_one() -> None:
-    spread = Spread(tails.rounded_laplace_tail(Fraction(5)), Fraction(1, 4))
+    spread = Spread(margins.rounded_laplace_tail(Fraction(5)), Fraction(1, 4))
     assert spread.confidence("0.99") == spread.confidence("0.75") < spread.confidence(1)
 
 
 def test_many_values_need_a_wider_margin_and_a_million_are_no_trouble() -> None:
-    spread = Spread(tails.discrete_laplace_tail(Fraction(10)))
+    spread = Spread(margins.discrete_laplace_tail(Fraction(10)))
     q, allowed = mp.exp(mp.mpf(-1) / 10), 1 - mp.mpf("0.95") ** mp.mpf("1e-6")
     by_formula = mp.ceil(mp.log(allowed * (1 + q) / 2) / mp.log(q)) - 1
     assert spread.margin("0.95") < spread.margin("0.95", values=2) < spread.margin("0.95", values=10**6) == by_formula
@@ -71,7 +73,7 @@ def test_undecided_bounds_widen_the_margin() -> None:
 
 @given(root=st.integers(2, 10**6))
 def test_a_turning_point_is_found_to_the_last_digit(root) -> None:
-    below, above = turning_point(lambda x: x * x >= root, digits=6)
+    below, above = WISH.bisect(lambda x: x * x >= root)
     assert below**2 < root <= above**2
     assert above - below <= above / 10**5
 
@@ -79,7 +81,7 @@ def test_a_turning_point_is_found_to_the_last_digit(root) -> None:
 @pytest.mark.parametrize("never", [lambda _: True, lambda _: False], ids=["always turned", "never turned"])
 def test_what_never_turns_is_refused(never) -> None:
     with pytest.raises(ParameterError, match="is out of reach at this confidence"):
-        Accuracy(20, "0.95", 1).turning_point(never)
+        WISH.bisect(never)
 
 
 @pytest.mark.parametrize(
@@ -93,4 +95,4 @@ def test_what_never_turns_is_refused(never) -> None:
 )
 def test_a_wish_that_means_nothing_is_refused(within, confidence, values, reason) -> None:
     with pytest.raises(ParameterError, match=reason):
-        Accuracy(within, confidence, values)
+        parse_noise(within=within, confidence=confidence, values=values)

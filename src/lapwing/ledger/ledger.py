@@ -14,9 +14,8 @@ from typing import Self
 from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger.administration import Administration
 from lapwing.ledger.database import Database
-from lapwing.ledger.entries import Receipt, Record, compare, genesis
+from lapwing.ledger.entries import REMEDY, Receipt, Record, compare, genesis, require_promised
 from lapwing.ledger.entries import name as named
-from lapwing.ledger.head import REMEDY, require
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.ledger.questions import Questions, Turns
 from lapwing.ledger.sqlite import SqliteDatabase
@@ -220,7 +219,7 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
     with open_ledger(database) as ledger:
         end = ledger.head()
         if promised is not None and promised.ledger != end.ledger:
-            require(promised, end, found=None)
+            require_promised(promised, end, found=None)
         lost = f"those up to {promised.seq}" if promised else "nobody knows how many"
         remark = f"entries after {end.seq} are lost, {lost}; what they charged counts as spent"
         end = ledger.administration.accept_rollback(remark, by=by)

@@ -14,12 +14,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.ledger.entries import Entry, Receipt, Record, name, text
+from lapwing.ledger.entries import Entry, Receipt, Record, name, recall_digest, text
 from lapwing.ledger.population import RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction, lookups_of_request
@@ -30,7 +29,6 @@ from lapwing.vocabulary.errors import (
     LapwingError,
     LedgerUnwritableError,
     ParameterError,
-    RequestConflictError,
     UnansweredError,
 )
 
@@ -140,7 +138,7 @@ class Questions:
         with self._store.reading() as transaction:
             population = transaction.population(request.population)
             asked = {"request": request.key, "digest": request.digest}
-            if earlier := known_request(transaction, population.name, request.analyst, **asked):
+            if earlier := transaction.request(population.name, request.analyst, **asked):
                 return _released(transaction, earlier)
             recall = recall_digest(f"population {population.name}", request.question)
             found = transaction.recall(recall, population.versions(request.tables))
@@ -172,7 +170,7 @@ class Questions:
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
         with self._store.reading() as transaction:
-            records = [entry.record for entry in transaction.unsettled_charges()]
+            records = [entry.record for entry in transaction.unsettled("charge")]
         return [Unsettled(key=record["request"], **{name: record[name] for name in _SHOWN}) for record in records]
 
 
@@ -180,7 +178,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     """Charge a question inside a transaction that somebody else has opened and will commit."""
     population = transaction.population(request.population)
     asked = {"request": request.key, "digest": request.digest}
-    if earlier := known_request(transaction, population.name, request.analyst, **asked):
+    if earlier := transaction.request(population.name, request.analyst, **asked):
         return _released(transaction, earlier)
     versions = population.versions(request.tables)
     if stored := transaction.recall(recall_digest(f"population {population.name}", request.question), versions):
@@ -194,25 +192,6 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     changes.admit(request.charge)
     entry = transaction.append_changes("charge", changes, **asked, question=request.question, versions=versions)
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
-
-
-def known_request(
-    transaction: Transaction, population: str, analyst: str, *, request: str, digest: str
-) -> dict[str, Any] | None:
-    """Return the entry that used an idempotency key before; refuse a key that was used for something else."""
-    entry = transaction.request(population, analyst, request)
-    if entry is None:
-        return None
-    record = entry.record
-    if record["digest"] != digest:
-        raise RequestConflictError(request, seq=entry.seq)
-    return record
-
-
-@lru_cache(maxsize=64)  # a question is looked up by it, charged and answered
-def recall_digest(scope: str, question: str) -> str:
-    """Return what the answers to a question are found under, each for its data versions: where it counts, and it."""
-    return digest_of([scope, question])
 
 
 def released(transaction: Transaction, entry: Entry) -> Released:
@@ -305,7 +284,7 @@ class Turns:
         """Return the first entry that can be the charge of whoever has the turn."""
         with self._store.reading() as transaction:
             left = [
-                entry.seq for entry in transaction.unsettled_charges() if entry.record["question"] == request.question
+                entry.seq for entry in transaction.unsettled("charge") if entry.record["question"] == request.question
             ]
             return min(left, default=transaction.last + 1)
 

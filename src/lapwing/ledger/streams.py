@@ -17,9 +17,8 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
-from lapwing.ledger.entries import Entry, Record, name, text
+from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
 from lapwing.ledger.population import RefusedError
-from lapwing.ledger.questions import known_request, recall_digest
 from lapwing.ledger.store import Store
 from lapwing.ledger.stream_records import (
     Decision,
@@ -158,7 +157,7 @@ class Streams:
     def unsettled(self) -> list[Intent]:
         """Return every question that has no outcome yet: in flight, or left over from a crash."""
         with self._store.reading() as transaction:
-            return [_intent(transaction, entry.record) for entry in transaction.unsettled_intents()]
+            return [_intent(transaction, entry.record) for entry in transaction.unsettled("intent")]
 
     def _end(self, stream: str, act: str) -> StreamRecord:
         with self._store.writing(act) as transaction:
@@ -172,7 +171,7 @@ class Streams:
 
 def _open(transaction: Transaction, opening: Opening) -> None:
     population = transaction.population(opening.population)
-    if known_request(transaction, population.name, opening.analyst, request=opening.key, digest=opening.digest):
+    if transaction.request(population.name, opening.analyst, request=opening.key, digest=opening.digest):
         return
     if transaction.stream(opening.stream):
         raise ParameterError(
@@ -213,7 +212,7 @@ class _Asked(NamedTuple):
 def _intend(transaction: Transaction, stream: StreamRecord, put: _Asked) -> Intent | Decision:
     population, number, question = transaction.population(stream.population), put.number, put.question
     asked = {"request": put.key, "digest": digest([stream.name, question])}
-    if earlier := known_request(transaction, stream.population, stream.analyst, **asked):
+    if earlier := transaction.request(stream.population, stream.analyst, **asked):
         return _earlier(transaction, stream, earlier)
     versions = population.versions(stream.tables)
     common = {"population": stream.population, "analyst": stream.analyst, **asked}

@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import Final
 
 from lapwing.mechanisms.calibration import smallest_variance, squared_l2_sensitivity
-from lapwing.mechanisms.margins import ByAccuracy, Spread
+from lapwing.mechanisms.margins import ByAccuracy, Spread, discrete_gaussian_tail
 from lapwing.mechanisms.noise_mechanism import ByEpsilonDelta, ByRho, BySize, IntegerNoise, parse_noise
-from lapwing.mechanisms.tails import discrete_gaussian_tail
 from lapwing.noise.laws import DiscreteGaussian
 from lapwing.vocabulary.event import DiscreteGaussianNoise, GaussianNoise
 from lapwing.vocabulary.exact import Exact, as_int

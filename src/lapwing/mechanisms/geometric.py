@@ -5,9 +5,8 @@ Proof: proofs/geometric.md
 
 from fractions import Fraction
 
-from lapwing.mechanisms.margins import ByAccuracy, Spread
+from lapwing.mechanisms.margins import ByAccuracy, Spread, discrete_laplace_tail
 from lapwing.mechanisms.noise_mechanism import ByEpsilon, BySize, IntegerNoise, parse_noise
-from lapwing.mechanisms.tails import discrete_laplace_tail
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise

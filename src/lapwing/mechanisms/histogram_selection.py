@@ -11,22 +11,31 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TypeAlias
 
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.noise_mechanism import Integers, integers, wrong_size
+from lapwing.mechanisms.noise_mechanism import Integers, Priced, integers, wrong_size
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event
-from lapwing.vocabulary.exact import Exact, as_int, positive, probability
+from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency
 
 Selector: TypeAlias = type[PermuteAndFlip] | type[ExponentialMechanism]
 """Permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HistogramSelection(Priced[Event]):
+    """One private selection after the other among the `cells` of a histogram."""
+
+    cells: int
+    selectors: tuple[PermuteAndFlip | ExponentialMechanism, ...]
+
+    def _confidence_of_each(self, confidence: Exact) -> Fraction:
+        return 1 - (1 - probability("confidence", confidence)) / len(self.selectors)
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class PrivateQuantiles:
+class PrivateQuantiles(_HistogramSelection):
     """Chooses for each fraction q the cell of the histogram in which the value lies that about q of the rows are below.
 
     With q = a/b, the score of a cell says how far a * (all rows) is outside b * (rows below the cell) .. b * (rows
@@ -52,8 +61,6 @@ class PrivateQuantiles:
     """
 
     at: tuple[Fraction, ...]
-    cells: int
-    selectors: tuple[PermuteAndFlip | ExponentialMechanism, ...]
 
     def __init__(
         self,
@@ -70,23 +77,9 @@ class PrivateQuantiles:
             raise ParameterError(
                 "sensitivities", list(sensitivities), reason="does not fit the fractions", remedy="give one for each"
             )
-        object.__setattr__(self, "at", fractions)
-        object.__setattr__(self, "cells", as_int("cells", cells))
-        object.__setattr__(
-            self,
-            "selectors",
-            tuple(selector(sensitivity=one, candidates=self.cells, epsilon=share) for one in sensitivities),
-        )
-
-    @property
-    def event(self) -> Event:
-        """All choices together."""
-        return _together([one.event for one in self.selectors])
-
-    @property
-    def loss(self) -> PricedLoss:
-        """What a release costs, in every currency."""
-        return price(self.event)
+        most = as_int("cells", cells)
+        choices = tuple(selector(sensitivity=one, candidates=most, epsilon=share) for one in sensitivities)
+        fill(self, event=_together(choices), at=fractions, cells=most, selectors=choices)
 
     def release(self, value: Integers) -> tuple[int, ...]:
         """Return the number of the chosen cell for each fraction, from the rows in each cell."""
@@ -99,12 +92,11 @@ class PrivateQuantiles:
 
     def margin(self, confidence: Exact) -> float:
         """Return m such that every chosen cell is at most m rows away from where its fraction lies, all at once."""
-        each = 1 - (1 - probability("confidence", confidence)) / len(self.at)
+        each = self._confidence_of_each(confidence)
         return max(one.margin(each) / q.denominator for one, q in zip(self.selectors, self.at, strict=True))
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class TopK:
+class TopK(_HistogramSelection):
     """Chooses `k` of the cells of a histogram, one after the other, each time one that has about the most people.
 
     Parameters
@@ -124,8 +116,7 @@ class TopK:
     Proof: proofs/ranked_choice.md
     """
 
-    cells: int
-    selectors: tuple[PermuteAndFlip | ExponentialMechanism, ...]
+    __slots__ = ()
 
     def __init__(
         self,
@@ -139,25 +130,11 @@ class TopK:
     ) -> None:
         most = as_int("cells", cells)
         share = positive("epsilon", epsilon) / as_int("k", k, most=most)
-        object.__setattr__(self, "cells", most)
-        object.__setattr__(
-            self,
-            "selectors",
-            tuple(
-                selector(sensitivity=sensitivity, candidates=most - i, epsilon=share, monotone_under=monotone_under)
-                for i in range(k)
-            ),
+        choices = tuple(
+            selector(sensitivity=sensitivity, candidates=most - i, epsilon=share, monotone_under=monotone_under)
+            for i in range(k)
         )
-
-    @property
-    def event(self) -> Event:
-        """All choices together."""
-        return _together([one.event for one in self.selectors])
-
-    @property
-    def loss(self) -> PricedLoss:
-        """What a release costs, in every currency."""
-        return price(self.event)
+        super().__init__(event=_together(choices), cells=most, selectors=choices)
 
     def release(self, value: Integers) -> tuple[int, ...]:
         """Return the numbers of the chosen cells, in the order in which they were chosen."""
@@ -171,7 +148,7 @@ class TopK:
 
     def margin(self, confidence: Exact) -> float:
         """Return m such that every choice has at most m people fewer than the best that was left, all at once."""
-        each = 1 - (1 - probability("confidence", confidence)) / len(self.selectors)
+        each = self._confidence_of_each(confidence)
         return max(one.margin(each) for one in self.selectors)
 
 
@@ -181,5 +158,6 @@ def _ranks(below: Sequence[int], q: Fraction) -> list[int]:
     return [-max(0, q.denominator * first - wanted, wanted - q.denominator * last) for first, last in pairwise(below)]
 
 
-def _together(events: Sequence[Event]) -> Event:
-    return events[0] if len(events) == 1 else Composed(parts=tuple(events))
+def _together(choices: Sequence[PermuteAndFlip | ExponentialMechanism]) -> Event:
+    events = tuple(one.event for one in choices)
+    return events[0] if len(events) == 1 else Composed(parts=events)

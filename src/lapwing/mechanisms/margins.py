@@ -1,6 +1,7 @@
-"""From a tail to what people ask for: the margin at a confidence, the confidence of a margin, the noise for a margin.
+"""How far off an answer is: the margin at a confidence, the confidence of a margin, and the noise for a margin.
 
-Everything is decided on certified bounds (`lapwing.mechanisms.tails`) and, should those not decide, towards caution: a
+All of it rests on certified bounds on P(|X| > m) for the four laws of additive noise, in integers only: a `Tail` gives
+two integers around 2^bits * P(|X| > m), as tight as it is asked to, and whoever compares them rounds towards caution. A
 margin may come out too wide by one step, never too narrow. Proof: proofs/margins.md
 
 Of a sum of several released numbers (the steps of a funnel, and other totals that cost nothing more), the law of the
@@ -14,16 +15,219 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
+from math import isqrt
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.rounding import float_below
-from lapwing.mechanisms.tails import Tail, discrete_gaussian_tail, discrete_laplace_tail
+from lapwing.noise.decay import exponential_bounds
+from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian, RoundedLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from lapwing.vocabulary.exact import Exact, as_int, exact, probability
 from lapwing.vocabulary.search import decimals, integers
+
+Tail: TypeAlias = Callable[[int, int], tuple[int, int]]
+"""tail(m, bits) = (low, high) with low <= 2^bits * P(|X| > m) <= high, for m >= 0."""
+
+_GUARD = 24
+_SUMMED_DIRECTLY = Fraction(512**2)
+"""Up to this sigma_squared a discrete Gaussian is summed term by term; above, Euler and Maclaurin sum it."""
+
+
+def tail_of(law: DiscreteLaplace | DiscreteGaussian | RoundedLaplace | RoundedGaussian) -> Tail:
+    """Return the tail of a law of noise, as it is drawn."""
+    match law:
+        case DiscreteLaplace():
+            return discrete_laplace_tail(law.scale)
+        case DiscreteGaussian():
+            return discrete_gaussian_tail(law.sigma_squared)
+        case RoundedLaplace():
+            return rounded_laplace_tail(law.scale_used)
+        case RoundedGaussian():
+            return rounded_gaussian_tail(law.sigma_used)
+
+
+def discrete_laplace_tail(scale: Fraction) -> Tail:
+    """Return the tail of P(x) ∝ e^(-|x|/scale) on the integers: 2 q^(m+1) / (1 + q) with q = e^(-1/scale).
+
+    Examples
+    --------
+    >>> low, high = discrete_laplace_tail(Fraction(10))(29, 40)
+    >>> round(low / 2**40, 9), round(high / 2**40, 9)
+    (0.052274349, 0.052274349)
+    """
+
+    def tail(m: int, bits: int) -> tuple[int, int]:
+        precision = bits + _GUARD
+        far_low, far_high = exponential_bounds((m + 1) * scale.denominator, scale.numerator, precision)
+        near_low, near_high = exponential_bounds(scale.denominator, scale.numerator, precision)
+        one = 1 << precision
+        return (far_low << bits + 1) // (one + near_high), _ceil_div(far_high << bits + 1, one + near_low)
+
+    return tail
+
+
+def rounded_laplace_tail(scale: Fraction) -> Tail:
+    """Return the tail of continuous Laplace noise of scale `scale`, rounded to the nearest integer: e^(-(m+1/2)/scale).
+
+    Examples
+    --------
+    >>> low, high = rounded_laplace_tail(Fraction(10))(29, 40)
+    >>> round(low / 2**40, 9), round(high / 2**40, 9)
+    (0.052339706, 0.052339706)
+    """
+
+    def tail(m: int, bits: int) -> tuple[int, int]:
+        return exponential_bounds((2 * m + 1) * scale.denominator, 2 * scale.numerator, bits)
+
+    return tail
+
+
+def rounded_gaussian_tail(sigma: Fraction) -> Tail:
+    """Return the tail of continuous Gaussian noise, rounded to the nearest integer: P(|Z| > (m + 1/2)/sigma).
+
+    Examples
+    --------
+    >>> low, high = rounded_gaussian_tail(Fraction(10))(19, 40)
+    >>> round(low / 2**40, 9), round(high / 2**40, 9)
+    (0.051176119, 0.051176119)
+    """
+
+    def tail(m: int, bits: int) -> tuple[int, int]:
+        return _normal_tail((Fraction(2 * m + 1, 2) / sigma) ** 2, bits)
+
+    return tail
+
+
+def discrete_gaussian_tail(sigma_squared: Fraction) -> Tail:
+    """Return the tail of P(x) ∝ e^(-x²/2σ²) on the integers.
+
+    For σ above 512 the bounds stop narrowing at about f(m)/σ³ apart, which is far less than one step of m is worth.
+
+    Examples
+    --------
+    >>> low, high = discrete_gaussian_tail(Fraction(100))(19, 40)
+    >>> round(low / 2**40, 9), round(high / 2**40, 9)
+    (0.0510793, 0.0510793)
+    """
+    if sigma_squared <= _SUMMED_DIRECTLY:
+        return lambda m, bits: _summed_tail(sigma_squared, m, bits)
+    return lambda m, bits: _smoothed_tail(sigma_squared, m, bits)
+
+
+def _summed_tail(sigma_squared: Fraction, m: int, bits: int) -> tuple[int, int]:
+    precision = bits + _GUARD
+    lows, highs = _sums_from_above(sigma_squared, precision)
+    beyond = min(m + 1, len(lows) - 1)
+    one = 1 << precision
+    return (lows[beyond] << bits + 1) // (one + 2 * highs[1]), _ceil_div(highs[beyond] << bits + 1, one + 2 * lows[1])
+
+
+@lru_cache(maxsize=8)
+def _sums_from_above(sigma_squared: Fraction, precision: int) -> tuple[list[int], list[int]]:
+    """Return bounds on 2^precision Σ_{x >= i} e^(-x²/2σ²) for i = 0, 1, ...; the last also holds for all further i.
+
+    Each term follows from the one before by two multiplications, rounded down for one list and up for the other.
+    """
+    a, b = sigma_squared.denominator, 2 * sigma_squared.numerator  # f(x) = e^(-x² a/b)
+    spare = 2 * (isqrt(int(sigma_squared)) + 2).bit_length() + 16  # pays for the roundings along the way
+    work = precision + spare
+    ratio_low, ratio_high = exponential_bounds(a, b, work)
+    step_low, step_high = exponential_bounds(2 * a, b, work)
+    low = high = 1 << work
+    lows: list[int] = []
+    highs: list[int] = []
+    while high >> spare or len(highs) < 2:  # noqa: PLR2004 - the sum from x = 1 is always wanted
+        lows.append(low)
+        highs.append(high)
+        low, high = low * ratio_low >> work, -(-high * ratio_high >> work)
+        ratio_low, ratio_high = ratio_low * step_low >> work, -(-ratio_high * step_high >> work)
+    rest = _ceil_div(high << work, (1 << work) - ratio_high)  # the ratios go on falling: a geometric series is more
+    low_sums = [total >> spare for total in accumulate(reversed(lows), initial=0)]
+    high_sums = [-(-total >> spare) for total in accumulate(reversed(highs), initial=rest)]
+    return low_sums[::-1], high_sums[::-1]
+
+
+def _smoothed_tail(sigma_squared: Fraction, m: int, bits: int) -> tuple[int, int]:
+    """Σ_{x > m} f(x) = ∫_a^∞ f + f'(a)/24 + R with a = m + 1/2 and |R| <= ∫_a^∞ |f''''| / 384 (Euler and Maclaurin)."""
+    precision = bits + _GUARD
+    u_squared = Fraction((2 * m + 1) ** 2) / (4 * sigma_squared)  # u = a/σ
+    low, high = _normal_tail(u_squared, precision)
+    decay = exponential_bounds(u_squared.numerator, 2 * u_squared.denominator, precision)
+    peak = _inverse_root_of_two_pi(sigma_squared, precision)
+    u = isqrt(int(u_squared)) + 1
+    bend = Fraction(2 * m + 1) / (24 * sigma_squared)  # 2 |f'(a)|/24 over f(a)
+    doubt = Fraction(u**3 + 9 * u + 16) / (192 * sigma_squared * isqrt(int(sigma_squared)))  # 2 |R| over f(a)
+    most = decay[1] * peak[1] * (bend + doubt)
+    least = decay[0] * peak[0] * (bend - doubt) if bend > doubt else decay[1] * peak[1] * (bend - doubt)
+    unit = 1 << precision
+    return max(0, (low - most / unit) // (1 << _GUARD) - 1), -((least / unit - high) // (1 << _GUARD)) + 1
+
+
+def _normal_tail(x_squared: Fraction, bits: int) -> tuple[int, int]:
+    """Bound 2^bits P(|Z| > x), Z standard normal, by 1 - sqrt(2/π) e^(-x²/2) (x + x³/3 + x⁵/15 + x⁷/105 + ...)."""
+    if 10 * x_squared > 14 * (bits + 1):  # P(|Z| > x) <= e^(-x²/2) < 2^-bits
+        return 0, 1
+    precision = bits + int(x_squared * 3 / 4) + _GUARD + 16  # the series is as large as e^(x²/2)
+    decay_low, decay_high = exponential_bounds(x_squared.numerator, 2 * x_squared.denominator, precision)
+    root_low, root_high = _root_of_two_over_pi(x_squared, precision)  # sqrt(2x²/π)
+    low, high = _odd_factorial_series(x_squared, precision)
+    inside_low = decay_low * root_low * low >> 3 * precision - bits
+    inside_high = -(-decay_high * root_high * high >> 3 * precision - bits)
+    return max(0, (1 << bits) - inside_high), max(1, (1 << bits) - inside_low)
+
+
+def _odd_factorial_series(y: Fraction, precision: int) -> tuple[int, int]:
+    """Bound 2^precision (1 + y/3 + y²/15 + y³/105 + ...) for y >= 0."""
+    low = high = term_low = term_high = 1 << precision
+    odd = 1
+    while term_high > 1 or odd < 2 * y:  # from here on each term is less than half of the one before
+        odd += 2
+        term_low = term_low * y.numerator // (y.denominator * odd)
+        term_high = _ceil_div(term_high * y.numerator, y.denominator * odd)
+        low, high = low + term_low, high + term_high
+    return low, high + 2 * term_high
+
+
+def _root_of_two_over_pi(x_squared: Fraction, precision: int) -> tuple[int, int]:
+    """Bound 2^precision sqrt(2 x²/π)."""
+    pi_low, pi_high = _pi(precision)
+    square = Fraction(2 * x_squared) * (1 << 3 * precision)
+    return isqrt(int(square / pi_high)), isqrt(int(square / pi_low) + 1) + 1
+
+
+def _inverse_root_of_two_pi(sigma_squared: Fraction, precision: int) -> tuple[int, int]:
+    """Bound 2^precision / sqrt(2πσ²)."""
+    pi_low, pi_high = _pi(precision)
+    square = Fraction(1 << 3 * precision) / (2 * sigma_squared)
+    return isqrt(int(square / pi_high)), isqrt(int(square / pi_low) + 1) + 1
+
+
+@lru_cache(maxsize=32)
+def _pi(precision: int) -> tuple[int, int]:
+    """Bound 2^precision π by Machin's 16 arctan(1/5) - 4 arctan(1/239)."""
+    spare = precision.bit_length() + 8  # pays for the roundings of both series
+    work = precision + spare
+    estimate = 16 * _arctan_of_inverse(5, work) - 4 * _arctan_of_inverse(239, work)
+    return (estimate >> spare) - 1, (estimate >> spare) + 2
+
+
+def _arctan_of_inverse(n: int, precision: int) -> int:
+    """Return 2^precision arctan(1/n) up to fewer than `precision` units."""
+    power, total, odd = (1 << precision) // n, 0, 1
+    while power:
+        total += power // odd if odd & 2 == 0 else -(power // odd)
+        power //= n * n
+        odd += 2
+    return total
+
+
+def _ceil_div(numerator: int, denominator: int) -> int:
+    return -(-numerator // denominator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +238,7 @@ class Spread:
 
     Examples
     --------
-    >>> from lapwing.mechanisms.tails import discrete_laplace_tail
+    >>> from lapwing.mechanisms.margins import discrete_laplace_tail
     >>> spread = Spread(discrete_laplace_tail(Fraction(10)))
     >>> spread.margin("0.95"), spread.margin("0.95", values=100)
     (Fraction(30, 1), Fraction(76, 1))

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
-from lapwing.mechanisms.margins import ByAccuracy, Spread
-from lapwing.mechanisms.tails import tail_of
+from lapwing.mechanisms.margins import ByAccuracy, Spread, tail_of
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Law, RoundedGaussian, RoundedLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event

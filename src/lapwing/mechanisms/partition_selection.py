@@ -16,8 +16,8 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from lapwing.mechanisms.margins import Tail, discrete_laplace_tail
 from lapwing.mechanisms.noise_mechanism import Priced, add_noise
-from lapwing.mechanisms.tails import Tail, discrete_laplace_tail
 from lapwing.noise.decay import exponential_bounds
 from lapwing.noise.laws import DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
@@ -47,7 +47,7 @@ def shown_bounds(tail: Tail, *, threshold: int, shown: int, confidence: Exact) -
 
     Examples
     --------
-    >>> from lapwing.mechanisms.tails import discrete_laplace_tail
+    >>> from lapwing.mechanisms.margins import discrete_laplace_tail
     >>> one = discrete_laplace_tail(Fraction(1))
     >>> shown_bounds(one, threshold=15, shown=100, confidence="0.95")
     (97, 103)

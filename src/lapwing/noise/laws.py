@@ -22,7 +22,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import ClassVar, Final
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -60,6 +60,12 @@ class Law(ABC):
 
     __slots__ = ("_pool_reference",)
     _pool_reference: ReferenceType[Pool]
+    _PARAMETER: ClassVar = "scale"
+    _POWER: ClassVar = 1
+
+    def __post_init__(self) -> None:
+        number = scale_in_range(self._PARAMETER, getattr(self, self._PARAMETER), self._POWER)
+        object.__setattr__(self, self._PARAMETER, number)
 
     def draw(self, *, source: RandomSource = SYSTEM) -> int:
         """Return one draw.
@@ -131,9 +137,6 @@ class DiscreteLaplace(Law):
 
     scale: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", scale_in_range("scale", self.scale))
-
     def _new_sampler(self) -> Sampler:
         return _by_table_or_strips(Decay.exponential(self.scale, sides=2))
 
@@ -156,9 +159,6 @@ class Geometric(Law):
 
     scale: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", scale_in_range("scale", self.scale))
-
     def _new_sampler(self) -> Sampler:
         return _by_table_or_strips(Decay.exponential(self.scale, sides=1))
 
@@ -180,9 +180,8 @@ class DiscreteGaussian(Law):
     """
 
     sigma_squared: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma_squared", scale_in_range("sigma_squared", self.sigma_squared, power=2))
+    _PARAMETER: ClassVar = "sigma_squared"
+    _POWER: ClassVar = 2
 
     def _new_sampler(self) -> Sampler:
         return _by_table_or_strips(Decay.gaussian(self.sigma_squared, sides=2))
@@ -209,9 +208,6 @@ class RoundedLaplace(Law):
     """
 
     scale: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", scale_in_range("scale", self.scale))
 
     @property
     def scale_used(self) -> Fraction:
@@ -243,9 +239,7 @@ class RoundedGaussian(Law):
     """
 
     sigma: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", scale_in_range("sigma", self.sigma))
+    _PARAMETER: ClassVar = "sigma"
 
     @property
     def sigma_used(self) -> Fraction:

@@ -99,9 +99,8 @@ class StreamMechanism(ABC):
 
         Proof: proofs/sparse_vector_margin.md
         """
-        below, high = self._worst_case(questions, above)
-        beta = doubt("confidence", confidence)
-        return self.lattice.number(accuracy.margin(self.rule, below=below, above=high, beta=beta))
+        case, beta = self._worst_case(questions, above), doubt(confidence)
+        return self.lattice.number(accuracy.margin(self.rule, **case, beta=beta))
 
     def guaranteed_margin(
         self, confidence: Exact = "0.95", *, questions: int | None = None, above: int | None = None
@@ -113,24 +112,21 @@ class StreamMechanism(ABC):
 
         Proof: proofs/sparse_vector_interval.md
         """
-        below, high = self._worst_case(questions, above)
-        beta = doubt("confidence", confidence)
-        return self.lattice.number(accuracy.guaranteed_margin(self.rule, below=below, above=high, beta=beta))
+        case, beta = self._worst_case(questions, above), doubt(confidence)
+        return self.lattice.number(accuracy.guaranteed_margin(self.rule, **case, beta=beta))
 
     def chance_all_right(self, margin: Exact, *, questions: int | None = None, above: int | None = None) -> float:
         """Return the probability that every answer is right when all values are `margin` from the threshold."""
-        below, high = self._worst_case(questions, above)
         steps = exact("margin", margin) // self.grid
-        return accuracy.chance_all_right(self.rule, margin=steps, below=below, above=high)
+        return accuracy.chance_all_right(self.rule, margin=steps, **self._worst_case(questions, above))
 
     def best_lift(self, questions: int, confidence: Exact = "0.9", *, above: int | None = None) -> Fraction:
         """Return by how much to shift the threshold up so that the margin for so many questions is smallest.
 
         `questions` and `above` are what they are in `margin`.
         """
-        below, high = self._worst_case(questions, above)
-        beta = doubt("confidence", confidence)
-        return self.lattice.number(accuracy.best_lift(self.rule, below=below, above=high, beta=beta))
+        case, beta = self._worst_case(questions, above), doubt(confidence)
+        return self.lattice.number(accuracy.best_lift(self.rule, **case, beta=beta))
 
     def interval(self, answer: SparseVectorAnswer, confidence: Exact = "0.95") -> Interval | None:
         """Return where the value of a yes lies; None for a no, and where a yes tells nothing more.
@@ -143,7 +139,7 @@ class StreamMechanism(ABC):
 
         Proof: proofs/sparse_vector_interval.md
         """
-        beta = doubt("confidence", confidence)
+        beta = doubt(confidence)
         return accuracy.interval(self.rule, self.lattice, answer, beta=beta, questions=self.questions)
 
     def estimate(self, answer: SparseVectorAnswer) -> float | None:
@@ -153,14 +149,14 @@ class StreamMechanism(ABC):
         """
         return accuracy.estimate(self.rule, answer, float(self.grid))
 
-    def _worst_case(self, questions: int | None, above: int | None) -> tuple[int, int]:
+    def _worst_case(self, questions: int | None, above: int | None) -> dict[str, int]:
         meant = self.questions if questions is None else questions
         if meant is None:
             raise ParameterError("questions", None, reason="are not counted", remedy="say how many will be asked")
         asked = as_int("questions", meant)
         most = self.rule.units // self.rule.dearest
         high = min(asked, most if above is None else as_int("above", above, least=0, most=most))
-        return asked - high, high
+        return {"below": asked - high, "above": high}
 
     def _setup(self, name: str) -> StreamSetup:
         return StreamSetup(rule=self.rule, lattice=self.lattice, threshold=self._steps(), name=name)
@@ -309,13 +305,12 @@ def require_sensitivity(sensitivity: object) -> None:
         )
 
 
-def doubt(name: str, given: object) -> float:
+def doubt(confidence: object) -> float:
     """Return what is left to 1 from the confidence of a statement about accuracy, rounded down."""
-    wanted = probability(name, given)
+    wanted = probability("confidence", confidence)
     if wanted > _SUREST:
-        raise ParameterError(
-            name, given, reason="is surer than statements about accuracy are made", remedy="stay at or below 1 - 1e-9"
-        )
+        reason, remedy = "is surer than statements about accuracy are made", "stay at or below 1 - 1e-9"
+        raise ParameterError("confidence", confidence, reason=reason, remedy=remedy)
     return float_below(1 - wanted)
 
 
