@@ -142,7 +142,7 @@ def test_too_few_atoms_are_refused() -> None:
 
 @pytest.mark.parametrize(("p_off", "q_off"), [(1, -1), (1, 1), (-1, -1), (0, -1), (1, 0)])
 def test_tails_that_are_off_by_what_they_may_be_are_still_dominated(p_off, q_off) -> None:
-    """Each tail is trusted to a relative `ROUND_OFF`: the upper end of a cell gets (p - e^x q)/(1 - e^-step) or more."""
+    """Each is trusted to a relative `ROUND_OFF`: the upper end of a cell gets (p - e^x q)/(1 - e^-step) or more."""
     step, off = 1.0, Fraction(ROUND_OFF)
     p_above, q_above = (Fraction(1, 2), Fraction(1, 8)), (Fraction(7, 16), Fraction(1, 16))
     told = [np.array([1 - float(a) for a in p_above]), np.array([float(a) for a in p_above])]
