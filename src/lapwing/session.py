@@ -13,10 +13,10 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import CONFIDENCE, Answer, Price, PricedQuestion
 from lapwing.answers.preview import BudgetStatus, Preview
-from lapwing.answers.releases import Numbers, StoredAnswer, accuracy_at, release_of
+from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_terms import StreamOffer, StreamPreview, StreamTerms
 from lapwing.answers.target import Target, TargetWords, parse_target
-from lapwing.engines.reading import CancelGroup
+from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
@@ -28,7 +28,7 @@ from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.streams import QuestionStream, name_of_key, opaque
+from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
@@ -157,7 +157,10 @@ class Session:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
         target, snapshot = parse_target(**offer), self._snapshot()
         asked = self._price(self._plan(question, max_rows, max_groups), target, snapshot)
-        numbers = self._release_rehearsal(asked)
+        engine = self._tables.rehearsal()
+        numbers = hide_failures(
+            lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
+        )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
@@ -283,7 +286,7 @@ class Session:
 
     def _charge_and_answer(self, asked: PricedQuestion, request: Request, snapshot: Snapshot) -> Answer:
         """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
-        with self.ledger.turns.taken(request):
+        with self.ledger.questions.turn(request):
             try:
                 charged = self.ledger.questions.charge(request)
             except BudgetExceededError as refused:
@@ -293,15 +296,14 @@ class Session:
             if isinstance(charged, Released):
                 return _answer(asked, charged, free=True)
             try:
-                return self._read_and_release(asked, charged)
+                return hide_failures(lambda: self._read_and_release(asked, charged), self._on_failure)
             except BaseException:
                 with suppress(EngineError):  # where the ledger fails as well, the charge is kept and has no end
-                    self._lose(charged)
+                    hide_failures(lambda: self.ledger.questions.lose(charged.seq), self._on_failure)
                 raise
 
-    @opaque
     def _read_and_release(self, asked: PricedQuestion, charged: Charged) -> Answer:
-        """Read the data, add noise, commit, and tell what was committed."""
+        """Read the data, add noise, commit, and tell what was committed. It is called inside `hide_failures` only."""
         with self._tables.lease(charged.versions) as engine, self._running.scope():
             exact = [one.read(engine) for one in asked.several()]
         fault_point("ask.read")
@@ -311,15 +313,6 @@ class Session:
         told = self.ledger.questions.answer(charged.seq, written)
         fault_point("ask.answered")
         return _answer(asked, told, free=False)
-
-    @opaque
-    def _lose(self, charged: Charged) -> None:
-        self.ledger.questions.lose(charged.seq)
-
-    @opaque
-    def _release_rehearsal(self, asked: PricedQuestion) -> dict[str, Numbers]:
-        engine = self._tables.rehearsal()
-        return {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
 
     def _stream(self, name: str, terms: StreamTerms) -> QuestionStream:
         return QuestionStream(

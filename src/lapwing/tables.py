@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import TypeAlias
@@ -206,7 +207,7 @@ class Fingerprints:
 
     def _read(self) -> KnownData:
         try:
-            return from_text(KnownData, self._path.read_text("ascii"))
+            return _known_data(self._path.read_text("ascii"))
         except FileNotFoundError:
             return KnownData()
         except ValueError:  # what the codec and ASCII refuse
@@ -409,6 +410,11 @@ _DATABASE: Mapping[type[Source], str] = {
     SparkSource: "spark",
     SparkFiles: "spark",
 }
+
+
+@lru_cache(maxsize=8)  # a question looks into the file twice for each table
+def _known_data(text: str) -> KnownData:
+    return from_text(KnownData, text)
 
 
 def _inside(source: Source) -> str:

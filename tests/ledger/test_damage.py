@@ -11,11 +11,9 @@ from typing import ClassVar
 import pytest
 
 from fuzz.damage import HEAD, LEDGER, LOG, Kept, flipped
-from lapwing.ledger import head
-from lapwing.ledger.entries import Entry, Receipt, genesis, link
+from lapwing.ledger import entries as head
+from lapwing.ledger.entries import Entry, HeadFile, Receipt, genesis, link, recall_digest
 from lapwing.ledger.export import check_export, export_json
-from lapwing.ledger.head import HeadFile
-from lapwing.ledger.questions import recall_digest
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.stream_records import StreamOutcome

@@ -13,7 +13,8 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.ledger import head, store
+from lapwing.ledger import entries as head
+from lapwing.ledger import store
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.stream_records import StreamOutcome, StreamStatus

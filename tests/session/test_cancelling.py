@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
-from lapwing.queries.statistics.people import count
 
+from lapwing import count
 from lapwing.engines.emitter import Statement
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import EngineError, UnansweredError

@@ -12,7 +12,7 @@ from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.target import parse_target
 from lapwing.ledger import streams
-from lapwing.ledger.questions import recall_digest
+from lapwing.ledger.entries import recall_digest
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError, ParameterError, StreamError, SuspendedError

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lapwing.queries.statistics.people import count
 
+from lapwing import count
 from lapwing.ledger.store import Store
 from lapwing.ledger.stream_records import StreamRecord
 from lapwing.queries.plan import CanonicalQuestion

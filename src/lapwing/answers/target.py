@@ -105,7 +105,7 @@ def parse_target(
         case ("rho",):
             return AtRho(rho=plausible_price("rho", rho))
         case ("within",):
-            return Within(margin=positive("within", as_written(within)), confidence=sure(confidence))
+            return Within(margin=positive("within", as_written(within)), confidence=as_confidence(confidence))
         case _:
             chance = None if delta is None else short("delta", probability("delta", as_written(delta)), _FINEST_DELTA)
             return AtEpsilon(epsilon=plausible_price("epsilon", epsilon), delta=chance)
@@ -136,8 +136,8 @@ def require_price(given: Mapping[str, object]) -> None:
         )
 
 
-def sure(confidence: Exact) -> Fraction:
-    """Return a confidence as it was written."""
+def as_confidence(confidence: Exact) -> Fraction:
+    """Return a confidence as an exact number; a float is read as it is written."""
     return probability("confidence", as_written(confidence))
 
 

@@ -9,8 +9,7 @@ it, and in no export.
 from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
-from lapwing.ledger.entries import Entry
-from lapwing.ledger.head import HeadFile
+from lapwing.ledger.entries import Entry, HeadFile
 from lapwing.vocabulary.errors import (
     LedgerError,
     LedgerInDoubtError,

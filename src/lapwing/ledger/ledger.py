@@ -14,11 +14,10 @@ from typing import Self
 from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger.administration import Administration
 from lapwing.ledger.database import Database
-from lapwing.ledger.entries import Receipt, Record, compare, genesis
+from lapwing.ledger.entries import REMEDY, Receipt, Record, compare, genesis, require_promised
 from lapwing.ledger.entries import name as named
-from lapwing.ledger.head import REMEDY, require
 from lapwing.ledger.population import Analyst, PopulationRecord
-from lapwing.ledger.questions import Questions, Turns
+from lapwing.ledger.questions import Questions
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Store, now
 from lapwing.ledger.streams import Streams
@@ -58,7 +57,6 @@ class Ledger:
     administration : what the custodian does
     questions : charging and answering one-shot questions
     streams : opening, asking and closing streams
-    turns : lets one at a time work on a question
     """
 
     def __init__(self, store: Store) -> None:
@@ -66,7 +64,6 @@ class Ledger:
         self.administration = Administration(store)
         self.questions = Questions(store)
         self.streams = Streams(store)
-        self.turns = Turns(self.questions, store)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -124,7 +121,7 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of files and connections."""
-        self.turns.close()
+        self.questions.close()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -220,7 +217,7 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
     with open_ledger(database) as ledger:
         end = ledger.head()
         if promised is not None and promised.ledger != end.ledger:
-            require(promised, end, found=None)
+            require_promised(promised, end, found=None)
         lost = f"those up to {promised.seq}" if promised else "nobody knows how many"
         remark = f"entries after {end.seq} are lost, {lost}; what they charged counts as spent"
         end = ledger.administration.accept_rollback(remark, by=by)

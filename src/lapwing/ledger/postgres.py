@@ -17,8 +17,7 @@ import psycopg
 from psycopg import sql
 
 from lapwing.ledger.database import POSTGRES_TABLES, Connection, gate_closed
-from lapwing.ledger.entries import Entry
-from lapwing.ledger.head import HeadFile
+from lapwing.ledger.entries import Entry, HeadFile
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import (

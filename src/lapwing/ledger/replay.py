@@ -24,10 +24,9 @@ from lapwing.accounting.filters.account import (
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.remaining import Refusal
-from lapwing.ledger.entries import Entry, Receipt, checked
+from lapwing.ledger.entries import Entry, Receipt, checked, recall_digest
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.population import Analyst, PopulationRecord
-from lapwing.ledger.questions import recall_digest
 from lapwing.vocabulary.codec import canonical, from_record, parse, to_record, to_text
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.event import Composed, Event

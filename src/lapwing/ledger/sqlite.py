@@ -13,8 +13,7 @@ from threading import Lock
 from typing import Any, Final
 
 from lapwing.ledger.database import SQLITE_TABLES, Connection, gate_closed
-from lapwing.ledger.entries import Entry
-from lapwing.ledger.head import HeadFile, sync_folder
+from lapwing.ledger.entries import Entry, HeadFile, sync_folder
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import (

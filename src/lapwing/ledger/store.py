@@ -31,9 +31,8 @@ from itertools import takewhile
 from typing import Final, TypeVar
 from weakref import ref
 
-from lapwing.ledger import head
 from lapwing.ledger.database import Connection, Database, in_doubt
-from lapwing.ledger.entries import Entry, Receipt, checked, compare
+from lapwing.ledger.entries import Entry, Receipt, checked, compare, require_promised
 from lapwing.ledger.transaction import (
     Append,
     Clock,
@@ -262,7 +261,7 @@ class Store:
                 if seen:  # at first everything is new, and indexes were compared with it
                     transaction.news.heed(entry.seq, entry.record)
         if promised and promised != seen:
-            head.require(promised, transaction.receipt, found=transaction.hash_of(promised.seq))
+            require_promised(promised, transaction.receipt, found=transaction.hash_of(promised.seq))
         return transaction
 
     def _learn(self, transaction: Transaction) -> None:

@@ -17,7 +17,13 @@ from lapwing.ledger.entries import Entry, Receipt, Record, genesis, link
 from lapwing.ledger.population import AccountChanges, Analyst, PopulationRecord
 from lapwing.ledger.stream_records import StreamRecord
 from lapwing.vocabulary.codec import FORMAT, canonical, from_record, to_record
-from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerSchemaError, ParameterError
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerError,
+    LedgerSchemaError,
+    ParameterError,
+    RequestConflictError,
+)
 
 Clock = Callable[[], datetime]
 Append: TypeAlias = Callable[[Entry, Entry], bool]
@@ -277,14 +283,15 @@ class Transaction:
         seq = self._seq(_ALLOWANCE, population, analyst)
         return None if seq is None else self._state((population, analyst), seq, "allowance")
 
-    def request(self, population: str, analyst: str, key: str) -> Entry | None:
-        """Return the entry that first used an idempotency key."""
-        seq = self._seq(_REQUEST, population, analyst, key)
+    def request(self, population: str, analyst: str, *, request: str, digest: str) -> dict[str, Any] | None:
+        """Return the entry that first used an idempotency key; refuse a key that was used for something else."""
+        seq = self._seq(_REQUEST, population, analyst, request)
         if seq is None:
             return None
-        entry = self._must(seq)
-        _said(entry, population=population, analyst=analyst, request=key)
-        return entry
+        record = _said(self._must(seq), population=population, analyst=analyst, request=request)
+        if record["digest"] != digest:
+            raise RequestConflictError(request, seq=seq)
+        return record
 
     def recall(self, recall: str, versions: Mapping[str, int]) -> Entry | None:
         """Return the first answer that was stored under a recall digest for these data versions."""
@@ -364,13 +371,9 @@ class Transaction:
         else:
             self.do("delete from secrets where stream = ? and number = ?", stream, number)
 
-    def unsettled_charges(self) -> list[Entry]:
-        """Return every charge of a question that nothing settles yet; this reads the whole ledger."""
-        return self._all(f"where record ->> 'kind' = 'charge' and {_UNSETTLED} order by seq")
-
-    def unsettled_intents(self) -> list[Entry]:
-        """Return every intent of a stream that nothing settles yet."""
-        return self._all(f"where record ->> 'kind' = 'intent' and {_UNSETTLED} order by seq")
+    def unsettled(self, kind: str) -> list[Entry]:
+        """Return every charge or intent that nothing settles yet; this reads the whole ledger."""
+        return self._all(f"where record ->> 'kind' = ? and {_UNSETTLED} order by seq", kind)
 
     def lines(self, population: str, analyst: str | None = None) -> Iterator[Booking]:
         """Yield every line of the account of a population, or those that one analyst caused, in their order."""
