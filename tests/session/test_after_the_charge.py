@@ -50,7 +50,7 @@ THIN = {"hide_failures", "opaque.<locals>.hidden", "_constant", "_constant.<loca
 THIN |= {
     "Session.ask",
     "Session._charge_and_answer",
-    "Turns.taken",
+    "Questions.turn",
     "FileGate.leave",
     "Tables.hold",
     "CancelGroup.scope",
