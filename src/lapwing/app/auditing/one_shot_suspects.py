@@ -4,6 +4,9 @@ And what accounting says of several of them, of samples and of groups.
 """
 
 from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from lapwing.accounting.groups import amplified, guarantee_for_group
 from lapwing.accounting.pricing import price
@@ -20,10 +23,20 @@ from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.mechanisms.laplace import LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip, Winner
 from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.vocabulary.event import Composed, DiscreteGaussianNoise, DiscreteLaplaceNoise, Event, Repeated
+from lapwing.mechanisms.score_selection import ScoreSelection
+from lapwing.vocabulary.event import (
+    Composed,
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    Event,
+    ExponentialSelection,
+    Repeated,
+)
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
+
+Ranking: TypeAlias = PrivateQuantiles | TopK
 
 _FAR = 3
 """How far one person moves a number or a score: not 1, so that a sensitivity that is forgotten or squared is seen."""
@@ -37,6 +50,7 @@ _GRID = Fraction(1, 16)
 _FIVE_STEPS = Fraction(3, 10)
 """A sensitivity of 4.8 steps of the grid: two numbers so far apart are rounded to multiples at most 5 steps apart."""
 _EIGHT_STEPS = Fraction(1, 2)
+_HISTOGRAMS = ([5, 5, 5], [4, 6, 5])
 _CANDIDATES = 3
 _CATEGORIES = 5
 _CELLS = 6
@@ -51,33 +65,33 @@ def noise_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     return [*_pure(epsilon), *_gaussian(epsilon, delta), *_accounted(epsilon, delta), *_groups(epsilon, delta)]
 
 
+def _adding(
+    name: str, claim: Guarantee, mechanism: Adding, reach: int, neighbours: tuple[Any, Any], **box: Any
+) -> Suspect:
+    """Return a mechanism that adds noise to what one person moves by `reach` steps."""
+
+    def release(value: Any) -> object:
+        noisy = mechanism.release(value)
+        return tuple(noisy.tolist()) if isinstance(noisy, np.ndarray) else noisy
+
+    return Suspect(
+        name=name,
+        claim=claim,
+        box=lambda noise: AddedNoise(law=noise_of(mechanism, noise), reach=reach, **box),
+        release=release,
+        neighbours=neighbours,
+    )
+
+
 def _pure(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
     geometric = GeometricMechanism(l1_sensitivity=_FAR, epsilon=epsilon)
     histogram = geometric_histogram(bins=_BINS, adjacency=Adjacency.REPLACE, epsilon=epsilon)
     laplace = LaplaceMechanism(l1_sensitivity=_FIVE_STEPS, epsilon=epsilon, grid=_GRID)
     return [
-        Suspect(
-            name="geometric",
-            claim=claim,
-            box=lambda noise: AddedNoise(law=noise_of(geometric, noise), reach=_FAR),
-            release=geometric.release,
-            neighbours=(0, _FAR),
-        ),
-        Suspect(
-            name="geometric-histogram",
-            claim=claim,
-            box=lambda noise: AddedNoise(law=noise_of(histogram, noise), reach=_BINS_TOUCHED, dimension=_BINS),
-            release=lambda counts: tuple(histogram.release(counts).tolist()),
-            neighbours=([5, 5, 5], [4, 6, 5]),
-        ),
-        Suspect(
-            name="laplace",
-            claim=claim,
-            box=lambda noise: AddedNoise(law=noise_of(laplace, noise), reach=5),
-            release=laplace.release,
-            neighbours=(0.0, 0.3),
-        ),
+        _adding("geometric", claim, geometric, _FAR, (0, _FAR)),
+        _adding("geometric-histogram", claim, histogram, _BINS_TOUCHED, _HISTOGRAMS, dimension=_BINS),
+        _adding("laplace", claim, laplace, 5, (0.0, 0.3)),
     ]
 
 
@@ -88,44 +102,13 @@ def _gaussian(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     discrete = DiscreteGaussianMechanism(l2_sensitivity=_FAR, epsilon=epsilon, delta=delta)
     by_rho = DiscreteGaussianMechanism(l2_sensitivity=_FAR, rho=rho)
     histogram = gaussian_histogram(bins=_BINS, adjacency=Adjacency.REPLACE, epsilon=epsilon, delta=delta)
+    squared = {"norm": Norm.L2_SQUARED, "dimension": _BINS}
     return [
-        Suspect(
-            name="gaussian",
-            claim=both,
-            box=lambda noise: AddedNoise(law=noise_of(gaussian, noise), reach=8),
-            release=gaussian.release,
-            neighbours=(0.0, 0.5),
-        ),
-        Suspect(
-            name="gaussian-mu",
-            claim=GaussianDP(mu_squared=2 * rho),
-            box=lambda noise: AddedNoise(law=noise_of(by_mu, noise), reach=int(_FAR / _GRID)),
-            release=by_mu.release,
-            neighbours=(0.0, float(_FAR)),
-        ),
-        Suspect(
-            name="discrete-gaussian",
-            claim=both,
-            box=lambda noise: AddedNoise(law=noise_of(discrete, noise), reach=_FAR),
-            release=discrete.release,
-            neighbours=(0, _FAR),
-        ),
-        Suspect(
-            name="discrete-gaussian-rho",
-            claim=ConcentratedDP(rho=rho),
-            box=lambda noise: AddedNoise(law=noise_of(by_rho, noise), reach=_FAR),
-            release=by_rho.release,
-            neighbours=(0, _FAR),
-        ),
-        Suspect(
-            name="gaussian-histogram",
-            claim=both,
-            box=lambda noise: AddedNoise(
-                law=noise_of(histogram, noise), reach=_BINS_TOUCHED, norm=Norm.L2_SQUARED, dimension=_BINS
-            ),
-            release=lambda counts: tuple(histogram.release(counts).tolist()),
-            neighbours=([5, 5, 5], [4, 6, 5]),
-        ),
+        _adding("gaussian", both, gaussian, 8, (0.0, 0.5)),
+        _adding("gaussian-mu", GaussianDP(mu_squared=2 * rho), by_mu, int(_FAR / _GRID), (0.0, float(_FAR))),
+        _adding("discrete-gaussian", both, discrete, _FAR, (0, _FAR)),
+        _adding("discrete-gaussian-rho", ConcentratedDP(rho=rho), by_rho, _FAR, (0, _FAR)),
+        _adding("gaussian-histogram", both, histogram, _BINS_TOUCHED, _HISTOGRAMS, **squared),
     ]
 
 
@@ -178,13 +161,7 @@ def _groups(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     by_mu = GaussianMechanism(l2_sensitivity=_FAR, rho=rho, grid=_GRID)
 
     def family(name: str, promise: Guarantee, mechanism: Adding, steps: int) -> Suspect:
-        return Suspect(
-            name=name,
-            claim=guarantee_for_group(promise, _GROUP),
-            box=lambda noise: AddedNoise(law=noise_of(mechanism, noise), reach=steps),
-            release=mechanism.release,
-            neighbours=(0, far),
-        )
+        return _adding(name, guarantee_for_group(promise, _GROUP), mechanism, steps, (0, far))
 
     return [
         family("group-of-three", PureDP(epsilon=epsilon), geometric, far),
@@ -203,109 +180,62 @@ def choice_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     return [*_selection(epsilon), *_ranked(epsilon), *_answers_and_keys(epsilon, delta)]
 
 
+def _choosing(
+    name: str, claim: Guarantee, mechanism: ScoreSelection[Any], neighbours: tuple[Any, Any], **box: Any
+) -> Suspect:
+    """Return a mechanism that chooses by scores, which one person moves by `_FAR`."""
+    exponential = isinstance(mechanism.event, ExponentialSelection)
+    rule = AuditedRule.EXPONENTIAL if exponential else AuditedRule.PERMUTE_AND_FLIP
+
+    def release(scores: list[int]) -> object:
+        chosen = mechanism.release(scores)
+        return (chosen.index, chosen.gap) if isinstance(chosen, Winner) else chosen
+
+    return Suspect(
+        name=name,
+        claim=claim,
+        box=lambda noise: Choice(rule=rule, scale=score_scale(mechanism, noise), sensitivity=_FAR, **box),
+        release=release,
+        neighbours=neighbours,
+    )
+
+
 def _selection(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
-    exponential = ExponentialMechanism(sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon)
-    flip = PermuteAndFlip(sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon)
-    counts = PermuteAndFlip(
-        sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE
-    )
+    among: dict[str, Any] = {"sensitivity": _FAR, "candidates": _CANDIDATES, "epsilon": epsilon}
+    exponential, flip = ExponentialMechanism(**among), PermuteAndFlip(**among)
+    counts = PermuteAndFlip(**among, monotone_under=Adjacency.ADD_REMOVE)
     winner = NoisyMaxWithGap(sensitivity=_FAR, candidates=2, epsilon=epsilon)
-
-    def told(scores: list[int]) -> tuple[int, float]:
-        won = winner.release(scores)
-        return won.index, won.gap
-
+    rising, two = ([0, 0, -12], [0, 0, _FAR - 12]), ([0, -12], [-_FAR, _FAR - 12])
+    gaps = tuple(score_scale(winner) * edge for edge in (0.0, 0.5, 1.0, 2.0, 4.0))
     return [
-        Suspect(
-            name="exponential",
-            claim=claim,
-            box=lambda noise: Choice(
-                rule=AuditedRule.EXPONENTIAL, scale=score_scale(exponential, noise), sensitivity=_FAR
-            ),
-            release=exponential.release,
-            neighbours=_BEHIND,
-        ),
-        Suspect(
-            name="exponential-rho",
-            claim=ConcentratedDP(rho=epsilon**2 / 8),
-            box=lambda noise: Choice(
-                rule=AuditedRule.EXPONENTIAL,
-                scale=score_scale(exponential, noise),
-                sensitivity=_FAR,
-                candidates=2,
-            ),
-            release=exponential.release,
-            neighbours=_BEHIND,
-        ),
-        Suspect(
-            name="permute-and-flip",
-            claim=claim,
-            box=lambda noise: Choice(
-                rule=AuditedRule.PERMUTE_AND_FLIP, scale=score_scale(flip, noise), sensitivity=_FAR
-            ),
-            release=flip.release,
-            neighbours=_BEHIND,
-        ),
-        Suspect(
-            name="permute-and-flip-counts",
-            claim=claim,
-            box=lambda noise: Choice(
-                rule=AuditedRule.PERMUTE_AND_FLIP,
-                scale=score_scale(counts, noise),
-                sensitivity=_FAR,
-                movement=AuditedMovement.TOGETHER,
-            ),
-            release=counts.release,
-            neighbours=([0, 0, -12], [0, 0, _FAR - 12]),
-        ),
-        Suspect(
-            name="noisy-max-with-gap",
-            claim=claim,
-            box=lambda noise: Choice(
-                rule=AuditedRule.PERMUTE_AND_FLIP,
-                scale=score_scale(winner, noise),
-                sensitivity=_FAR,
-                candidates=2,
-                gaps=tuple(score_scale(winner) * edge for edge in (0.0, 0.5, 1.0, 2.0, 4.0)),
-            ),
-            release=told,
-            neighbours=([0, -12], [-_FAR, _FAR - 12]),
-        ),
+        _choosing("exponential", claim, exponential, _BEHIND),
+        _choosing("exponential-rho", ConcentratedDP(rho=epsilon**2 / 8), exponential, _BEHIND, candidates=2),
+        _choosing("permute-and-flip", claim, flip, _BEHIND),
+        _choosing("permute-and-flip-counts", claim, counts, rising, movement=AuditedMovement.TOGETHER),
+        _choosing("noisy-max-with-gap", claim, winner, two, candidates=2, gaps=gaps),
     ]
 
 
 def _ranked(epsilon: Fraction) -> list[Suspect]:
-    claim = PureDP(epsilon=epsilon)
     median = PrivateQuantiles(at=[Fraction(1, 2)], cells=_CELLS, sensitivities=[_FAR], epsilon=epsilon)
     top = TopK(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
+
+    def ranked(name: str, mechanism: Ranking, neighbours: tuple[Any, Any], **box: Any) -> Suspect:
+        rule, cells = AuditedRule.PERMUTE_AND_FLIP, mechanism.cells
+        return Suspect(
+            name=name,
+            claim=PureDP(epsilon=epsilon),
+            box=lambda noise: HistogramChoice(
+                rule=rule, scale=score_scale(mechanism, noise), cells=cells, rows=_FAR, **box
+            ),
+            release=mechanism.release,
+            neighbours=neighbours,
+        )
+
     return [
-        Suspect(
-            name="median",
-            claim=claim,
-            box=lambda noise: HistogramChoice(
-                rule=AuditedRule.PERMUTE_AND_FLIP,
-                scale=score_scale(median, noise),
-                cells=_CELLS,
-                at=median.at,
-                rows=_FAR,
-            ),
-            release=median.release,
-            neighbours=([0, 9, 0, 0, 0, 9], [_FAR, 9, 0, 0, 0, 9]),
-        ),
-        Suspect(
-            name="top-two",
-            claim=claim,
-            box=lambda noise: HistogramChoice(
-                rule=AuditedRule.PERMUTE_AND_FLIP,
-                scale=score_scale(top, noise),
-                cells=_TOP_CELLS,
-                top=_TOP,
-                rows=_FAR,
-            ),
-            release=top.release,
-            neighbours=([0, 0, 12], [0, 0, 12 + _FAR]),
-        ),
+        ranked("median", median, ([0, 9, 0, 0, 0, 9], [_FAR, 9, 0, 0, 0, 9]), at=median.at),
+        ranked("top-two", top, ([0, 0, 12], [0, 0, 12 + _FAR]), top=_TOP),
     ]
 
 
