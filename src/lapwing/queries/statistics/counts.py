@@ -31,13 +31,7 @@ class CountPeople(Question):
         return plan_people(planner)
 
 
-def count(
-    table: str,
-    where: ConditionLike = None,
-    *,
-    by: Groupings = (),
-    max_groups: int | None = None,
-) -> CountPeople:
+def count(table: str, where: ConditionLike = None, *, by: Groupings = (), max_groups: int | None = None) -> CountPeople:
     """Ask how many people have a row in `table` for which `where` is true; each person counts once.
 
     Parameters
@@ -47,8 +41,6 @@ def count(
     by : columns to group by
     max_groups : in how many groups one person may count, for tables with many rows a person
 
-    Examples
-    --------
     >>> count("patients", "sex = 'M' and age between 20 and 30").table
     'patients'
     """

@@ -113,13 +113,4 @@ class Top(ChosenMeaning):
         return f"no category that is missing has over {format_short(margin)} people more"
 
 
-STATISTICS = (
-    Statistic(
-        name="top",
-        ask=top,
-        tells="category",
-        columns=1,
-        options=WHERE | {"k"},
-        needs={"k": "-k 3"},
-    ),
-)
+STATISTICS = (Statistic(name="top", ask=top, tells="category", columns=1, options=WHERE | {"k"}, needs={"k": "-k 3"}),)
