@@ -230,10 +230,7 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
             name="exponential-rho",
             claim=ConcentratedDP(rho=epsilon**2 / 8),
             box=lambda noise: Choice(
-                rule=AuditedRule.EXPONENTIAL,
-                scale=score_scale(exponential, noise),
-                sensitivity=_FAR,
-                candidates=2,
+                rule=AuditedRule.EXPONENTIAL, scale=score_scale(exponential, noise), sensitivity=_FAR, candidates=2
             ),
             release=exponential.release,
             neighbours=_BEHIND,
@@ -297,11 +294,7 @@ def _ranked(epsilon: Fraction) -> list[Suspect]:
             name="top-two",
             claim=claim,
             box=lambda noise: HistogramChoice(
-                rule=AuditedRule.PERMUTE_AND_FLIP,
-                scale=score_scale(top, noise),
-                cells=_TOP_CELLS,
-                top=_TOP,
-                rows=_FAR,
+                rule=AuditedRule.PERMUTE_AND_FLIP, scale=score_scale(top, noise), cells=_TOP_CELLS, top=_TOP, rows=_FAR
             ),
             release=top.release,
             neighbours=([0, 0, 12], [0, 0, 12 + _FAR]),

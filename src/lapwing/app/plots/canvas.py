@@ -45,8 +45,6 @@ def canvas(path: str | Path, *, title: str, x: str, y: str) -> "Iterator[Axes]":
     title : the one thing the picture says, as a sentence
     x, y : what the axes measure, with the unit
 
-    Examples
-    --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "line.svg"
     >>> with canvas(file, title="A line rises", x="time (days)", y="height") as axes:
