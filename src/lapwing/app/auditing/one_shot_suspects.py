@@ -3,7 +3,10 @@
 And what accounting says of several of them, of samples and of groups.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 from lapwing.accounting.groups import amplified, guarantee_for_group
 from lapwing.accounting.pricing import price
@@ -27,9 +30,8 @@ from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedD
 
 _FAR = 3
 """How far one person moves a number or a score: not 1, so that a sensitivity that is forgotten or squared is seen."""
-_BINS = 3
-_BINS_TOUCHED = 2
-"""Of a histogram, by a person who is replaced: each by one."""
+_REPLACED, _BINS_TOUCHED = ([5, 5, 5], [4, 6, 5]), 2
+"""Of a histogram, a person who is replaced touches two bins: each by one."""
 _GROUP = 3
 _RATE = Fraction(1, 10)
 _ANSWERS = 8
@@ -51,33 +53,30 @@ def noise_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     return [*_pure(epsilon), *_gaussian(epsilon, delta), *_accounted(epsilon, delta), *_groups(epsilon, delta)]
 
 
+def _adding(
+    name: str, claim: Guarantee, mechanism: Adding, reach: int, neighbours: tuple[Any, Any], *, norm: Norm = Norm.L1
+) -> Suspect:
+    """Return a mechanism that adds noise, to a number or, where the neighbours are lists, to a histogram."""
+    bins = len(neighbours[0]) if isinstance(neighbours[0], list) else 1
+    release: Callable[[Any], Any] = mechanism.release
+    return Suspect(
+        name=name,
+        claim=claim,
+        box=lambda noise: AddedNoise(law=noise_of(mechanism, noise), reach=reach, norm=norm, dimension=bins),
+        release=release if bins == 1 else lambda counts: tuple(release(counts).tolist()),
+        neighbours=neighbours,
+    )
+
+
 def _pure(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
     geometric = GeometricMechanism(l1_sensitivity=_FAR, epsilon=epsilon)
-    histogram = geometric_histogram(bins=_BINS, adjacency=Adjacency.REPLACE, epsilon=epsilon)
+    histogram = geometric_histogram(bins=len(_REPLACED[0]), adjacency=Adjacency.REPLACE, epsilon=epsilon)
     laplace = LaplaceMechanism(l1_sensitivity=_FIVE_STEPS, epsilon=epsilon, grid=_GRID)
     return [
-        Suspect(
-            name="geometric",
-            claim=claim,
-            box=lambda noise: AddedNoise(law=noise_of(geometric, noise), reach=_FAR),
-            release=geometric.release,
-            neighbours=(0, _FAR),
-        ),
-        Suspect(
-            name="geometric-histogram",
-            claim=claim,
-            box=lambda noise: AddedNoise(law=noise_of(histogram, noise), reach=_BINS_TOUCHED, dimension=_BINS),
-            release=lambda counts: tuple(histogram.release(counts).tolist()),
-            neighbours=([5, 5, 5], [4, 6, 5]),
-        ),
-        Suspect(
-            name="laplace",
-            claim=claim,
-            box=lambda noise: AddedNoise(law=noise_of(laplace, noise), reach=5),
-            release=laplace.release,
-            neighbours=(0.0, 0.3),
-        ),
+        _adding("geometric", claim, geometric, _FAR, (0, _FAR)),
+        _adding("geometric-histogram", claim, histogram, _BINS_TOUCHED, _REPLACED),
+        _adding("laplace", claim, laplace, 5, (0.0, 0.3)),
     ]
 
 
@@ -87,45 +86,13 @@ def _gaussian(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     by_mu = GaussianMechanism(l2_sensitivity=_FAR, rho=rho, grid=_GRID)
     discrete = DiscreteGaussianMechanism(l2_sensitivity=_FAR, epsilon=epsilon, delta=delta)
     by_rho = DiscreteGaussianMechanism(l2_sensitivity=_FAR, rho=rho)
-    histogram = gaussian_histogram(bins=_BINS, adjacency=Adjacency.REPLACE, epsilon=epsilon, delta=delta)
+    histogram = gaussian_histogram(bins=len(_REPLACED[0]), adjacency=Adjacency.REPLACE, epsilon=epsilon, delta=delta)
     return [
-        Suspect(
-            name="gaussian",
-            claim=both,
-            box=lambda noise: AddedNoise(law=noise_of(gaussian, noise), reach=8),
-            release=gaussian.release,
-            neighbours=(0.0, 0.5),
-        ),
-        Suspect(
-            name="gaussian-mu",
-            claim=GaussianDP(mu_squared=2 * rho),
-            box=lambda noise: AddedNoise(law=noise_of(by_mu, noise), reach=int(_FAR / _GRID)),
-            release=by_mu.release,
-            neighbours=(0.0, float(_FAR)),
-        ),
-        Suspect(
-            name="discrete-gaussian",
-            claim=both,
-            box=lambda noise: AddedNoise(law=noise_of(discrete, noise), reach=_FAR),
-            release=discrete.release,
-            neighbours=(0, _FAR),
-        ),
-        Suspect(
-            name="discrete-gaussian-rho",
-            claim=ConcentratedDP(rho=rho),
-            box=lambda noise: AddedNoise(law=noise_of(by_rho, noise), reach=_FAR),
-            release=by_rho.release,
-            neighbours=(0, _FAR),
-        ),
-        Suspect(
-            name="gaussian-histogram",
-            claim=both,
-            box=lambda noise: AddedNoise(
-                law=noise_of(histogram, noise), reach=_BINS_TOUCHED, norm=Norm.L2_SQUARED, dimension=_BINS
-            ),
-            release=lambda counts: tuple(histogram.release(counts).tolist()),
-            neighbours=([5, 5, 5], [4, 6, 5]),
-        ),
+        _adding("gaussian", both, gaussian, 8, (0.0, 0.5)),
+        _adding("gaussian-mu", GaussianDP(mu_squared=2 * rho), by_mu, int(_FAR / _GRID), (0.0, float(_FAR))),
+        _adding("discrete-gaussian", both, discrete, _FAR, (0, _FAR)),
+        _adding("discrete-gaussian-rho", ConcentratedDP(rho=rho), by_rho, _FAR, (0, _FAR)),
+        _adding("gaussian-histogram", both, histogram, _BINS_TOUCHED, _REPLACED, norm=Norm.L2_SQUARED),
     ]
 
 
@@ -138,9 +105,7 @@ def _accounted(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     by_rho = DiscreteGaussianMechanism(l2_sensitivity=_FAR, rho=rho)
     priced_geometric = DiscreteLaplaceNoise(l1_sensitivity=_FAR, scale=_FAR / epsilon)
     priced_share = DiscreteLaplaceNoise(l1_sensitivity=_FAR, scale=_FAR / share)
-    priced_gaussian = DiscreteGaussianNoise(
-        l2_sensitivity_squared=_FAR**2, sigma_squared=_FAR**2 / (2 * rho), dimension=1
-    )
+    priced_gaussian = DiscreteGaussianNoise(l2_sensitivity_squared=_FAR**2, sigma_squared=_FAR**2 / (2 * rho))
 
     def part(mechanism: Adding, noise: Fraction) -> AddedNoise:
         return AddedNoise(law=noise_of(mechanism, noise), reach=_FAR)
@@ -178,13 +143,7 @@ def _groups(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     by_mu = GaussianMechanism(l2_sensitivity=_FAR, rho=rho, grid=_GRID)
 
     def family(name: str, promise: Guarantee, mechanism: Adding, steps: int) -> Suspect:
-        return Suspect(
-            name=name,
-            claim=guarantee_for_group(promise, _GROUP),
-            box=lambda noise: AddedNoise(law=noise_of(mechanism, noise), reach=steps),
-            release=mechanism.release,
-            neighbours=(0, far),
-        )
+        return _adding(name, guarantee_for_group(promise, _GROUP), mechanism, steps, (0, far))
 
     return [
         family("group-of-three", PureDP(epsilon=epsilon), geometric, far),
@@ -198,117 +157,83 @@ def _priced(event: Event, delta: Fraction) -> ApproximateDP:
     return ApproximateDP(epsilon=fraction_above(price(event).epsilon(float(delta))), delta=delta)
 
 
+Chooser: TypeAlias = ExponentialMechanism | PermuteAndFlip | NoisyMaxWithGap
+
+
 def choice_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     """Return the mechanisms that choose among candidates, categories or keys, at this price."""
     return [*_selection(epsilon), *_ranked(epsilon), *_answers_and_keys(epsilon, delta)]
 
 
+def _choosing(
+    name: str, claim: Guarantee, mechanism: Chooser, neighbours: tuple[Any, Any] = _BEHIND, **model: Any
+) -> Suspect:
+    model = {"rule": AuditedRule.PERMUTE_AND_FLIP, "sensitivity": _FAR, **model}
+    return Suspect(
+        name=name,
+        claim=claim,
+        box=lambda noise: Choice(scale=score_scale(mechanism, noise), **model),
+        release=mechanism.release,
+        neighbours=neighbours,
+    )
+
+
 def _selection(epsilon: Fraction) -> list[Suspect]:
-    claim = PureDP(epsilon=epsilon)
+    claim, rule, together = PureDP(epsilon=epsilon), AuditedRule.EXPONENTIAL, AuditedMovement.TOGETHER
     exponential = ExponentialMechanism(sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon)
     flip = PermuteAndFlip(sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon)
     counts = PermuteAndFlip(
         sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE
     )
     winner = NoisyMaxWithGap(sensitivity=_FAR, candidates=2, epsilon=epsilon)
+    gaps = tuple(score_scale(winner) * edge for edge in (0.0, 0.5, 1.0, 2.0, 4.0))
 
     def told(scores: list[int]) -> tuple[int, float]:
         won = winner.release(scores)
         return won.index, won.gap
 
+    noisy_max = _choosing("noisy-max-with-gap", claim, winner, ([0, -12], [-_FAR, _FAR - 12]), candidates=2, gaps=gaps)
     return [
-        Suspect(
-            name="exponential",
-            claim=claim,
-            box=lambda noise: Choice(
-                rule=AuditedRule.EXPONENTIAL, scale=score_scale(exponential, noise), sensitivity=_FAR
-            ),
-            release=exponential.release,
-            neighbours=_BEHIND,
-        ),
-        Suspect(
-            name="exponential-rho",
-            claim=ConcentratedDP(rho=epsilon**2 / 8),
-            box=lambda noise: Choice(
-                rule=AuditedRule.EXPONENTIAL, scale=score_scale(exponential, noise), sensitivity=_FAR, candidates=2
-            ),
-            release=exponential.release,
-            neighbours=_BEHIND,
-        ),
-        Suspect(
-            name="permute-and-flip",
-            claim=claim,
-            box=lambda noise: Choice(
-                rule=AuditedRule.PERMUTE_AND_FLIP, scale=score_scale(flip, noise), sensitivity=_FAR
-            ),
-            release=flip.release,
-            neighbours=_BEHIND,
-        ),
-        Suspect(
-            name="permute-and-flip-counts",
-            claim=claim,
-            box=lambda noise: Choice(
-                rule=AuditedRule.PERMUTE_AND_FLIP,
-                scale=score_scale(counts, noise),
-                sensitivity=_FAR,
-                movement=AuditedMovement.TOGETHER,
-            ),
-            release=counts.release,
-            neighbours=([0, 0, -12], [0, 0, _FAR - 12]),
-        ),
-        Suspect(
-            name="noisy-max-with-gap",
-            claim=claim,
-            box=lambda noise: Choice(
-                rule=AuditedRule.PERMUTE_AND_FLIP,
-                scale=score_scale(winner, noise),
-                sensitivity=_FAR,
-                candidates=2,
-                gaps=tuple(score_scale(winner) * edge for edge in (0.0, 0.5, 1.0, 2.0, 4.0)),
-            ),
-            release=told,
-            neighbours=([0, -12], [-_FAR, _FAR - 12]),
-        ),
+        _choosing("exponential", claim, exponential, rule=rule),
+        _choosing("exponential-rho", ConcentratedDP(rho=epsilon**2 / 8), exponential, rule=rule, candidates=2),
+        _choosing("permute-and-flip", claim, flip),
+        _choosing("permute-and-flip-counts", claim, counts, ([0, 0, -12], [0, 0, _FAR - 12]), movement=together),
+        replace(noisy_max, release=told),
     ]
 
 
+def _ranking(
+    name: str, epsilon: Fraction, mechanism: PrivateQuantiles | TopK, neighbours: tuple[Any, Any], **model: Any
+) -> Suspect:
+    rule, cells = AuditedRule.PERMUTE_AND_FLIP, len(neighbours[0])
+    return Suspect(
+        name=name,
+        claim=PureDP(epsilon=epsilon),
+        box=lambda noise: HistogramChoice(
+            rule=rule, scale=score_scale(mechanism, noise), cells=cells, rows=_FAR, **model
+        ),
+        release=mechanism.release,
+        neighbours=neighbours,
+    )
+
+
 def _ranked(epsilon: Fraction) -> list[Suspect]:
-    claim = PureDP(epsilon=epsilon)
     median = PrivateQuantiles(at=[Fraction(1, 2)], cells=_CELLS, sensitivities=[_FAR], epsilon=epsilon)
     top = TopK(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
     return [
-        Suspect(
-            name="median",
-            claim=claim,
-            box=lambda noise: HistogramChoice(
-                rule=AuditedRule.PERMUTE_AND_FLIP,
-                scale=score_scale(median, noise),
-                cells=_CELLS,
-                at=median.at,
-                rows=_FAR,
-            ),
-            release=median.release,
-            neighbours=([0, 9, 0, 0, 0, 9], [_FAR, 9, 0, 0, 0, 9]),
-        ),
-        Suspect(
-            name="top-two",
-            claim=claim,
-            box=lambda noise: HistogramChoice(
-                rule=AuditedRule.PERMUTE_AND_FLIP, scale=score_scale(top, noise), cells=_TOP_CELLS, top=_TOP, rows=_FAR
-            ),
-            release=top.release,
-            neighbours=([0, 0, 12], [0, 0, 12 + _FAR]),
-        ),
+        _ranking("median", epsilon, median, ([0, 9, 0, 0, 0, 9], [_FAR, 9, 0, 0, 0, 9]), at=median.at),
+        _ranking("top-two", epsilon, top, ([0, 0, 12], [0, 0, 12 + _FAR]), top=_TOP),
     ]
 
 
 def _answers_and_keys(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     keys = PartitionSelection(l1_sensitivity=_KEYS, epsilon=epsilon, delta=delta)
+    responses = {
+        "randomized-response": RandomizedResponse(epsilon=epsilon),
+        "randomized-response-of-five": RandomizedResponse(epsilon=epsilon, categories=_CATEGORIES),
+    }
     return [
-        _responding("randomized-response", epsilon, RandomizedResponse(epsilon=epsilon)),
-        _responding(
-            "randomized-response-of-five", epsilon, RandomizedResponse(epsilon=epsilon, categories=_CATEGORIES)
-        ),
+        *(_responding(name, epsilon, mechanism) for name, mechanism in responses.items()),
         Suspect(
             name="stable-keys",
             claim=ApproximateDP(epsilon=epsilon, delta=delta),

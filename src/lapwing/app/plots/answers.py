@@ -99,9 +99,7 @@ def draw_burn_down(
         free_and_held = [a + b for a, b in zip(left, held, strict=True)]
         axes.axhline(cap, color=INK, linestyle="--", linewidth=1, label="the cap")
         if any(held):
-            held_area = axes.fill_between(
-                entries, left, free_and_held, step="post", color=SECOND, alpha=0.3, linewidth=0
-            )
+            area = axes.fill_between(entries, left, free_and_held, step="post", color=SECOND, alpha=0.3, linewidth=0)
             area.set_label("held for streams")
         axes.fill_between(entries, 0, left, step="post", color=ACCENT, alpha=0.15, linewidth=0)
         axes.step(entries, left, where="post", color=ACCENT, linewidth=2, label="left")
