@@ -286,7 +286,7 @@ class Session:
 
     def _charge_and_answer(self, asked: PricedQuestion, request: Request, snapshot: Snapshot) -> Answer:
         """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
-        with self.ledger.turns.taken(request):
+        with self.ledger.questions.turn(request):
             try:
                 charged = self.ledger.questions.charge(request)
             except BudgetExceededError as refused:

@@ -9,7 +9,7 @@ import pytest
 from mpmath import exp, log, mpf
 
 from accounting import reference
-from lapwing.accounting.losses.atoms import _shifted_gaussian, discrete_gaussian
+from lapwing.accounting.losses.atoms import _largest_moves, _shifted_gaussian, discrete_gaussian
 from lapwing.accounting.losses.continuous import gaussian_delta
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.event import DiscreteGaussianNoise, Repeated
@@ -87,3 +87,13 @@ def test_composing_it_is_as_good_as_composing_the_continuous_one() -> None:
     discrete = Repeated(part=DiscreteGaussianNoise(l2_sensitivity_squared=1, sigma_squared=Fraction(17847)), times=1000)
     exact = reference.solve(lambda e: reference.gaussian_delta(math.sqrt(1000 / 17847), e), 1e-6, 5)
     assert exact * (1 - mpf(10) ** -6) < price(discrete).epsilon(1e-6) < exact * (1 + mpf(10) ** -3)
+
+
+def test_more_ways_to_move_than_are_looked_at_are_covered_by_one_law_for_all() -> None:
+    """Up to 24 ways are worst cases of their own; of 25 and more none may be left out."""
+    ways = {squared: sum(1 for _ in _largest_moves(squared, 40)) for squared in range(1, 60)}
+    few = max(squared for squared, many in ways.items() if many <= 24)
+    many = min(squared for squared, many in ways.items() if many > 24)
+    assert len(discrete_gaussian(few, Fraction(900), 40)) == ways[few]
+    (covered,) = discrete_gaussian(many, Fraction(900), 40)
+    assert [(law.is_attained, times) for law, times in covered] == [(False, 1)]

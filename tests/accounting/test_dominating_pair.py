@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mpmath import exp, mp, mpf
 
 from lapwing.accounting.dominating_pair import DominatingPair
+from lapwing.accounting.losses.law import connect_the_dots
 from lapwing.accounting.pricing import price
+from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
@@ -135,3 +138,18 @@ def test_the_members_of_a_selection_dominate_every_worst_case() -> None:
 def test_too_few_atoms_are_refused() -> None:
     with pytest.raises(ParameterError, match="is too few"):
         price(EVENTS["laplace"]).pairs(1)
+
+
+@pytest.mark.parametrize(("p_off", "q_off"), [(1, -1), (1, 1), (-1, -1), (0, -1), (1, 0)])
+def test_tails_that_are_off_by_what_they_may_be_are_still_dominated(p_off, q_off) -> None:
+    """Each is trusted to a relative `ROUND_OFF`: the upper end of a cell gets (p - e^x q)/(1 - e^-step) or more."""
+    step, off = 1.0, Fraction(ROUND_OFF)
+    p_above, q_above = (Fraction(1, 2), Fraction(1, 8)), (Fraction(7, 16), Fraction(1, 16))
+    told = [np.array([1 - float(a) for a in p_above]), np.array([float(a) for a in p_above])]
+    told += [np.array([1 - float(a) for a in q_above]), np.array([float(a) for a in q_above])]
+    lattice = connect_the_dots(lambda _: tuple(told), 0.0, step, step)
+    p = p_above[0] * (1 + p_off * off) - p_above[1] * (1 - p_off * off)
+    q = q_above[0] * (1 + q_off * off) - q_above[1] * (1 - q_off * off)
+    with mp.workdps(50):
+        needed = mpf((p - q).numerator) / (p - q).denominator / (1 - exp(-mpf(step)))
+        assert mpf(float(lattice.masses[-1])) >= needed

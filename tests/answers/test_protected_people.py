@@ -139,7 +139,7 @@ def test_keys_that_only_a_protected_group_has_are_shown_with_probability_delta_a
     delta = Fraction(1, 10**4)
     asked = plan(count("visits", by="city", max_groups=2), clinic(adjacency, people))
     mechanism = release_of(asked, AtEpsilon(epsilon=epsilon, delta=delta), BOTH).mechanism
-    r = math.exp(-1 / mechanism.scale)
+    r = math.exp(-1 / mechanism.law.scale)
 
     def shown(many: int) -> float:
         """P(many + noise >= threshold), from the geometric series of discrete Laplace noise."""
@@ -158,4 +158,4 @@ def test_counts_of_a_group_are_moved_by_no_more_than_the_noise_allows() -> None:
     asked = plan(count("visits", by="city", max_groups=2), clinic(Adjacency.REPLACE, 3))
     mechanism = release_of(asked, AtEpsilon(epsilon=EPSILON, delta=Fraction(1, 10**4)), BOTH).mechanism
     moved = 2 * 2 * 3  # six memberships are lost, and six are won elsewhere
-    assert moved / mechanism.scale == EPSILON
+    assert moved / mechanism.law.scale == EPSILON

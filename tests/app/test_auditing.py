@@ -14,6 +14,7 @@ from lapwing.app.auditing.register import left_out, liars, named, suspects
 from lapwing.app.auditing.stream_suspects import stream_suspects
 from lapwing.auditor.white_box import measured
 from lapwing.mechanisms import histogram
+from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.errors import ParameterError
 
 SUSPECTS = suspects()
@@ -78,11 +79,13 @@ PRICES, SENSITIVITIES = ("epsilon", "rho"), ("sensitivity", "l1_sensitivity", "l
 def wrong(real, change):
     """Build something with other parameters than those it is told to have."""
 
+    def changed(name, value):
+        if name == "sensitivities":
+            return [change("sensitivity", one) for one in value]
+        return value if isinstance(value, ValueSensitivity) else change(name, value)
+
     def build(**given):
-        several = {
-            name: [change("sensitivity", one) for one in given[name]] for name in given if name == "sensitivities"
-        }
-        return real(**{name: change(name, value) for name, value in given.items()} | several)
+        return real(**{name: changed(name, value) for name, value in given.items()})
 
     if hasattr(real, "as_printed"):
         build.as_printed = wrong(real.as_printed, change)

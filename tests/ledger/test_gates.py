@@ -26,10 +26,10 @@ def hang_up(dsn: str) -> None:
 
 def test_a_server_that_hung_up_meanwhile_is_dialled_again(database) -> None:
     with Place.in_postgres(database, "ledger").clinic() as ledger:
-        with ledger.turns.taken(request("before")):
+        with ledger.questions.turn(request("before")):
             pass
         hang_up(database)
-        with ledger.turns.taken(request("after")):
+        with ledger.questions.turn(request("after")):
             ask(ledger, "after")
 
 
@@ -65,10 +65,10 @@ def test_a_turn_whose_taking_was_interrupted_is_free(tmp_path, monkeypatch, step
 
         with monkeypatch.context() as patched:
             patched.setattr(sqlite.fcntl, "lockf", interrupted)
-            with pytest.raises(KeyboardInterrupt), ledger.turns.taken(request("k")):
+            with pytest.raises(KeyboardInterrupt), ledger.questions.turn(request("k")):
                 pass
         assert is_free_for_other_processes(tmp_path / "ledger.db-turns")
-        with ledger.turns.taken(request("k"), patience=0):
+        with ledger.questions.turn(request("k"), patience=0):
             pass
 
 

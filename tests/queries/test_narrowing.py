@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import lapwing as ask
 from engines.clinic import clinic, rows_of_anyone
 from lapwing.queries.aggregate import DeclaredKey, PrivateKey
-from lapwing.queries.keys import narrowed
+from lapwing.queries.keys import narrow
 from lapwing.queries.plan import Family
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import INTEGERS, InIntervals
@@ -104,10 +104,10 @@ def test_no_group_is_left_out_that_holds_a_row_for_which_the_condition_is_true(c
 def test_open_keys_stay_open_and_lose_what_is_missing() -> None:
     key = PrivateKey(column="code", missing=True)
     wide = InIntervals(column="code", domain=INTEGERS, intervals=((0, 10**9),))
-    assert narrowed(key, wide) == PrivateKey(column="code", missing=False)
-    assert narrowed(key, InIntervals(column="other", domain=INTEGERS, intervals=((0, 1),))) == key
+    assert narrow(key, wide) == PrivateKey(column="code", missing=False)
+    assert narrow(key, InIntervals(column="other", domain=INTEGERS, intervals=((0, 1),))) == key
     few = InIntervals(column="code", domain=INTEGERS, intervals=((0, 1), (5, 5)))
-    assert narrowed(key, few) == DeclaredKey(column="code", values=(0, 1, 5), missing=False)
+    assert narrow(key, few) == DeclaredKey(column="code", values=(0, 1, 5), missing=False)
 
 
 def test_what_is_asked_together_keeps_the_same_groups() -> None:

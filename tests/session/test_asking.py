@@ -40,6 +40,13 @@ def test_an_answer_says_all_there_is_to_say(clinic) -> None:
     verify(clinic.ledger, receipts=[answer.receipt])
 
 
+def test_a_rehearsal_is_free_has_no_receipt_and_leaves_no_trace(clinic) -> None:
+    before = clinic.ledger.head()
+    answer = clinic.rehearse(MEN, epsilon=1)
+    assert (answer.free, answer.rehearsal, answer.receipt, dict(answer.versions)) == (True, True, None, {})
+    assert clinic.ledger.head() == before
+
+
 @pytest.fixture
 def ledger(quick_path):
     """Wide enough for an answer that is nearly exact."""

@@ -153,8 +153,8 @@ def test_nobody_waits_for_ever(ledger) -> None:
         assert data.asked.wait(60)
         request = next(iter(ledger.questions.unsettled()))
         waiting = door(ledger, FixedNumber(7))
-        taken = ledger.turns.taken
-        ledger.turns.taken = lambda asked: taken(asked, patience=0.1)
+        taken = ledger.questions.turn
+        ledger.questions.turn = lambda asked: taken(asked, patience=0.1)
         with pytest.raises(LedgerUnwritableError, match="nothing was charged: ask again later"):
             ask(waiting)
         assert request.seq

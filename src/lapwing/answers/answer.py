@@ -15,7 +15,7 @@ from typing import Any
 from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.accounting.rounding import float_above
 from lapwing.answers.releases import Numbers, Release
-from lapwing.answers.target import sure
+from lapwing.answers.target import as_confidence
 from lapwing.ledger.entries import Receipt
 from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Meaning, Number, Shown
 from lapwing.vocabulary.codec import stored, to_text
@@ -132,7 +132,7 @@ class PricedQuestion:
 
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
         """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
-        return {name: one.margin(sure(confidence)) for name, one in self.releases.items()}
+        return {name: one.margin(as_confidence(confidence)) for name, one in self.releases.items()}
 
 
 def tables_of(noun: object) -> set[str]:
@@ -249,7 +249,7 @@ class Answer(Result):
         plan = next(self.asked.several()).plan
         table: dict[CellKey, dict[str, BoundedValue]] = {}
         for name, release in self.asked.releases.items():
-            for cell in release.values(self.numbers[name], sure(confidence)):
+            for cell in release.values(self.numbers[name], as_confidence(confidence)):
                 table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
         return tuple(Row(key=plan.shown(key), cells=table[key]) for key in plan.in_order(list(table)))
 
@@ -333,7 +333,7 @@ class Answer(Result):
                 {"key": list(row.key), "values": {name: _cell_record(cell) for name, cell in row.cells.items()}}
                 for row in self.bounded(confidence)
             ],
-            "confidence": format_exact(sure(confidence)),
+            "confidence": format_exact(as_confidence(confidence)),
             "margin": {name: format_exact(self.margin(confidence, column=name)) for name in self.asked.releases},
             "margin_rounded": {name: rounded(self.margin(confidence, column=name)) for name in self.asked.releases},
             "unit": dict(self.asked.units),
@@ -363,7 +363,7 @@ class Answer(Result):
         margin = self.margin(confidence)
         if margin is None or not isinstance(plan.meaning, ChosenMeaning):
             return None
-        return f"{plan.meaning.told_margin(margin)}, with {percent(sure(confidence))} confidence"
+        return f"{plan.meaning.told_margin(margin)}, with {percent(as_confidence(confidence))} confidence"
 
     def _repr_html_(self) -> str:
         return html_table([*self.keys, *self.columns], self._lines(), self.sentence)

@@ -12,7 +12,7 @@ from lapwing.accounting.filters.remaining import Refusal, Remaining
 from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.answers.answer import Price, PricedQuestion
 from lapwing.answers.releases import accuracy_at
-from lapwing.answers.target import sure
+from lapwing.answers.target import as_confidence
 from lapwing.queries.plan import Number
 from lapwing.vocabulary.errors import BudgetExceededError, SuspendedError
 from lapwing.vocabulary.exact import Exact
@@ -120,8 +120,8 @@ class Preview(Result):
         return Preview(
             asked=asked,
             price=Price.of(asked.event),
-            confidence=sure(confidence),
-            margin=asked.margin(sure(confidence)),
+            confidence=as_confidence(confidence),
+            margin=asked.margin(as_confidence(confidence)),
             before=status,
             after=status.after(SingleRelease(event=asked.event)),
         )

@@ -1,6 +1,6 @@
-"""How a plan is released: which mechanism grants what was wished for, what is charged, and what comes out.
+"""How a plan is released: which mechanism grants what was asked for, what is charged, and what comes out.
 
-Everything but `read` and `release` depends on the plan, the wish and the kind of budget alone, never on data. The
+Everything but `read` and `release` depends on the plan, the target and the kind of budget alone, never on data. The
 session calls these two, after the charge.
 """
 
@@ -213,8 +213,8 @@ def _label(part: Any) -> Label:
     return label
 
 
-def release_of(plan: Plan, wish: Target, budget: Guarantee) -> Release:
-    """Return how `plan` is released to grant `wish` under a budget of this kind.
+def release_of(plan: Plan, target: Target, budget: Guarantee) -> Release:
+    """Return how `plan` is released to grant `target` under a budget of this kind.
 
     Under a pure budget noise is discrete Laplace, and selection is permute-and-flip. Under a budget of rho whichever
     noise is smaller at the same rho is taken, which is Gaussian nearly always, and selection is exponential. Under an
@@ -222,18 +222,18 @@ def release_of(plan: Plan, wish: Target, budget: Guarantee) -> Release:
     """
     pure = isinstance(budget, PureDP)
     if plan.family is Family.THRESHOLD:
-        return OpenKeys(plan=plan, mechanism=_keys(plan, wish, budget))
-    if pure and (isinstance(wish, AtRho) or (isinstance(wish, AtEpsilon) and wish.delta is not None)):
-        name, given = ("rho", wish.rho) if isinstance(wish, AtRho) else ("delta", wish.delta)
+        return OpenKeys(plan=plan, mechanism=_keys(plan, target, budget))
+    if pure and (isinstance(target, AtRho) or (isinstance(target, AtEpsilon) and target.delta is not None)):
+        name, given = ("rho", target.rho) if isinstance(target, AtRho) else ("delta", target.delta)
         raise ParameterError(
             name, str(given), reason="cannot be paid from a pure budget", remedy="offer an epsilon alone"
         )
     match plan.meaning:
         case NoisyMeaning() as meaning:
-            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, meaning, wish, budget))
+            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, meaning, target, budget))
         case ChosenMeaning() as meaning:
             selector = PermuteAndFlip if pure else ExponentialMechanism
-            return ChosenOnes(plan=plan, meaning=meaning, mechanism=_selection(plan, meaning, wish, selector))
+            return ChosenOnes(plan=plan, meaning=meaning, mechanism=_selection(plan, meaning, target, selector))
         case _:
             raise BadQuestionError(
                 '"at least" is answered in a stream; open one: ', Call("stream", (Setting("at_least", 200), ...))
@@ -252,51 +252,51 @@ def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guar
     return "" if margin is None else f"{plans[0].meaning.accuracy(margin)} with 95 % confidence"
 
 
-def _noise(plan: Plan, meaning: NoisyMeaning, wish: Target, budget: Guarantee) -> Noise:
+def _noise(plan: Plan, meaning: NoisyMeaning, target: Target, budget: Guarantee) -> Noise:
     laplace, gaussian = _makers(plan, meaning)
-    if isinstance(wish, AtRho):
-        return gaussian(wish)
-    if isinstance(wish, Within) and not isinstance(budget, PureDP):
-        return min(laplace(wish), gaussian(wish), key=lambda one: _rho(one.event))
-    if isinstance(wish, AtEpsilon) and wish.delta is not None:
-        return _smaller(plan, laplace(wish), gaussian(wish))
-    if isinstance(wish, AtEpsilon) and isinstance(budget, ConcentratedDP):
-        at_least = laplace(wish)
+    if isinstance(target, AtRho):
+        return gaussian(target)
+    if isinstance(target, Within) and not isinstance(budget, PureDP):
+        return min(laplace(target), gaussian(target), key=lambda one: _rho(one.event))
+    if isinstance(target, AtEpsilon) and target.delta is not None:
+        return _smaller(plan, laplace(target), gaussian(target))
+    if isinstance(target, AtEpsilon) and isinstance(budget, ConcentratedDP):
+        at_least = laplace(target)
         return _smaller(plan, at_least, gaussian(AtRho(rho=Fraction(float_below(_rho(at_least.event))))))
-    return laplace(wish)
+    return laplace(target)
 
 
 def _makers(plan: Plan, meaning: NoisyMeaning) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
-    """Return what makes Laplace noise, and what makes Gaussian noise, for a wish."""
+    """Return what makes Laplace noise, and what makes Gaussian noise, for a target."""
     many = plan.numbers
     moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
 
-    def laplace(wish: Target) -> Noise:
-        match wish:
+    def laplace(target: Target) -> Noise:
+        match target:
             case AtEpsilon(epsilon=epsilon):
                 return GeometricMechanism(l1_sensitivity=moved, epsilon=epsilon)
             case Within():
                 return _within(
                     plan,
                     meaning,
-                    wish,
+                    target,
                     lambda size: GeometricMechanism(l1_sensitivity=moved, epsilon=ceil_to_grid(moved / size, FINEST)),
                 )
             case AtRho():
                 raise AssertionError  # pragma: no cover - rho asks for Gaussian noise
 
-    def gaussian(wish: Target) -> Noise:
+    def gaussian(target: Target) -> Noise:
         def at(rho: Fraction) -> Noise:
             return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, rho=rho, dimension=many)
 
-        match wish:
+        match target:
             case AtRho(rho=rho):
                 return at(rho)
             case AtEpsilon(epsilon=epsilon, delta=delta):
                 variance = _calibrated(squared, epsilon, delta, many)
                 return at(Fraction(float_below(squared / (2 * variance))))
             case Within():
-                return _within(plan, meaning, wish, lambda size: at(Fraction(float_above(squared / (2 * size**2)))))
+                return _within(plan, meaning, target, lambda size: at(Fraction(float_above(squared / (2 * size**2)))))
 
     return laplace, gaussian
 
@@ -308,12 +308,12 @@ def _calibrated(squared: int, epsilon: Fraction, delta: Fraction | None, many: i
     return found.event.sigma_squared
 
 
-def _within(plan: Plan, meaning: NoisyMeaning, wish: Within, at: Callable[[Fraction], Noise]) -> Noise:
+def _within(plan: Plan, meaning: NoisyMeaning, target: Within, at: Callable[[Fraction], Noise]) -> Noise:
     """Return the largest noise, of four digits, that grants an accuracy."""
     if meaning.margin_refusal:
         raise ParameterError(
             "within",
-            wish.margin,
+            target.margin,
             reason=meaning.margin_refusal,
             remedy="offer an epsilon; the answer comes with its interval",
         )
@@ -321,11 +321,11 @@ def _within(plan: Plan, meaning: NoisyMeaning, wish: Within, at: Callable[[Fract
     search = decimals(digits=4)
     try:
         while search.open:
-            search.tell((meaning.margin(plan, at(search.guess), wish.confidence) or 0) > wish.margin)
+            search.tell((meaning.margin(plan, at(search.guess), target.confidence) or 0) > target.margin)
         return at(search.below)
     except (OverflowError, ParameterError):
         raise ParameterError(
-            "within", wish.margin, reason="is out of reach at this confidence", remedy="change one of the two"
+            "within", target.margin, reason="is out of reach at this confidence", remedy="change one of the two"
         ) from None
 
 
@@ -341,12 +341,12 @@ def _rho(event: Event) -> Fraction:
     return rho
 
 
-def _selection(plan: Plan, meaning: ChosenMeaning, wish: Target, selector: Selector) -> PrivateQuantiles | TopK:
+def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Selector) -> PrivateQuantiles | TopK:
     def at(epsilon: Fraction) -> PrivateQuantiles | TopK:
         choices = max(1, meaning.choices)
         return meaning.selection(plan, choices * share_of("epsilon", epsilon, choices), selector)
 
-    match wish:
+    match target:
         case AtEpsilon(epsilon=epsilon):
             return at(epsilon)
         case Within(margin=margin, confidence=confidence):
@@ -363,14 +363,14 @@ def _selection(plan: Plan, meaning: ChosenMeaning, wish: Target, selector: Selec
             raise ParameterError("rho", rho, reason="buys no choice", remedy="offer an epsilon")
 
 
-def _keys(plan: Plan, wish: Target, budget: Guarantee) -> PartitionSelection:
+def _keys(plan: Plan, target: Target, budget: Guarantee) -> PartitionSelection:
     names = ", ".join(key.column for key in plan.aggregate.keys if isinstance(key, PrivateKey))
     if not isinstance(budget, ApproximateDP):
         raise BadQuestionError(
             f"the values of {names} are not public, and showing them takes a delta, which this budget does not have; "
             "let the custodian declare the categories, or open a budget with a delta"
         )
-    if not isinstance(wish, AtEpsilon) or wish.delta is None:
+    if not isinstance(target, AtEpsilon) or target.delta is None:
         raise ParameterError(
             "delta",
             None,
@@ -386,6 +386,6 @@ def _keys(plan: Plan, wish: Target, budget: Guarantee) -> PartitionSelection:
     return PartitionSelection(
         l1_sensitivity=plan.sensitivity.l1,
         people=plan.unit.protects_groups_of,
-        epsilon=wish.epsilon,
-        delta=wish.delta,
+        epsilon=target.epsilon,
+        delta=target.delta,
     )

@@ -17,7 +17,7 @@ from lapwing.accounting.filters.remaining import Refusal
 from lapwing.accounting.filters.sums import ConcentratedFilter
 from lapwing.answers.answer import CONFIDENCE
 from lapwing.answers.preview import BudgetStatus
-from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price, require_words, sure
+from lapwing.answers.target import FINEST, LARGEST_EPSILON, as_confidence, plausible_price, require_price, require_words
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
@@ -105,7 +105,7 @@ class StreamTerms:
             )
         require_price({"epsilon": epsilon, "within": within})
         way = exactly_one_of("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
-        confidence = sure(confidence)
+        confidence = as_confidence(confidence)
         terms = StreamTerms(
             table=population.table(table or _only_table(population)).name,
             at_least=as_int("at_least", at_least, most=_MOST_PEOPLE),
@@ -288,9 +288,9 @@ class StreamPreview(Result):
         after = status.after(terms.reservation(_PREVIEWED))
         return StreamPreview(
             terms=terms,
-            confidence=sure(confidence),
+            confidence=as_confidence(confidence),
             questions=questions,
-            margin=terms.margin(sure(confidence), questions=questions),
+            margin=terms.margin(as_confidence(confidence), questions=questions),
             before=status,
             after=after,
             at_best=after if isinstance(after, Refusal) else after.booked(StreamClosing(stream=_PREVIEWED)),
@@ -427,7 +427,7 @@ def terms_facts(terms: StreamTerms, confidence: Exact, account: Account) -> list
         (
             "error",
             (
-                f"with {percent(sure(confidence))} confidence an answer is right if the true count is "
+                f"with {percent(as_confidence(confidence))} confidence an answer is right if the true count is "
                 f"{terms.margin(confidence):,} or more away from {terms.at_least:,}; all of {many}"
             ),
         ),

@@ -1,4 +1,4 @@
-"""What an analyst is willing to pay, or wants to know how accurately: one wish, said in one way.
+"""What an analyst is willing to pay, or wants to know how accurately: one target, said in one way.
 
 Prices have few digits: an account adds them up exactly, and must stay short for ever. A price is a multiple of 1e-12,
 or such a multiple divided by a number up to 64; one with more digits is rounded up to the next 1e-12, and it is said.
@@ -32,7 +32,7 @@ class AtEpsilon:
     delta: Fraction | None = None
 
     def shared(self, parts: int) -> "AtEpsilon":
-        """Return an equal share of the wish."""
+        """Return an equal share of the target."""
         delta = None if self.delta is None else share_of("delta", self.delta, parts, _FINEST_DELTA)
         return AtEpsilon(epsilon=share_of("epsilon", self.epsilon, parts), delta=delta)
 
@@ -44,7 +44,7 @@ class AtRho:
     rho: Fraction
 
     def shared(self, parts: int) -> "AtRho":
-        """Return an equal share of the wish."""
+        """Return an equal share of the target."""
         return AtRho(rho=share_of("rho", self.rho, parts))
 
 
@@ -56,13 +56,13 @@ class Within:
     confidence: Fraction
 
     def shared(self, parts: int) -> "Within":
-        """Return the wish as it is: each part is wanted as accurately as the whole."""
+        """Return the target as it is: each part is wanted as accurately as the whole."""
         del parts
         return self
 
 
 class TargetWords(TypedDict, total=False):
-    """The words for a wish: `epsilon`, `epsilon` with `delta`, `rho`, or `within` at a `confidence`."""
+    """The words for a target: `epsilon`, `epsilon` with `delta`, `rho`, or `within` at a `confidence`."""
 
     epsilon: Exact
     delta: Exact
@@ -83,7 +83,7 @@ def parse_target(
     confidence: Exact = "0.95",
     **others: object,
 ) -> Target:
-    """Return the one wish that was said; refuse none, several, and prices out of reason.
+    """Return the one target that was said; refuse none, several, and prices out of reason.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def parse_target(
         case ("rho",):
             return AtRho(rho=plausible_price("rho", rho))
         case ("within",):
-            return Within(margin=positive("within", as_written(within)), confidence=sure(confidence))
+            return Within(margin=positive("within", as_written(within)), confidence=as_confidence(confidence))
         case _:
             chance = None if delta is None else short("delta", probability("delta", as_written(delta)), _FINEST_DELTA)
             return AtEpsilon(epsilon=plausible_price("epsilon", epsilon), delta=chance)
@@ -136,8 +136,8 @@ def require_price(given: Mapping[str, object]) -> None:
         )
 
 
-def sure(confidence: Exact) -> Fraction:
-    """Return a confidence as it was written."""
+def as_confidence(confidence: Exact) -> Fraction:
+    """Return a confidence as an exact number; a float is read as it is written."""
     return probability("confidence", as_written(confidence))
 
 

@@ -17,7 +17,7 @@ from lapwing.ledger.database import Database
 from lapwing.ledger.entries import REMEDY, Receipt, Record, compare, genesis, require_promised
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.population import Analyst, PopulationRecord
-from lapwing.ledger.questions import Questions, Turns
+from lapwing.ledger.questions import Questions
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Store, now
 from lapwing.ledger.streams import Streams
@@ -57,7 +57,6 @@ class Ledger:
     administration : what the custodian does
     questions : charging and answering one-shot questions
     streams : opening, asking and closing streams
-    turns : lets one at a time work on a question
     """
 
     def __init__(self, store: Store) -> None:
@@ -65,7 +64,6 @@ class Ledger:
         self.administration = Administration(store)
         self.questions = Questions(store)
         self.streams = Streams(store)
-        self.turns = Turns(self.questions, store)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -123,7 +121,7 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of files and connections."""
-        self.turns.close()
+        self.questions.close()
         self.store.close()
 
     def __enter__(self) -> Self:

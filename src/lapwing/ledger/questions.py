@@ -32,6 +32,9 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 
+PATIENCE: Final = 900.0
+"""Seconds to wait for somebody else's answer: longer than any database is given for it."""
+_SHORTEST, _LONGEST = 0.002, 0.1
 _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
 
 
@@ -103,10 +106,10 @@ class Unsettled:
 
 
 class Questions:
-    """Charging and answering one-shot questions."""
+    """Charging and answering one-shot questions, one at a time where several ask the same."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self._gate = store, store.database.gate()
 
     def charge(self, request: Request) -> Charged | Released:
         """Charge a question, or return the answer it already has.
@@ -127,22 +130,6 @@ class Questions:
             )
         except RefusedError as refused:
             raise refused.explained() from None
-
-    def stored(self, request: Request) -> Released | None:
-        """Return the answer that `charge` would give for nothing, if there is one; nothing is written.
-
-        Raises
-        ------
-        RequestConflictError, UnansweredError : as `charge` would
-        """
-        with self._store.reading() as transaction:
-            population = transaction.population(request.population)
-            asked = {"request": request.key, "digest": request.digest}
-            if earlier := transaction.request(population.name, request.analyst, **asked):
-                return _released(transaction, earlier)
-            recall = recall_digest(f"population {population.name}", request.question)
-            found = transaction.recall(recall, population.versions(request.tables))
-            return found and released(transaction, found)
 
     def answer(self, seq: int, answer: str) -> Released:
         """Write down the answer to charge `seq`, and return what stands in the ledger: only that may be told.
@@ -173,25 +160,109 @@ class Questions:
             records = [entry.record for entry in transaction.unsettled("charge")]
         return [Unsettled(key=record["request"], **{name: record[name] for name in _SHOWN}) for record in records]
 
+    @contextmanager
+    def turn(self, request: Request, patience: float = PATIENCE) -> Iterator[None]:
+        """Hold the turn of a question, or wait until somebody else has answered it.
+
+        Raises
+        ------
+        EngineError : somebody else asked first, and was charged for a failure
+        LedgerUnwritableError : somebody else has been at it for too long, or the gate fails; nothing was charged
+        """
+        place = int(digest(["turn", request.population, request.question])[:15], 16)
+        holder = object()
+        try:
+            if not self._gate.enter(place, holder):
+                self._wait(request, place, holder, patience)
+            yield
+        finally:
+            self._gate.leave(place, holder)
+
+    def _wait(self, request: Request, place: int, holder: object, patience: float) -> None:
+        """Return when the turn is ours, or when the question has its end in the ledger."""
+        first, pause, end = self._first_in_progress(request), _SHORTEST, time.monotonic() + patience
+        while not self._gate.enter(place, holder):
+            if self._has_an_end(request):
+                return
+            if time.monotonic() > end:
+                raise LedgerUnwritableError(
+                    "the same question is being answered for somebody else, and it takes too long; nothing was "
+                    "charged: ask again later"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST)
+        if not self._has_an_end(request) and self._was_lost(request, first):
+            raise EngineError
+
+    def _has_an_end(self, request: Request) -> bool:
+        """Say whether `charge` would answer for nothing, or refuse."""
+        try:
+            return self._stored(request) is not None
+        except UnansweredError as unanswered:
+            return unanswered.lost
+        except LapwingError:
+            return True
+
+    def _first_in_progress(self, request: Request) -> int:
+        """Return the first entry that can be the charge of whoever has the turn."""
+        with self._store.reading() as transaction:
+            charges = transaction.unsettled("charge")
+            left = [entry.seq for entry in charges if entry.record["question"] == request.question]
+            return min(left, default=transaction.last + 1)
+
+    def _was_lost(self, request: Request, first: int) -> bool:
+        """Say whether a charge of the question, from that entry on, has no answer."""
+        with self._store.reading() as transaction:
+            versions = transaction.population(request.population).versions(request.tables)
+            named = {"population": request.population, "question": request.question}
+            same: Record = {"kind": "charge", "versions": versions, **named}
+            for seq in range(first, transaction.last + 1):
+                entry = transaction.entry(seq)
+                record = entry.record if entry else {}
+                if all(record.get(name) == value for name, value in same.items()):
+                    end = transaction.settlement(seq)
+                    if end is None or end.record["kind"] == "lost":
+                        return True
+            return False
+
+    def _stored(self, request: Request) -> Released | None:
+        """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would."""
+        with self._store.reading() as transaction:
+            found = _known(transaction, request)
+            return found if found is None or isinstance(found, Released) else released(transaction, found)
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        self._gate.close()
+
 
 def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     """Charge a question inside a transaction that somebody else has opened and will commit."""
     population = transaction.population(request.population)
     asked = {"request": request.key, "digest": request.digest}
-    if earlier := transaction.request(population.name, request.analyst, **asked):
-        return _released(transaction, earlier)
-    versions = population.versions(request.tables)
-    if stored := transaction.recall(recall_digest(f"population {population.name}", request.question), versions):
+    known = _known(transaction, request)
+    if isinstance(known, Released):
+        return known
+    if known is not None:
         if not request.fresh:
             population.require_spending(request.analyst)
-            transaction.append(
-                "recall", population=population.name, analyst=request.analyst, **asked, recalls=stored.seq
-            )
-        return released(transaction, stored)
+            common = {"population": population.name, "analyst": request.analyst, **asked}
+            transaction.append("recall", **common, recalls=known.seq)
+        return released(transaction, known)
+    versions = population.versions(request.tables)
     changes = transaction.accounts(population, request.analyst)
     changes.admit(request.charge)
     entry = transaction.append_changes("charge", changes, **asked, question=request.question, versions=versions)
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
+
+
+def _known(transaction: Transaction, request: Request) -> Released | Entry | None:
+    """Return the answer under this key, or else the entry that answers this question about the present data."""
+    population = transaction.population(request.population)
+    if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=request.digest):
+        return _released(transaction, earlier)
+    recall = recall_digest(f"population {population.name}", request.question)
+    return transaction.recall(recall, population.versions(request.tables))
 
 
 def released(transaction: Transaction, entry: Entry) -> Released:
@@ -215,94 +286,3 @@ def _charge_entry(transaction: Transaction, seq: int) -> dict[str, Any]:
             "seq", seq, reason="is no charge of a question", remedy="give the number `charge` returned"
         )
     return record
-
-
-PATIENCE: Final = 900.0
-"""Seconds to wait for somebody else's answer: longer than any database is given for it."""
-_SHORTEST, _LONGEST = 0.002, 0.1
-
-
-class Turns:
-    """Lets one at a time work on a question.
-
-    Parameters
-    ----------
-    questions, store : where answers are found, and where turns are held among all processes
-    """
-
-    def __init__(self, questions: Questions, store: Store) -> None:
-        self._gate, self._questions, self._store = store.database.gate(), questions, store
-
-    @contextmanager
-    def taken(self, request: Request, patience: float = PATIENCE) -> Iterator[None]:
-        """Hold the turn of a question, or wait until somebody else has answered it.
-
-        Raises
-        ------
-        EngineError : somebody else asked first, and was charged for a failure
-        LedgerUnwritableError : somebody else has been at it for too long, or the gate fails; nothing was charged
-        """
-        place = int(digest(["turn", request.population, request.question])[:15], 16)
-        holder = object()
-        try:
-            if not self._gate.enter(place, holder):
-                self._wait(request, place, holder, patience)
-            yield
-        finally:
-            self._gate.leave(place, holder)
-
-    def close(self) -> None:
-        """Let go of files and connections."""
-        self._gate.close()
-
-    def _wait(self, request: Request, place: int, holder: object, patience: float) -> None:
-        """Return when the turn is ours, or when the question has its end in the ledger."""
-        first, pause, end = self._first_in_progress(request), _SHORTEST, time.monotonic() + patience
-        while not self._gate.enter(place, holder):
-            if self._has_an_end(request):
-                return
-            if time.monotonic() > end:
-                raise LedgerUnwritableError(
-                    "the same question is being answered for somebody else, and it takes too long; nothing was "
-                    "charged: ask again later"
-                )
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST)
-        if not self._has_an_end(request) and self._was_lost(request, first):
-            raise EngineError
-
-    def _has_an_end(self, request: Request) -> bool:
-        """Say whether `charge` would answer for nothing, or refuse."""
-        try:
-            return self._questions.stored(request) is not None
-        except UnansweredError as unanswered:
-            return unanswered.lost
-        except LapwingError:
-            return True
-
-    def _first_in_progress(self, request: Request) -> int:
-        """Return the first entry that can be the charge of whoever has the turn."""
-        with self._store.reading() as transaction:
-            left = [
-                entry.seq for entry in transaction.unsettled("charge") if entry.record["question"] == request.question
-            ]
-            return min(left, default=transaction.last + 1)
-
-    def _was_lost(self, request: Request, first: int) -> bool:
-        """Say whether a charge of the question, from that entry on, has no answer."""
-        with self._store.reading() as transaction:
-            versions = transaction.population(request.population).versions(request.tables)
-            same: Record = {
-                "kind": "charge",
-                "population": request.population,
-                "question": request.question,
-                "versions": versions,
-            }
-            for seq in range(first, transaction.last + 1):
-                entry = transaction.entry(seq)
-                record = entry.record if entry else {}
-                if all(record.get(name) == value for name, value in same.items()):
-                    end = transaction.settlement(seq)
-                    if end is None or end.record["kind"] == "lost":
-                        return True
-            return False

@@ -14,7 +14,7 @@ the chain is derived from them.
 """
 
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
@@ -85,12 +85,9 @@ class Streams:
 
         Parameters
         ----------
-        stream : the stream it is asked in
-        number : which question this is, one more than the last: what the seal is bound to
-        key : the idempotency key
-        question : the canonical text of the question
+        number : which question of the stream this is, one more than the last: what the seal is bound to
         sealed : the sealed seed of its noise
-        fresh : as for a `Request`
+        key, question, fresh : as for a `Request`
 
         Raises
         ------
@@ -103,8 +100,8 @@ class Streams:
         text("question", question)
         require_sealed(sealed)
         with self._store.writing("intend") as transaction:
-            asked = _Asked(number=number, key=key, question=question, sealed=sealed, fresh=fresh)
-            return _intend(transaction, _stream(transaction, stream), asked)
+            known = _stream(transaction, stream)
+            return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
 
     def decide(
         self,
@@ -199,25 +196,17 @@ def _open(transaction: Transaction, opening: Opening) -> None:
     transaction.keep_secret(opening.stream, STATE, opening.sealed)
 
 
-class _Asked(NamedTuple):
-    """A question of a stream as it was put."""
-
-    number: int
-    key: str
-    question: str
-    sealed: bytes
-    fresh: bool
-
-
-def _intend(transaction: Transaction, stream: StreamRecord, put: _Asked) -> Intent | Decision:
-    population, number, question = transaction.population(stream.population), put.number, put.question
-    asked = {"request": put.key, "digest": digest([stream.name, question])}
+def _intend(
+    transaction: Transaction, stream: StreamRecord, *, number: int, key: str, question: str, sealed: bytes, fresh: bool
+) -> Intent | Decision:
+    population = transaction.population(stream.population)
+    asked = {"request": key, "digest": digest([stream.name, question])}
     if earlier := transaction.request(stream.population, stream.analyst, **asked):
         return _earlier(transaction, stream, earlier)
     versions = population.versions(stream.tables)
     common = {"population": stream.population, "analyst": stream.analyst, **asked}
     if stored := transaction.recall(recall_digest(f"stream {stream.name}", question), versions):
-        if not put.fresh:
+        if not fresh:
             population.require_spending(stream.analyst)
             transaction.append("recall", **common, recalls=stored.seq)
         return _decision(transaction, stored, stream)
@@ -237,7 +226,7 @@ def _intend(transaction: Transaction, stream: StreamRecord, put: _Asked) -> Inte
     entry = transaction.append(
         "intent", **common, question=question, versions=versions, number=number, **_standing(stream, asked=number)
     )
-    transaction.keep_secret(stream.name, number, put.sealed)
+    transaction.keep_secret(stream.name, number, sealed)
     return _intent(transaction, entry.record)
 
 

@@ -185,6 +185,10 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
         chance = probability("confidence", confidence)
         return self.lattice.in_scores(self.scales_behind(chance, self.lattice.candidates))
 
+    @abstractmethod
+    def release(self, value: Scores) -> object:
+        """Return what was chosen by these scores."""
+
     @staticmethod
     @abstractmethod
     def scales_behind(confidence: Fraction, candidates: int) -> float:

@@ -151,12 +151,12 @@ T = TypeVar("T")
 _MOST_LISTED = 1000
 
 
-def narrowed(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
+def narrow(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
     """Return the key with the groups in which there can be a row for which `where` is true.
 
     >>> from lapwing.queries.predicate import INTEGERS
     >>> ages = DeclaredKey(column="age", values=(17, 18, 19), missing=True)
-    >>> narrowed(ages, InIntervals(column="age", domain=INTEGERS, intervals=((18, 99),)))
+    >>> narrow(ages, InIntervals(column="age", domain=INTEGERS, intervals=((18, 99),)))
     DeclaredKey(column='age', values=(18, 19), missing=False)
     """
     for part in where.parts if isinstance(where, AllOf) else (where,):

@@ -38,7 +38,7 @@ from lapwing.queries.expressions import (
     ScopedCondition,
     Value,
 )
-from lapwing.queries.keys import bind_key, narrowed
+from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.plan import Meaning, Plan, Scale
 from lapwing.queries.predicate import Predicate, every
 from lapwing.queries.term import Measure, bounds, measure
@@ -159,7 +159,7 @@ class Planner:
 
     def key(self, by: By) -> KeyOfColumn:
         """Return the groups that `by` makes and that the condition leaves possible."""
-        return narrowed(bind_key(by, self.scope), self.where)
+        return narrow(bind_key(by, self.scope), self.where)
 
     def _asked_about(self) -> Predicate:
         """Return the rows that are asked about: of the people of one segment, where only they are."""

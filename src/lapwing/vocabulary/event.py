@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias, get_args
 
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import as_int, exact, keep, positive, probability
+from lapwing.vocabulary.exact import as_int, coerce_fields, exact, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency
 
 
@@ -27,7 +27,7 @@ class LaplaceNoise:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        keep(self, positive, "l1_sensitivity", "scale")
+        coerce_fields(self, positive, "l1_sensitivity", "scale")
 
 
 @stored("discrete-laplace-noise")
@@ -39,8 +39,8 @@ class DiscreteLaplaceNoise:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        keep(self, as_int, "l1_sensitivity")
-        keep(self, positive, "scale")
+        coerce_fields(self, as_int, "l1_sensitivity")
+        coerce_fields(self, positive, "scale")
 
 
 @stored("gaussian-noise")
@@ -52,7 +52,7 @@ class GaussianNoise:
     sigma_squared: Fraction
 
     def __post_init__(self) -> None:
-        keep(self, positive, "l2_sensitivity_squared", "sigma_squared")
+        coerce_fields(self, positive, "l2_sensitivity_squared", "sigma_squared")
 
 
 @stored("discrete-gaussian-noise")
@@ -65,8 +65,8 @@ class DiscreteGaussianNoise:
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        keep(self, as_int, "l2_sensitivity_squared", "dimension")
-        keep(self, positive, "sigma_squared")
+        coerce_fields(self, as_int, "l2_sensitivity_squared", "dimension")
+        coerce_fields(self, positive, "sigma_squared")
 
 
 @stored("pure-release")
@@ -77,7 +77,7 @@ class PureRelease:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        keep(self, positive, "epsilon")
+        coerce_fields(self, positive, "epsilon")
 
 
 @stored("approximate-release")
@@ -89,8 +89,8 @@ class ApproximateRelease:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        keep(self, positive, "epsilon")
-        keep(self, probability, "delta")
+        coerce_fields(self, positive, "epsilon")
+        coerce_fields(self, probability, "delta")
 
 
 @stored("exponential-selection")
@@ -101,7 +101,7 @@ class ExponentialSelection:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        keep(self, positive, "epsilon")
+        coerce_fields(self, positive, "epsilon")
 
 
 @stored("randomized-response")
@@ -113,8 +113,8 @@ class RandomizedResponseRelease:
     categories: int = 2
 
     def __post_init__(self) -> None:
-        keep(self, positive, "epsilon")
-        keep(self, partial(as_int, least=2), "categories")
+        coerce_fields(self, positive, "epsilon")
+        coerce_fields(self, partial(as_int, least=2), "categories")
 
 
 @stored("gaussian-sparse-vector")
@@ -135,8 +135,8 @@ class GaussianSparseVectorRelease:
     with_gap: bool = False
 
     def __post_init__(self) -> None:
-        keep(self, positive, "sensitivity", "threshold_sigma_squared", "query_sigma_squared")
-        keep(self, as_int, "questions", "yeses")
+        coerce_fields(self, positive, "sensitivity", "threshold_sigma_squared", "query_sigma_squared")
+        coerce_fields(self, as_int, "questions", "yeses")
 
 
 @stored("composed")
@@ -147,7 +147,7 @@ class Composed:
     parts: tuple["Event", ...]
 
     def __post_init__(self) -> None:
-        keep(self, _events, "parts")
+        coerce_fields(self, _events, "parts")
 
 
 @stored("repeated")
@@ -160,7 +160,7 @@ class Repeated:
 
     def __post_init__(self) -> None:
         checked_event(self.part)
-        keep(self, as_int, "times")
+        coerce_fields(self, as_int, "times")
 
 
 @stored("in-parallel")
@@ -171,7 +171,7 @@ class InParallel:
     parts: tuple["Event", ...]
 
     def __post_init__(self) -> None:
-        keep(self, _events, "parts")
+        coerce_fields(self, _events, "parts")
 
 
 @stored("poisson-sampled")
@@ -184,7 +184,7 @@ class PoissonSampled:
 
     def __post_init__(self) -> None:
         checked_event(self.part)
-        keep(self, _rate, "rate")
+        coerce_fields(self, _rate, "rate")
 
 
 @stored("sampled-without-replacement")
@@ -198,8 +198,8 @@ class SampledWithoutReplacement:
 
     def __post_init__(self) -> None:
         checked_event(self.part)
-        keep(self, as_int, "population_size")
-        keep(self, partial(as_int, most=self.population_size), "sample_size")
+        coerce_fields(self, as_int, "population_size")
+        coerce_fields(self, partial(as_int, most=self.population_size), "sample_size")
 
 
 Event: TypeAlias = (

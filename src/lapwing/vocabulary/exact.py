@@ -169,7 +169,7 @@ def exactly_one_of(what: str, given: Mapping[str, object], *ways: tuple[str, ...
     )
 
 
-def keep(record: object, read: Callable[[str, object], object], *names: str) -> None:
+def coerce_fields(record: object, read: Callable[[str, object], object], *names: str) -> None:
     """Replace fields of a frozen record, while it is made, by what `read` makes of them."""
     for name in names:
         object.__setattr__(record, name, read(name, getattr(record, name)))

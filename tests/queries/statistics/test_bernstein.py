@@ -47,6 +47,15 @@ def test_the_bounds_of_a_mean_are_reached() -> None:
     assert moment_bounds(*meaning, released, margin) == (min(corners), max(corners))
 
 
+@given(worlds(Moment.VARIANCE))
+def test_the_lower_bound_of_a_variance_is_reached(world) -> None:
+    released, margin, _ = world
+    variance = asked(Moment.VARIANCE)
+    ends = [{max(0, number - margin), max(0, number + margin)} for number in released]
+    corners = [moment(*variance, corner) for corner in itertools.product(*ends)]
+    assert moment_bounds(*variance, released, margin)[0] == min(corners)
+
+
 def test_no_margin_gives_the_moment_itself() -> None:
     for kind in (Moment.MEAN, Moment.VARIANCE, Moment.COVARIANCE):
         sums = [3 * 36, 4 * 36, 5 * 36, 2 * 36][: TERMS[kind]]

@@ -15,7 +15,7 @@ from lapwing.accounting.pricing import price
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, PureRelease, Repeated, checked_event
-from lapwing.vocabulary.exact import as_int, keep, positive
+from lapwing.vocabulary.exact import as_int, coerce_fields, positive
 
 
 @stored("single-release")
@@ -68,8 +68,8 @@ class Reservation:
     def __post_init__(self) -> None:
         if not isinstance(self.stream, str) or not self.stream:
             raise ParameterError("stream", self.stream, reason="names no stream", remedy="give the stream a name")
-        keep(self, positive, "opening", "price")
-        keep(self, as_int, "yeses")
+        coerce_fields(self, positive, "opening", "price")
+        coerce_fields(self, as_int, "yeses")
         object.__setattr__(self, "segments", _scope(self.segments))
 
     @property

@@ -3,10 +3,10 @@
 And what accounting says of several of them, of samples and of groups.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from lapwing.accounting.groups import amplified, guarantee_for_group
 from lapwing.accounting.pricing import price
@@ -23,15 +23,26 @@ from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.mechanisms.laplace import LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
+from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip, Winner
 from lapwing.mechanisms.randomized_response import RandomizedResponse
-from lapwing.vocabulary.event import Composed, DiscreteGaussianNoise, DiscreteLaplaceNoise, Event, Repeated
+from lapwing.mechanisms.score_selection import ScoreSelection
+from lapwing.vocabulary.event import (
+    Composed,
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    Event,
+    ExponentialSelection,
+    Repeated,
+)
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
+
+Ranking: TypeAlias = PrivateQuantiles | TopK
 
 _FAR = 3
 """How far one person moves a number or a score: not 1, so that a sensitivity that is forgotten or squared is seen."""
-_REPLACED, _BINS_TOUCHED = ([5, 5, 5], [4, 6, 5]), 2
-"""Of a histogram, a person who is replaced touches two bins: each by one."""
+_BINS = 3
+_BINS_TOUCHED = 2
+"""Of a histogram, by a person who is replaced: each by one."""
 _GROUP = 3
 _RATE = Fraction(1, 10)
 _ANSWERS = 8
@@ -39,6 +50,7 @@ _GRID = Fraction(1, 16)
 _FIVE_STEPS = Fraction(3, 10)
 """A sensitivity of 4.8 steps of the grid: two numbers so far apart are rounded to multiples at most 5 steps apart."""
 _EIGHT_STEPS = Fraction(1, 2)
+_HISTOGRAMS = ([5, 5, 5], [4, 6, 5])
 _CANDIDATES = 3
 _CATEGORIES = 5
 _CELLS = 6
@@ -54,16 +66,19 @@ def noise_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
 
 
 def _adding(
-    name: str, claim: Guarantee, mechanism: Adding, reach: int, neighbours: tuple[Any, Any], *, norm: Norm = Norm.L1
+    name: str, claim: Guarantee, mechanism: Adding, reach: int, neighbours: tuple[Any, Any], **box: Any
 ) -> Suspect:
-    """Return a mechanism that adds noise, to a number or, where the neighbours are lists, to a histogram."""
-    bins = len(neighbours[0]) if isinstance(neighbours[0], list) else 1
-    release: Callable[[Any], Any] = mechanism.release
+    """Return a mechanism that adds noise to what one person moves by `reach` steps."""
+
+    def release(value: Any) -> object:
+        noisy = mechanism.release(value)
+        return tuple(noisy.tolist()) if isinstance(noisy, np.ndarray) else noisy
+
     return Suspect(
         name=name,
         claim=claim,
-        box=lambda noise: AddedNoise(law=noise_of(mechanism, noise), reach=reach, norm=norm, dimension=bins),
-        release=release if bins == 1 else lambda counts: tuple(release(counts).tolist()),
+        box=lambda noise: AddedNoise(law=noise_of(mechanism, noise), reach=reach, **box),
+        release=release,
         neighbours=neighbours,
     )
 
@@ -71,11 +86,11 @@ def _adding(
 def _pure(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
     geometric = GeometricMechanism(l1_sensitivity=_FAR, epsilon=epsilon)
-    histogram = geometric_histogram(bins=len(_REPLACED[0]), adjacency=Adjacency.REPLACE, epsilon=epsilon)
+    histogram = geometric_histogram(bins=_BINS, adjacency=Adjacency.REPLACE, epsilon=epsilon)
     laplace = LaplaceMechanism(l1_sensitivity=_FIVE_STEPS, epsilon=epsilon, grid=_GRID)
     return [
         _adding("geometric", claim, geometric, _FAR, (0, _FAR)),
-        _adding("geometric-histogram", claim, histogram, _BINS_TOUCHED, _REPLACED),
+        _adding("geometric-histogram", claim, histogram, _BINS_TOUCHED, _HISTOGRAMS, dimension=_BINS),
         _adding("laplace", claim, laplace, 5, (0.0, 0.3)),
     ]
 
@@ -86,13 +101,14 @@ def _gaussian(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     by_mu = GaussianMechanism(l2_sensitivity=_FAR, rho=rho, grid=_GRID)
     discrete = DiscreteGaussianMechanism(l2_sensitivity=_FAR, epsilon=epsilon, delta=delta)
     by_rho = DiscreteGaussianMechanism(l2_sensitivity=_FAR, rho=rho)
-    histogram = gaussian_histogram(bins=len(_REPLACED[0]), adjacency=Adjacency.REPLACE, epsilon=epsilon, delta=delta)
+    histogram = gaussian_histogram(bins=_BINS, adjacency=Adjacency.REPLACE, epsilon=epsilon, delta=delta)
+    squared = {"norm": Norm.L2_SQUARED, "dimension": _BINS}
     return [
         _adding("gaussian", both, gaussian, 8, (0.0, 0.5)),
         _adding("gaussian-mu", GaussianDP(mu_squared=2 * rho), by_mu, int(_FAR / _GRID), (0.0, float(_FAR))),
         _adding("discrete-gaussian", both, discrete, _FAR, (0, _FAR)),
         _adding("discrete-gaussian-rho", ConcentratedDP(rho=rho), by_rho, _FAR, (0, _FAR)),
-        _adding("gaussian-histogram", both, histogram, _BINS_TOUCHED, _REPLACED, norm=Norm.L2_SQUARED),
+        _adding("gaussian-histogram", both, histogram, _BINS_TOUCHED, _HISTOGRAMS, **squared),
     ]
 
 
@@ -105,7 +121,9 @@ def _accounted(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     by_rho = DiscreteGaussianMechanism(l2_sensitivity=_FAR, rho=rho)
     priced_geometric = DiscreteLaplaceNoise(l1_sensitivity=_FAR, scale=_FAR / epsilon)
     priced_share = DiscreteLaplaceNoise(l1_sensitivity=_FAR, scale=_FAR / share)
-    priced_gaussian = DiscreteGaussianNoise(l2_sensitivity_squared=_FAR**2, sigma_squared=_FAR**2 / (2 * rho))
+    priced_gaussian = DiscreteGaussianNoise(
+        l2_sensitivity_squared=_FAR**2, sigma_squared=_FAR**2 / (2 * rho), dimension=1
+    )
 
     def part(mechanism: Adding, noise: Fraction) -> AddedNoise:
         return AddedNoise(law=noise_of(mechanism, noise), reach=_FAR)
@@ -157,83 +175,77 @@ def _priced(event: Event, delta: Fraction) -> ApproximateDP:
     return ApproximateDP(epsilon=fraction_above(price(event).epsilon(float(delta))), delta=delta)
 
 
-Chooser: TypeAlias = ExponentialMechanism | PermuteAndFlip | NoisyMaxWithGap
-
-
 def choice_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     """Return the mechanisms that choose among candidates, categories or keys, at this price."""
     return [*_selection(epsilon), *_ranked(epsilon), *_answers_and_keys(epsilon, delta)]
 
 
 def _choosing(
-    name: str, claim: Guarantee, mechanism: Chooser, neighbours: tuple[Any, Any] = _BEHIND, **model: Any
+    name: str, claim: Guarantee, mechanism: ScoreSelection[Any], neighbours: tuple[Any, Any], **box: Any
 ) -> Suspect:
-    model = {"rule": AuditedRule.PERMUTE_AND_FLIP, "sensitivity": _FAR, **model}
+    """Return a mechanism that chooses by scores, which one person moves by `_FAR`."""
+    exponential = isinstance(mechanism.event, ExponentialSelection)
+    rule = AuditedRule.EXPONENTIAL if exponential else AuditedRule.PERMUTE_AND_FLIP
+
+    def release(scores: list[int]) -> object:
+        chosen = mechanism.release(scores)
+        return (chosen.index, chosen.gap) if isinstance(chosen, Winner) else chosen
+
     return Suspect(
         name=name,
         claim=claim,
-        box=lambda noise: Choice(scale=score_scale(mechanism, noise), **model),
-        release=mechanism.release,
+        box=lambda noise: Choice(rule=rule, scale=score_scale(mechanism, noise), sensitivity=_FAR, **box),
+        release=release,
         neighbours=neighbours,
     )
 
 
 def _selection(epsilon: Fraction) -> list[Suspect]:
-    claim, rule, together = PureDP(epsilon=epsilon), AuditedRule.EXPONENTIAL, AuditedMovement.TOGETHER
-    exponential = ExponentialMechanism(sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon)
-    flip = PermuteAndFlip(sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon)
-    counts = PermuteAndFlip(
-        sensitivity=_FAR, candidates=_CANDIDATES, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE
-    )
+    claim = PureDP(epsilon=epsilon)
+    among: dict[str, Any] = {"sensitivity": _FAR, "candidates": _CANDIDATES, "epsilon": epsilon}
+    exponential, flip = ExponentialMechanism(**among), PermuteAndFlip(**among)
+    counts = PermuteAndFlip(**among, monotone_under=Adjacency.ADD_REMOVE)
     winner = NoisyMaxWithGap(sensitivity=_FAR, candidates=2, epsilon=epsilon)
+    rising, two = ([0, 0, -12], [0, 0, _FAR - 12]), ([0, -12], [-_FAR, _FAR - 12])
     gaps = tuple(score_scale(winner) * edge for edge in (0.0, 0.5, 1.0, 2.0, 4.0))
-
-    def told(scores: list[int]) -> tuple[int, float]:
-        won = winner.release(scores)
-        return won.index, won.gap
-
-    noisy_max = _choosing("noisy-max-with-gap", claim, winner, ([0, -12], [-_FAR, _FAR - 12]), candidates=2, gaps=gaps)
     return [
-        _choosing("exponential", claim, exponential, rule=rule),
-        _choosing("exponential-rho", ConcentratedDP(rho=epsilon**2 / 8), exponential, rule=rule, candidates=2),
-        _choosing("permute-and-flip", claim, flip),
-        _choosing("permute-and-flip-counts", claim, counts, ([0, 0, -12], [0, 0, _FAR - 12]), movement=together),
-        replace(noisy_max, release=told),
+        _choosing("exponential", claim, exponential, _BEHIND),
+        _choosing("exponential-rho", ConcentratedDP(rho=epsilon**2 / 8), exponential, _BEHIND, candidates=2),
+        _choosing("permute-and-flip", claim, flip, _BEHIND),
+        _choosing("permute-and-flip-counts", claim, counts, rising, movement=AuditedMovement.TOGETHER),
+        _choosing("noisy-max-with-gap", claim, winner, two, candidates=2, gaps=gaps),
     ]
-
-
-def _ranking(
-    name: str, epsilon: Fraction, mechanism: PrivateQuantiles | TopK, neighbours: tuple[Any, Any], **model: Any
-) -> Suspect:
-    rule, cells = AuditedRule.PERMUTE_AND_FLIP, len(neighbours[0])
-    return Suspect(
-        name=name,
-        claim=PureDP(epsilon=epsilon),
-        box=lambda noise: HistogramChoice(
-            rule=rule, scale=score_scale(mechanism, noise), cells=cells, rows=_FAR, **model
-        ),
-        release=mechanism.release,
-        neighbours=neighbours,
-    )
 
 
 def _ranked(epsilon: Fraction) -> list[Suspect]:
     median = PrivateQuantiles(at=[Fraction(1, 2)], cells=_CELLS, sensitivities=[_FAR], epsilon=epsilon)
     top = TopK(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
+
+    def ranked(name: str, mechanism: Ranking, neighbours: tuple[Any, Any], **box: Any) -> Suspect:
+        rule, cells = AuditedRule.PERMUTE_AND_FLIP, mechanism.cells
+        return Suspect(
+            name=name,
+            claim=PureDP(epsilon=epsilon),
+            box=lambda noise: HistogramChoice(
+                rule=rule, scale=score_scale(mechanism, noise), cells=cells, rows=_FAR, **box
+            ),
+            release=mechanism.release,
+            neighbours=neighbours,
+        )
+
     return [
-        _ranking("median", epsilon, median, ([0, 9, 0, 0, 0, 9], [_FAR, 9, 0, 0, 0, 9]), at=median.at),
-        _ranking("top-two", epsilon, top, ([0, 0, 12], [0, 0, 12 + _FAR]), top=_TOP),
+        ranked("median", median, ([0, 9, 0, 0, 0, 9], [_FAR, 9, 0, 0, 0, 9]), at=median.at),
+        ranked("top-two", top, ([0, 0, 12], [0, 0, 12 + _FAR]), top=_TOP),
     ]
 
 
 def _answers_and_keys(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     keys = PartitionSelection(l1_sensitivity=_KEYS, epsilon=epsilon, delta=delta)
-    responses = {
-        "randomized-response": RandomizedResponse(epsilon=epsilon),
-        "randomized-response-of-five": RandomizedResponse(epsilon=epsilon, categories=_CATEGORIES),
-    }
     return [
-        *(_responding(name, epsilon, mechanism) for name, mechanism in responses.items()),
+        _responding("randomized-response", epsilon, RandomizedResponse(epsilon=epsilon)),
+        _responding(
+            "randomized-response-of-five", epsilon, RandomizedResponse(epsilon=epsilon, categories=_CATEGORIES)
+        ),
         Suspect(
             name="stable-keys",
             claim=ApproximateDP(epsilon=epsilon, delta=delta),

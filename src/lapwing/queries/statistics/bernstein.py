@@ -162,6 +162,15 @@ class Box:
         order = sorted(range(len(weights)), key=weights.__getitem__)
         return min(self._corners(weights, order)), max(self._corners(weights, order[::-1]))
 
+    def least_variance(self, axis: int) -> Fraction:
+        """Return the least variance of one value: it is at a corner where sums of the same weight are alike."""
+        places = list(itertools.product(range(self.degree + 1), repeat=self.values))
+        ends = [
+            {sum(bound[i] for i, place in enumerate(places) if place[axis] == step) for bound in (self.low, self.high)}
+            for step in range(self.degree + 1)
+        ]
+        return min(_variance_of(corner) for corner in itertools.product(*ends) if any(corner))
+
     def _corners(self, weights: Sequence[Fraction], order: Sequence[int]) -> list[Fraction]:
         """Return the quotients at the corners where the first few sums in this order are high, the others low."""
         sums = list(self.low)
@@ -209,13 +218,11 @@ def _bounds(kind: Moment, scales: Sequence[Scale], sums: Sequence[int], box: Box
 
 
 def _variance(box: Box, sums: Sequence[int], one: tuple[int, ...]) -> Bounds:
-    """Bound E(x-t)^2 - (Ex-t)^2 for a t near the mean, where the second part is small."""
+    """Bound a variance: from below exactly, from above by E(x-t)^2 for a t near the mean."""
     t = _near(box, sums, one)
     nothing, square = (0,) * len(one), tuple(2 * power for power in one)
-    low, high = box.average((1, square), (-2 * t, one), (t**2, nothing))
-    mean_low, mean_high = box.average((1, one))
-    low -= max((mean_low - t) ** 2, (mean_high - t) ** 2)
-    return within(low, 0, _QUARTER), within(high, 0, _QUARTER)
+    _, high = box.average((1, square), (-2 * t, one), (t**2, nothing))
+    return within(box.least_variance(one.index(1)), 0, _QUARTER), within(high, 0, _QUARTER)
 
 
 def _covariance(box: Box, sums: Sequence[int]) -> Bounds:
@@ -237,6 +244,12 @@ def _correlation(box: Box, sums: Sequence[int]) -> tuple[float, float]:
     low = low / (narrow if low < 0 else wide) - rounding
     high = high / (wide if high < 0 else narrow) + rounding
     return min(1.0, max(-1.0, low)), min(1.0, max(-1.0, high))
+
+
+def _variance_of(sums: Sequence[int]) -> Fraction:
+    """Return E x^2 - (E x)^2 for the sums of one value."""
+    square, mean = (_raw(sums, len(sums) - 1, (power,)) / sum(sums) for power in (2, 1))
+    return square - mean**2
 
 
 def _near(box: Box, sums: Sequence[int], one: tuple[int, ...]) -> Fraction:

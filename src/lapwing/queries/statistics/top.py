@@ -14,7 +14,7 @@ from lapwing.mechanisms.histogram_selection import Selector, TopK
 from lapwing.queries.aggregate import CountPerPerson, DeclaredKey, cell_count
 from lapwing.queries.column import Category
 from lapwing.queries.expressions import Name
-from lapwing.queries.keys import narrowed
+from lapwing.queries.keys import narrow
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Number, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition, as_name
@@ -43,7 +43,7 @@ class TopCategories(Question):
             raise BadQuestionError(f"{column.name!r} declares no categories to choose from; count by it instead")
         self._require_people(planner)
         declared = DeclaredKey(column=column.name, values=column.type.values, missing=False)
-        planner.keys = (narrowed(declared, planner.where),)
+        planner.keys = (narrow(declared, planner.where),)
         k = as_int("k", self.k, most=cell_count(planner.keys))
         return planner.build(CountPerPerson(max_cells=None), Top(k=k))
 
