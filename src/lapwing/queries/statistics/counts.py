@@ -53,7 +53,6 @@ def plan_people(planner: Planner) -> Plan:
 
 
 @stored("people")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class People(NoisyMeaning):
     """The number of people in each cell."""
 
@@ -99,7 +98,6 @@ def count_rows(
 
 
 @stored("rows")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RowCount(NoisyMeaning):
     """The number of rows in each cell."""
 
@@ -155,7 +153,6 @@ def at_least(people: int, table: str, where: ConditionLike = None) -> AtLeastQue
 
 
 @stored("at-least")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AtLeast(Meaning):
     """Whether there are at least `people` people."""
 

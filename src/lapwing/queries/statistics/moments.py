@@ -136,7 +136,6 @@ def _ask(  # noqa: PLR0917 - the four functions above in one
 
 
 @stored("moments")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Moments(NoisyMeaning):
     """Bernstein sums of one or two values, from which `moment` follows."""
 

@@ -68,7 +68,6 @@ def top(table: str, column: str | Name, k: int, where: ConditionLike = None) -> 
 
 
 @stored("top")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Top(ChosenMeaning):
     """The `k` cells with the most people."""
 
