@@ -45,8 +45,6 @@ _DAMAGED: Final = "it is damaged, or a newer lapwing wrote it; restore it from a
 def stored(tag: str) -> Callable[[type[T]], type[T]]:
     """Let a dataclass be written under `tag`.
 
-    Examples
-    --------
     >>> from dataclasses import dataclass
     >>> @stored("example-of-the-codec")
     ... @dataclass(frozen=True)
@@ -114,8 +112,6 @@ def from_record(expected: Any, record: object) -> Any:
 def canonical(record: object) -> str:
     """Return the one JSON text of `record`, in ASCII and with no float in it: the same bytes on every machine.
 
-    Examples
-    --------
     >>> canonical({"b": [1, "1/10"], "a": None})
     '{"a":null,"b":[1,"1/10"]}'
     """

@@ -242,8 +242,6 @@ def required_adjacency(event: Event, population: Adjacency | None = None) -> Adj
     event : what happened, or is planned
     population : the adjacency that is in force, if known; an event that needs the other one is refused
 
-    Examples
-    --------
     >>> required_adjacency(PoissonSampled(part=PureRelease(epsilon=Fraction(1)), rate=Fraction(1, 10)))
     <Adjacency.ADD_REMOVE: 'add-remove'>
     """

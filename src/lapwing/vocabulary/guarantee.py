@@ -57,8 +57,6 @@ class PrivacyUnit:
     protects_groups_of : the size of the groups that are protected together; 1 protects single persons, 4 protects
         households of four as if they were one person, at four times the price
 
-    Examples
-    --------
     >>> PrivacyUnit(person_key="patient_id").adjacency
     <Adjacency.ADD_REMOVE: 'add-remove'>
     >>> PrivacyUnit(person_key="patient_id", protects_groups_of=0)

@@ -24,8 +24,6 @@ class Lifetime:
     what, remedy : for the refusals
     within : the lifetime of what it belongs to
 
-    Examples
-    --------
     >>> session = Lifetime("this session", remedy="open it again")
     >>> session.require()
     >>> session.end()
@@ -71,8 +69,6 @@ class LockedFile(io.FileIO):
 
     Threads and forks each open it anew, so that the lock parts them, too.
 
-    Examples
-    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "lock"
     >>> path.touch()
