@@ -182,3 +182,8 @@ class Statistic:
     options: frozenset[str] = GROUPED
     needs: Mapping[str, str] = field(default_factory=dict)
     sql: Mapping[SqlWord, tuple[str, Callable[[Selected, Any], Question]]] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> str:
+        """How it is asked for at the command line."""
+        return " ".join([self.name, "TABLE", *["COLUMN"] * self.columns])
