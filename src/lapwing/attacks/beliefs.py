@@ -66,8 +66,6 @@ def study_beliefs(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> Stud
     others : how many people are in the study with her
     beyond : how far the answers go below zero and above everybody
 
-    Examples
-    --------
     >>> beliefs = study_beliefs("1/2")
     >>> round(beliefs.prior, 3), round(beliefs.with_data[-1], 2), round(beliefs.without_data[-1], 2)
     (0.4, 0.71, 0.6)
@@ -146,8 +144,6 @@ def two_cells(ratio: Exact) -> TwoCells:
     ----------
     ratio : e^epsilon, a fraction above 1
 
-    Examples
-    --------
     >>> two_cells(2)
     TwoCells(ratio=Fraction(2, 1), one_step=Fraction(2, 1), two_steps=Fraction(4, 1), surest=Fraction(4, 5))
     """
@@ -181,8 +177,6 @@ def with_and_without(ratio: Exact, doubt: Exact) -> Fraction:
     ratio : e^epsilon, a fraction above 1
     doubt : the prior belief that the second bit is zero
 
-    Examples
-    --------
     >>> with_and_without(2, "1e-9"), float(with_and_without(2, "1e-9"))
     (Fraction(3999999998, 1000000001), 3.999999994)
     """
@@ -217,8 +211,6 @@ class PublishedInTheClear:
 def name_one(*, delta: Exact, prior: Exact, people: int) -> PublishedInTheClear:
     """Publish each person's record with probability delta, and look at one that is published (Exercise 2.3).
 
-    Examples
-    --------
     >>> named = name_one(delta="1/1000", prior="1/1000", people=5000)
     >>> named.additive, named.before, named.after, round(float(named.somebody), 4)
     (Fraction(1, 1000), Fraction(1, 1000), Fraction(1, 1), 0.9933)

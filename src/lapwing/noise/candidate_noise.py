@@ -32,8 +32,6 @@ def exponential_lattice(count: int, *, source: RandomSource = SYSTEM) -> NDArray
     Kifer, Sayed, Steinke, Wang, Xiao, Zhang: The Permute-and-Flip Mechanism is Identical to Report-Noisy-Max with
     Exponential Noise. 2021) up to ties. W is below 2^63: it saturates there, at 128 scales.
 
-    Examples
-    --------
     >>> exponential_lattice(3).dtype
     dtype('uint64')
 
@@ -54,8 +52,6 @@ def choose_exponential(offsets: Sequence[int] | NDArray[np.integer], *, source: 
     ----------
     offsets : 64-bit integers; only their differences matter
 
-    Examples
-    --------
     >>> choose_exponential([0, -(2**62)])  # the second has probability e^-64
     0
 

@@ -43,8 +43,6 @@ def exponential_bounds(numerator: int, denominator: int, bits: int) -> tuple[int
     numerator, denominator : the exponent; at least 0, and above 0
     bits : the precision, at least 1
 
-    Examples
-    --------
     >>> low, high = exponential_bounds(1, 1, 20)
     >>> low <= 2**20 * 0.36787944117144233 <= high, high - low <= 2
     (True, True)

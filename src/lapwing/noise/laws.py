@@ -74,8 +74,6 @@ class Law(ABC):
         ----------
         source : where the bits come from; by default the system, through a pool that hides how long the draw took
 
-        Examples
-        --------
         >>> isinstance(DiscreteLaplace(Fraction(10)).draw(), int)
         True
         """
@@ -86,8 +84,6 @@ class Law(ABC):
     def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
         """Return `count` independent draws, in an array of the caller's own.
 
-        Examples
-        --------
         >>> DiscreteGaussian(Fraction(100)).draw_many(1000).shape
         (1000,)
         """
@@ -123,8 +119,6 @@ class DiscreteLaplace(Law):
     ----------
     scale : from 1/20 to 2^38; the variance is about 2 scale²
 
-    Examples
-    --------
     >>> DiscreteLaplace("22/7").scale
     Fraction(22, 7)
     >>> DiscreteLaplace(0)
@@ -149,8 +143,6 @@ class Geometric(Law):
     ----------
     scale : from 1/20 to 2^38; the mean is 1/(e^(1/scale) - 1), about scale - 1/2
 
-    Examples
-    --------
     >>> bool((Geometric(Fraction(3)).draw_many(1000) >= 0).all())
     True
 
@@ -171,8 +163,6 @@ class DiscreteGaussian(Law):
     ----------
     sigma_squared : from 1/400 to 2^76; the variance is at most this
 
-    Examples
-    --------
     >>> DiscreteGaussian("0.5")
     DiscreteGaussian(sigma_squared=Fraction(1, 2))
 
@@ -198,8 +188,6 @@ class RoundedLaplace(Law):
     ----------
     scale : from 1/20 to 2^38
 
-    Examples
-    --------
     >>> law = RoundedLaplace(Fraction(10))
     >>> law.scale <= law.scale_used <= law.scale * (1 + Fraction(1, 2**50))
     True
@@ -229,8 +217,6 @@ class RoundedGaussian(Law):
     ----------
     sigma : from 1/20 to 2^38
 
-    Examples
-    --------
     >>> law = RoundedGaussian(Fraction(1, 3))
     >>> law.sigma <= law.sigma_used <= law.sigma * (1 + Fraction(1, 2**50))
     True

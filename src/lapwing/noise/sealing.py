@@ -55,8 +55,6 @@ class SealedSource:
     ----------
     seed : 32 bytes, used for this source only
 
-    Examples
-    --------
     >>> seed = fresh_seed()
     >>> SealedSource(seed).take(100) == SealedSource(seed).take(100)
     True
@@ -87,8 +85,6 @@ def seal(secret: bytes, *, key: bytes, purpose: Purpose, stream: str, sequence: 
     stream, sequence : whose it is, and which one of that stream
     details : what else must be the same for the seal to open
 
-    Examples
-    --------
     >>> key, seed = fresh_seed(), fresh_seed()
     >>> sealed = seal(seed, key=key, purpose=Purpose.SEED, stream="cohorts", sequence=1)
     >>> unseal(sealed, key=key, purpose=Purpose.SEED, stream="cohorts", sequence=1) == seed

@@ -55,11 +55,7 @@ class StripCoin:
         return max(0, (1 << 16) + (-numerator << 16) // denominator)  # e^-y >= 1 - y
 
     def keeps(
-        self,
-        strips: NDArray[np.int64],
-        places: NDArray[np.int64],
-        first_bits: NDArray[np.uint16],
-        source: RandomSource,
+        self, strips: NDArray[np.int64], places: NDArray[np.int64], first_bits: NDArray[np.uint16], source: RandomSource
     ) -> NDArray[np.bool_]:
         """Toss a coin for each candidate; the first 16 bits of each are known already."""
         coins = (first_bits.astype(np.int64) << 16) | np.frombuffer(source.take(2 * first_bits.size), "<u2")

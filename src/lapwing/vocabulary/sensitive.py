@@ -17,8 +17,6 @@ class Sensitive(Generic[T_co]):
     value, so that logs, tracebacks, f-strings and test reports never hold it. This guards against accidents, not
     against code that means harm: Python cannot hide a value from the process it lives in.
 
-    Examples
-    --------
     >>> cohort = Sensitive(17)
     >>> cohort
     <sensitive>

@@ -312,8 +312,6 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
     folder : where; it is made if it is not there
     settings : the text of lapwing.toml, if the folder has none yet
 
-    Examples
-    --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "patients.csv").write_text("patient_id,age\n1,31\n2,64\n")

@@ -63,8 +63,6 @@ def make_clinic(
     -------
     The folder.
 
-    Examples
-    --------
     >>> import tempfile
     >>> import lapwing as lw
     >>> folder = make_clinic(Path(tempfile.mkdtemp()) / "clinic", people=1000)
@@ -84,11 +82,7 @@ def make_clinic(
 
 
 def write_tables(
-    folder: str | Path,
-    people: int = 100_000,
-    *,
-    seed: int = SEED,
-    progress: Callable[[int], None] = lambda _: None,
+    folder: str | Path, people: int = 100_000, *, seed: int = SEED, progress: Callable[[int], None] = lambda _: None
 ) -> Path:
     """Write the tables of a clinic alone, `person.parquet` to `patient.parquet`, and return the folder."""
     count, seed = as_int("people", people, most=_MOST_PEOPLE), as_int("seed", seed, least=0, most=2**63)
@@ -126,8 +120,6 @@ class ParquetFiles:
     ----------
     folder : where the files are written, one `table.parquet` for each table
 
-    Examples
-    --------
     >>> import numpy as np
     >>> with TemporaryDirectory() as folder:
     ...     with ParquetFiles(folder) as files:

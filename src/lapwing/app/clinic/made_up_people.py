@@ -59,8 +59,6 @@ class Uniforms:
     seed : which clinic
     block : which of its blocks
 
-    Examples
-    --------
     >>> draws = Uniforms(seed=7, block=0)
     >>> few, many = draws.take("age", 3), draws.take("age", 1000)
     >>> bool((few == many[:3]).all()), bool((many > 0).all() and (many < 1).all()), round(float(many.mean()), 1)
