@@ -81,7 +81,6 @@ def _from(folder: Path, path: Path) -> str:
 
 
 @stored("fingerprint")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
     """What a file was at a version: how it looks from outside, its content, and which table in it is meant."""
 
@@ -92,7 +91,6 @@ class Fingerprint:
 
 
 @stored("known-data")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KnownData:
     """Which ledger is ours, what each table was ("population.table"), and by which signs each population is known."""
 

@@ -54,7 +54,6 @@ class Price:
 
 
 @stored("priced-plan")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PricedPlan:
     """What is asked and what will happen, as a question stands in the ledger."""
 

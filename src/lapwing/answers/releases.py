@@ -43,7 +43,6 @@ _MOST_KEY_TEXT = 700_000
 
 
 @stored("answer")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAnswer:
     """What was released for each question of those asked together, and from which versions of the tables."""
 

@@ -48,7 +48,6 @@ class StreamOffer(TypedDict, total=False):
 
 
 @stored("stream-terms")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamTerms:
     """What is agreed when a stream is opened.
 

@@ -85,8 +85,6 @@ def parse_target(
 ) -> Target:
     """Return the one target that was said; refuse none, several, and prices out of reason.
 
-    Examples
-    --------
     >>> parse_target(epsilon="0.1")
     AtEpsilon(epsilon=Fraction(1, 10), delta=None)
     >>> parse_target(epsilon=0.1) == parse_target(epsilon="0.1")  # a float is read as it is written

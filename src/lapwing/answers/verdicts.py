@@ -108,7 +108,6 @@ class StreamAnswer(Result):
 
 
 @stored("verdict")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredVerdict:
     """What was decided, as the ledger keeps it."""
 

@@ -113,8 +113,6 @@ class Table(Result):
     row_key : a column that tells the rows of a person apart, if there is one; it makes picking rows quicker
     max_rows : how many rows of one person count in row statistics, unless the question says otherwise
 
-    Examples
-    --------
     >>> from lapwing.queries.column import Category, Integer
     >>> patients = Table(
     ...     name="patients",
@@ -208,8 +206,6 @@ class Population:
     segments : a public partition of the people by their keys, fixed for ever; each segment has a budget of its own
     segment : the one whose people are asked about, here; everybody if there is none
 
-    Examples
-    --------
     >>> clinic = Population(
     ...     name="clinic", unit=PrivacyUnit(person_key="patient_id"), tables=(Table(name="patients", columns=()),)
     ... )

@@ -45,8 +45,6 @@ class Real:
     low, high : the bounds; they are moved outwards to the grid
     step : the distance of two grid points, a power of two; about a millionth of the range where it is not given
 
-    Examples
-    --------
     >>> bmi = Real(low=10, high=60, step="1/64")
     >>> bmi.low, bmi.high, bmi.bits
     (Fraction(10, 1), Fraction(60, 1), 6)

@@ -75,9 +75,7 @@ def _values(column: Column) -> KeyOfColumn:
         case Real() | Date():
             year = f", or year({column.written})" if isinstance(column.type, Date) else ""
             raise BadQuestionError(
-                f"{column.name!r} has too many values to group by; group by ",
-                Call("bins", (column.name, [...])),
-                year,
+                f"{column.name!r} has too many values to group by; group by ", Call("bins", (column.name, [...])), year
             )
 
 

@@ -55,7 +55,6 @@ class Family(Enum):
 
 
 @stored("scale")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """A value on a grid: `low` + n * `step` for n = 0 .. `extent`."""
 
@@ -182,7 +181,6 @@ class ChosenMeaning(Meaning):
 
 
 @stored("question")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CanonicalQuestion:
     """What a plan asks, without what follows from it: equal for questions that mean the same by their form."""
 

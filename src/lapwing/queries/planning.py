@@ -135,11 +135,7 @@ class Planner:
     def build(self, bounding: Bounding, meaning: Meaning) -> Plan:
         """Return the plan of a statistic that bounds each person so, and whose numbers mean this."""
         aggregate = Aggregate(
-            table=self.scope.table.name,
-            where=self.where,
-            keys=self.keys,
-            bounding=bounding,
-            salt=self.population.salt,
+            table=self.scope.table.name, where=self.where, keys=self.keys, bounding=bounding, salt=self.population.salt
         )
         count = aggregate.cell_count
         family = meaning.family if count is not None else meaning.family_of_private_keys

@@ -51,8 +51,6 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
     max_rows : how many rows of one person count, for tables with many rows a person
     max_groups : in how many groups one person counts, for such tables
 
-    Examples
-    --------
     >>> asked = read_sql("select sex, count(*) as n, avg(age) from patients where age >= 18 group by sex")
     >>> list(asked.questions), asked.keys
     (['n', 'avg'], ('sex',))

@@ -158,9 +158,7 @@ def _times(times: int) -> str:
     return "a row" if times == 1 else f"at least {times} rows"
 
 
-def _value(
-    atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent,
-) -> str:
+def _value(atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent) -> str:
     match atom:
         case InIntervals(domain=domain, intervals=intervals):
             return "is " + " or ".join(_interval(domain, interval) for interval in intervals)

@@ -15,14 +15,26 @@ import math
 import re
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
 from hashlib import sha256
 from inspect import isabstract
 from types import MappingProxyType, NoneType
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+from typing import (
+    Any,
+    Final,
+    NoReturn,
+    TypeAlias,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from lapwing.vocabulary.errors import ParameterError
 
@@ -42,22 +54,22 @@ _DEEPEST: Final = 128  # nouns within nouns: what can be written can be read wit
 _DAMAGED: Final = "it is damaged, or a newer lapwing wrote it; restore it from a copy"
 
 
-def stored(tag: str) -> Callable[[type[T]], type[T]]:
-    """Let a dataclass be written under `tag`.
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def stored(tag: str, *, kw_only: bool = True, init: bool = True) -> Callable[[type[T]], type[T]]:
+    """Make a class a frozen dataclass that is written under `tag`.
 
-    >>> from dataclasses import dataclass
     >>> @stored("example-of-the-codec")
-    ... @dataclass(frozen=True)
     ... class Example:
     ...     share: Fraction
     ...     of: tuple[str, ...] | None
-    >>> to_text(Example(Fraction(1, 2), ("a", "b")))
+    >>> to_text(Example(share=Fraction(1, 2), of=("a", "b")))
     '{"kind":"example-of-the-codec","of":["a","b"],"share":"1/2"}'
     >>> from_text(Example, '{"kind":"example-of-the-codec","of":null,"share":"1/2"}')
     Example(share=Fraction(1, 2), of=None)
     """
 
-    def register(noun: type[T]) -> type[T]:
+    def register(given: type[T]) -> type[T]:
+        noun = dataclass(frozen=True, slots=True, kw_only=kw_only, init=init)(given)
         names = tuple(field.name for field in fields(noun))  # type: ignore[arg-type] # it is a dataclass
         if tag in STORED or "kind" in names:
             raise ValueError(f"{tag!r} is taken, or one of its fields is called kind")

@@ -5,7 +5,6 @@ fact of a population, and every sensitivity reads it. Numbers may be written lik
 (`PureDP(epsilon="0.1")`), and are kept as exact fractions.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
@@ -45,7 +44,6 @@ def checked_adjacency(given: object) -> Adjacency:
 
 
 @stored("privacy-unit")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyUnit:
     """One person, named by the column that says whose row it is, across all tables of a population.
 
@@ -72,8 +70,7 @@ class PrivacyUnit:
         object.__setattr__(self, "protects_groups_of", as_int("protects_groups_of", self.protects_groups_of))
 
 
-@stored("pure-dp")
-@dataclass(frozen=True, slots=True, init=False)
+@stored("pure-dp", kw_only=False, init=False)
 class PureDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E)."""
 
@@ -83,8 +80,7 @@ class PureDP:
         fill(self, epsilon=positive("epsilon", epsilon))
 
 
-@stored("approximate-dp")
-@dataclass(frozen=True, slots=True, init=False)
+@stored("approximate-dp", kw_only=False, init=False)
 class ApproximateDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E) + delta."""
 
@@ -95,8 +91,7 @@ class ApproximateDP:
         fill(self, epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
 
 
-@stored("concentrated-dp")
-@dataclass(frozen=True, slots=True, init=False)
+@stored("concentrated-dp", kw_only=False, init=False)
 class ConcentratedDP:
     """Zero-concentrated: the Renyi divergence of every order alpha > 1 is at most rho * alpha."""
 
@@ -106,8 +101,7 @@ class ConcentratedDP:
         fill(self, rho=positive("rho", rho))
 
 
-@stored("gaussian-dp")
-@dataclass(frozen=True, slots=True, init=False)
+@stored("gaussian-dp", kw_only=False, init=False)
 class GaussianDP:
     """Telling neighbours apart is no easier than telling N(0, 1) from N(mu, 1), with mu^2 = `mu_squared`."""
 

@@ -30,7 +30,6 @@ def dozens(table, where=None, *, by=(), max_groups=None):
 
 
 @stored("toy-dozens")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Dozens(NoisyMeaning):
     unit = "dozens"
 

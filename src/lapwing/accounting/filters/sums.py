@@ -23,7 +23,6 @@ from lapwing.vocabulary.event import Event
 
 
 @stored("accepted")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """What an admitted charge does to a filter beyond its cost; the part of a record that is trusted on replay.
 
@@ -81,7 +80,6 @@ def require_carried(name: str, amount: Fraction | None) -> None:
 
 
 @stored("pure-filter")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PureFilter:
     """A pure budget: what is spent and what is reserved never exceeds `epsilon`.
 
@@ -137,7 +135,6 @@ class PureFilter:
 
 
 @stored("concentrated-filter")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConcentratedFilter:
     """A zero-concentrated budget: the rhos of all charges never exceed `rho`; streams pay whole at the opening.
 

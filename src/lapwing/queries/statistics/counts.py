@@ -31,13 +31,7 @@ class CountPeople(Question):
         return plan_people(planner)
 
 
-def count(
-    table: str,
-    where: ConditionLike = None,
-    *,
-    by: Groupings = (),
-    max_groups: int | None = None,
-) -> CountPeople:
+def count(table: str, where: ConditionLike = None, *, by: Groupings = (), max_groups: int | None = None) -> CountPeople:
     """Ask how many people have a row in `table` for which `where` is true; each person counts once.
 
     Parameters
@@ -47,8 +41,6 @@ def count(
     by : columns to group by
     max_groups : in how many groups one person may count, for tables with many rows a person
 
-    Examples
-    --------
     >>> count("patients", "sex = 'M' and age between 20 and 30").table
     'patients'
     """
@@ -61,7 +53,6 @@ def plan_people(planner: Planner) -> Plan:
 
 
 @stored("people")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class People(NoisyMeaning):
     """The number of people in each cell."""
 
@@ -107,7 +98,6 @@ def count_rows(
 
 
 @stored("rows")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RowCount(NoisyMeaning):
     """The number of rows in each cell."""
 
@@ -163,7 +153,6 @@ def at_least(people: int, table: str, where: ConditionLike = None) -> AtLeastQue
 
 
 @stored("at-least")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AtLeast(Meaning):
     """Whether there are at least `people` people."""
 

@@ -43,7 +43,6 @@ def count_distinct(
 
 
 @stored("distinct")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Distinct(NoisyMeaning):
     """The number of different values."""
 

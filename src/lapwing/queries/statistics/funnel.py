@@ -52,7 +52,6 @@ def funnel(table: str, steps: Sequence[ConditionLike], where: ConditionLike = No
 
 
 @stored("steps")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Steps(NoisyMeaning):
     """The number of people who pass the first n conditions, for each n, from the number that stops at each."""
 

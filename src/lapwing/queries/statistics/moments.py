@@ -136,7 +136,6 @@ def _ask(  # noqa: PLR0917 - the four functions above in one
 
 
 @stored("moments")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Moments(NoisyMeaning):
     """Bernstein sums of one or two values, from which `moment` follows."""
 
@@ -219,25 +218,9 @@ def _read(selected: Selected, node: exp.Expr) -> MomentQuestion:
 
 STATISTICS = (
     Statistic(name="mean", ask=mean, tells="mean", columns=1, sql={exp.Avg: ("avg", _read)}),
+    Statistic(name="variance", ask=variance, tells="variance", columns=1, sql={exp.VariancePop: ("var_pop", _read)}),
     Statistic(
-        name="variance",
-        ask=variance,
-        tells="variance",
-        columns=1,
-        sql={exp.VariancePop: ("var_pop", _read)},
+        name="covariance", ask=covariance, tells="covariance", columns=2, sql={exp.CovarPop: ("covar_pop", _read)}
     ),
-    Statistic(
-        name="covariance",
-        ask=covariance,
-        tells="covariance",
-        columns=2,
-        sql={exp.CovarPop: ("covar_pop", _read)},
-    ),
-    Statistic(
-        name="correlation",
-        ask=correlation,
-        tells="correlation",
-        columns=2,
-        sql={exp.Corr: ("corr", _read)},
-    ),
+    Statistic(name="correlation", ask=correlation, tells="correlation", columns=2, sql={exp.Corr: ("corr", _read)}),
 )

@@ -99,7 +99,6 @@ def score_sensitivity(fraction: Fraction, rows: int, unit: PrivacyUnit) -> int:
 
 
 @stored("quantiles")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles(ChosenMeaning):
     """The values below which the fractions `at` of the rows lie, from a histogram with `scale.extent` + 1 cells."""
 

@@ -68,7 +68,6 @@ def top(table: str, column: str | Name, k: int, where: ConditionLike = None) -> 
 
 
 @stored("top")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Top(ChosenMeaning):
     """The `k` cells with the most people."""
 
@@ -113,13 +112,4 @@ class Top(ChosenMeaning):
         return f"no category that is missing has over {format_short(margin)} people more"
 
 
-STATISTICS = (
-    Statistic(
-        name="top",
-        ask=top,
-        tells="category",
-        columns=1,
-        options=WHERE | {"k"},
-        needs={"k": "-k 3"},
-    ),
-)
+STATISTICS = (Statistic(name="top", ask=top, tells="category", columns=1, options=WHERE | {"k"}, needs={"k": "-k 3"}),)

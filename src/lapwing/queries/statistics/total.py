@@ -65,7 +65,6 @@ def total(
 
 
 @stored("total")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Total(NoisyMeaning):
     """The total of a value in each cell, in steps of `step`."""
 
