@@ -132,7 +132,7 @@ COMMANDS: Final = {
     "sql": ("lapwing.app.cli.ask:sql", "Ask a SELECT of statistics."),
     "funnel": ("lapwing.app.cli.ask:funnel", "Count who passes one condition after the other, for one price."),
     "stream": ("lapwing.app.cli.streams:stream", 'Ask "at least N people?" often, and pay for the yeses only.'),
-    "budget": ("lapwing.app.cli.overview:budget", "Say what was spent, what is held, and what is left."),
+    "budget": ("lapwing.app.cli.overview:budget", "Say what was spent, what is reserved, and what is left."),
     "init": ("lapwing.app.cli.custodian:init", "Make a workspace: settings, account and key."),
     "add": ("lapwing.app.cli.add:add", "Add a table: its place, its person key, its columns."),
     "update": ("lapwing.app.cli.custodian:update", "Bring the account to what lapwing.toml says after an edit."),
