@@ -56,7 +56,7 @@ P = ParamSpec("P")
 STEPS: Final = ("stream.sealed", "stream.opened", "stream.intended", "stream.read", "stream.decided", "stream.told")
 """The fault points of a stream, in their order (see `lapwing.ledger.store`)."""
 
-_PATIENCE: Final = 3
+_PATIENCE: Final = 8
 """How often a question is put again when another process came first."""
 
 
