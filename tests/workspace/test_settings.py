@@ -5,9 +5,10 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.queries.catalogue import KeyType, RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.tables import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource
+from lapwing.tables import FileSource, PostgresSource, SparkFiles, SparkSource
 from lapwing.vocabulary.errors import SettingsError
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PureDP
 from lapwing.workspace.settings import read_settings
@@ -61,7 +62,7 @@ def test_all_that_can_be_declared_is_read(tmp_path) -> None:
     assert (visits.rows, visits.key_type, visits.max_rows) == (RowsPerPerson.MANY_A_PERSON, KeyType.TEXT, 3)
     assert clinic.sources == {
         "patients": FileSource(path=tmp_path / "patients.parquet"),
-        "visits": DuckDBSource(path=tmp_path / "clinic.duckdb", table="visits"),
+        "visits": DuckDBTable(path=tmp_path / "clinic.duckdb", table="visits"),
     }
 
 

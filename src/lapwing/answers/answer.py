@@ -147,7 +147,7 @@ def tables_of(noun: object) -> set[str]:
 
 
 MOST_SHOWN = 100
-"""So many rows of a table are shown to people; all of them are in the answer."""
+"""How many rows of a table are shown to people; all of them are in the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ logging.getLogger("sqlglot").addFilter(lambda _: not _PARSING.get())  # it would
 
 
 class _Parser(DuckDBParser):
-    """SQLGlot's parser, which stops after so many steps, forwards and back, whatever it is trying."""
+    """SQLGlot's parser, which stops after a number of steps, forwards and back, whatever it is trying."""
 
     steps = 0
 

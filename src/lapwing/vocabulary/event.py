@@ -222,10 +222,7 @@ def checked_event(given: object) -> Event:
 def required_adjacency(event: Event, population: Adjacency | None = None) -> Adjacency | None:
     """Return the adjacency that `event` needs, None if it is good for both; refuse what needs two.
 
-    Parameters
-    ----------
-    event : what happened, or is planned
-    population : the adjacency that is in force, if known; an event that needs the other one is refused
+    Where the adjacency of the population is known, an event that needs the other one is refused, too.
 
     >>> required_adjacency(PoissonSampled(part=PureRelease(epsilon=Fraction(1)), rate=Fraction(1, 10)))
     <Adjacency.ADD_REMOVE: 'add-remove'>

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.command()
 @any_question
 @click.option("--at-least", metavar="N", help="Preview a stream about TABLE that asks for N people.")
-@click.option("--yeses", metavar="N", default="1", show_default=True, help="After so many yeses the stream halts.")
+@click.option("--yeses", metavar="N", default="1", show_default=True, help="The stream halts after N yeses.")
 @click.option("--questions", metavar="N", help="How many questions the stream is meant for.")
 @priced
 @plot_option
@@ -119,7 +119,7 @@ class ListsStatistics(click.Command):
 @answered
 @at_the_door
 def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None, **how: Any) -> None:
-    """Ask for any statistic, or whether there are at least so many.
+    """Ask for any statistic, or whether there are at least N people.
 
     Every statistic is computed from numbers with noise on them. lapwing bounds what one person can add to it (by the
     declared bounds of the column and --max-rows), and draws noise that hides a person who adds that much. So narrow
@@ -134,7 +134,7 @@ def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None,
     lapwing ask "select sex, count(*) from patients group by sex" --epsilon 0.5
     lapwing ask --at-least 200 patients --where "age >= 65" --epsilon 0.5
 
-    It costs the epsilon you offer. "At least so many?" costs a part of it if the answer is no; with a yes comes an
+    It costs the epsilon you offer. "At least N people?" costs a part of it if the answer is no; with a yes comes an
     interval for the number of people. For many such questions open a stream, where a no costs nothing.
     """
     from lapwing.app.cli.questions import put, question_of

@@ -1,7 +1,7 @@
-"""How many people, how many rows, and whether there are at least so many people.
+"""How many people, how many rows, and whether there are at least N people.
 
 A person counts once in a group, however many rows they have; of their rows, at most `max_rows` count in a group.
-Whether there are at least so many is asked in a stream, where a no is paid for by the stream.
+Whether there are at least N is asked in a stream, where a no is paid for by the stream.
 """
 
 from dataclasses import dataclass
