@@ -102,7 +102,7 @@ def test_it_is_asked_in_sql(folder) -> None:
         answer = clinic.sql(f"{SQL} where age >= 0", epsilon=10)
         assert answer.columns == ("dozens",)
         assert abs(answer.value - 100) < 1
-        with pytest.raises(BadQuestionError, match="the statistics count, .*, dozens$"):
+        with pytest.raises(BadQuestionError, match=r"the statistics count, .*, dozens$"):
             clinic.sql("select scores(*) from patients", epsilon=10)
 
 
