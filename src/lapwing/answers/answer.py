@@ -17,7 +17,7 @@ from lapwing.accounting.rounding import float_above
 from lapwing.answers.releases import Numbers, Release
 from lapwing.answers.target import as_confidence
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Meaning, Number, Shown
+from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Number, Shown
 from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
@@ -119,11 +119,6 @@ class PricedQuestion:
     def units(self) -> Mapping[str, str]:
         """What the margin of each column counts."""
         return {name: one.plan.meaning.unit for name, one in self.releases.items()}
-
-    @property
-    def meanings(self) -> list[Meaning]:
-        """What the numbers of each column mean."""
-        return [one.plan.meaning for one in self.several()]
 
     def several(self) -> Iterator[Release]:
         """Go through the releases."""
