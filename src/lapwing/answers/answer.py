@@ -184,20 +184,13 @@ class Answer(Result):
     they say how far a number is from what exact counting within the declared bounds would have told, and nothing about
     how well the table speaks for the world.
 
-    Parameters
-    ----------
-    asked : the question, at its price
-    numbers : what was released for each column
-    receipt : the proof that it was charged; None in a rehearsal
-    versions : the data version of each table it was answered from
-    free : whether it had been answered before, so that nothing was charged
-    rehearsal : whether it was answered from made-up rows
-    changes : what was computed from it since
+    `numbers` are what was released for each column, from these data `versions` of the tables; it is `free` if it had
+    been answered before, and a `rehearsal` if made-up rows were asked. `changes` is what was computed from it since.
     """
 
     asked: PricedQuestion
     numbers: Mapping[str, Numbers]
-    receipt: Receipt | Any  # None in a rehearsal alone: nobody else need ask
+    receipt: Receipt | Any  # the proof that it was charged; None in a rehearsal alone: nobody else need ask
     versions: Mapping[str, int]
     free: bool = False
     rehearsal: bool = False

@@ -169,7 +169,8 @@ class OpenKeys(Release):
             if key is None:  # how many were not told
                 continue
             low, high = _bounds(self.mechanism, count, wanted)
-            values.append(BoundedValue(key=tuple(map(_label, key)), value=count, low=low, high=high))
+            labels: tuple[Label, ...] = tuple(tuple(part) if isinstance(part, list) else part for part in key)
+            values.append(BoundedValue(key=labels, value=count, low=low, high=high))
         return values
 
 
@@ -192,11 +193,6 @@ def _tellable(released: Numbers) -> Numbers:
 def _bounds(mechanism: PartitionSelection, shown: int, confidence: Fraction) -> tuple[int, int]:
     """Remember bounds: many keys are shown with the same count."""
     return mechanism.bounds(shown, confidence)
-
-
-def _label(part: Any) -> Label:
-    label: Label = tuple(part) if isinstance(part, list) else part
-    return label
 
 
 def release_of(plan: Plan, target: Target, budget: Guarantee) -> Release:
