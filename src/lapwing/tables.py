@@ -251,15 +251,7 @@ class Tables:
 
         `versions` are those of all tables; where newer ones were announced just now, those count.
         """
-        while True:
-            try:
-                self._watch(versions)
-                break
-            except RegistrationError:
-                before, versions = versions, self._ledger.population(self._population.name).tables
-                if versions == before:
-                    raise
-        with self._leased(versions, charged=False):
+        with self._leased(self._present(versions), charged=False):
             yield
 
     def lease(self, versions: Mapping[str, int]) -> AbstractContextManager[Engine]:
@@ -284,13 +276,27 @@ class Tables:
             self._engines.give_back(held)
 
     def _open_at(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
-        name, present = self._population.name, versions
-        if charged:  # for some tables only, and some time ago
-            present = self._ledger.population(name).tables
-            if any(present.get(table) != version for table, version in versions.items()):
-                raise RegistrationError(name, reason="has another data version by now", remedy="ask again")
+        if not charged:  # any newer ones do
+            versions = self._present(versions)
+            return self._open(), versions
+        name = self._population.name
+        present = self._ledger.population(name).tables
+        if any(present.get(table) != version for table, version in versions.items()):
+            raise RegistrationError(name, reason="has another data version by now", remedy="ask again")
         self._watch(present)
         return self._open(), present
+
+    def _present(self, versions: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the present versions, these or newer ones, after a look at what changed unannounced."""
+        while True:
+            try:
+                self._watch(versions)
+            except RegistrationError:
+                before, versions = versions, self._ledger.population(self._population.name).tables
+                if versions == before:  # and not announced just now
+                    raise
+            else:
+                return versions
 
     def _watch(self, versions: Mapping[str, int]) -> None:
         """Refuse content that changed while its version did not, and the data of another population."""

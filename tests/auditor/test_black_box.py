@@ -116,7 +116,7 @@ def test_the_bound_comes_near_the_truth_and_stays_below(claim, truth) -> None:
 @pytest.mark.parametrize("n", [1, 7, 200])
 @pytest.mark.parametrize("risk", [0.3, 1e-3])
 def test_the_bounds_of_a_probability_are_those_of_clopper_and_pearson(n, risk) -> None:
-    """By their definition: at the lower bound, so many hits or more have just the probability `risk`."""
+    """By their definition: at the lower bound, that number of hits or more have just the probability `risk`."""
     for hits in {0, 1, n // 2, n}:
         low, high = float(at_least(hits, n, risk)), float(at_most(hits, n, risk))
         assert binom.sf(hits - 1, n, low) == pytest.approx(risk if hits else 1, rel=1e-5)
@@ -141,7 +141,7 @@ AUDITS, LOOSE = 200, Fraction(1, 10)
 
 
 def one_of_many_labels(rng):
-    """Both tables say the same, in three hundred ways: among so many events some look telling."""
+    """Both tables say the same, in three hundred ways: among that many events some look telling."""
     names = np.array([f"label {i}" for i in range(300)])
     return lambda _, n: names[rng.integers(0, len(names), n)].tolist()
 
@@ -158,7 +158,7 @@ HONEST = {
 
 
 def says_too_often(case) -> bool:
-    """Whether so many audits of a true claim refute it more often than the stated rate can explain."""
+    """Whether these audits of a true claim refute it more often than the stated rate can explain."""
     make, claim, samples = HONEST[case]
     draw = make(np.random.default_rng(11))
     alarms = sum(

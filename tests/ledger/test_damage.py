@@ -11,7 +11,6 @@ from typing import ClassVar
 import pytest
 
 from fuzz.damage import HEAD, LEDGER, LOG, Kept, flipped
-from lapwing.ledger import entries as head
 from lapwing.ledger.entries import Entry, HeadFile, Receipt, genesis, link, recall_digest
 from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.replay import verify
@@ -231,7 +230,7 @@ class TestEveryByte:
     def test_this_finds_a_log_that_was_not_missed(self, quick_path, monkeypatch) -> None:
         """If nobody looked at the head, a cut log would give budget back."""
         kept = Kept.of(quick_path / "kept", questions=1)
-        monkeypatch.setattr(head, "require", lambda *_, **__: None)
+        monkeypatch.setattr("lapwing.ledger.store.require_promised", lambda *_, **__: None)
         with pytest.raises(AssertionError, match="given something back"):
             kept.tried(kept.damaged(LOG, kept.files[LOG][: -20 * 536]), quick_path / "damaged")
 

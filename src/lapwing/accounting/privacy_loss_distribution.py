@@ -165,8 +165,8 @@ def _homogeneous(factors: Sequence[Factor]) -> Window | None:
 def _line(factors: Sequence[Factor], target: TiltTarget, scale: float | None = None) -> SpectralLine | None:
     """Return a line for `target`; None where a grid serves better.
 
-    That is so if the characteristic function of a law is a long sum, unless so many uses are made that a grid would be
-    too coarse for them: then fewer frequencies, with more smoothing, have to do.
+    That is so if the characteristic function of a law is a long sum, unless a grid would be too coarse for all
+    uses together: then fewer frequencies, with more smoothing, have to do.
     """
     if any(isinstance(law, SampledLaw) for law, _ in factors):
         return None

@@ -38,7 +38,7 @@ class ClinicUnderAttack:
     _opened: ExitStack = field(default_factory=ExitStack)
 
     def target(self, people: int, *, ages: range) -> AttackTarget:
-        """Return the first so many patients of these ages who share their date of birth with nobody in the clinic."""
+        """Return the first `people` patients of these ages who share their date of birth with nobody in the clinic."""
         patients = make_block(SEED, 0, PEOPLE)[TABLE]
         born, age, trait = (np.ma.masked_array(patients[column]) for column in (PUBLIC, "age", self.trait))
         _, which, times = np.unique(born.filled(np.datetime64("NaT")), return_inverse=True, return_counts=True)

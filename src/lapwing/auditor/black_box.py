@@ -249,7 +249,7 @@ class _Trial:
         return Suspicion(score=score, threshold=cut, hope=hope)
 
     def _confirm(self, pair: int, chosen: Suspicion, size: int, *, keep: bool) -> list[int]:
-        """Return how often the event happened in so many fresh draws of either table; they may teach later looks."""
+        """Return how often the event happened in `n` fresh draws of either table; they may teach later looks."""
         hits = [0, 0]
         batches = list(self._batches(size))
         for i, n in enumerate(batches):

@@ -56,7 +56,7 @@ class Outcomes:
         return int(self.numbers.shape[1])
 
     def widened(self, columns: int) -> "Outcomes":
-        """Return them with exactly so many columns: shorter outputs have nothing there, longer ones lose their end."""
+        """Return them with just `columns` columns: shorter outputs have nothing there, longer ones lose their end."""
         missing = columns - self.columns
         if missing <= 0:
             return Outcomes(self.numbers[:, :columns], self.labels[:, :columns])

@@ -130,7 +130,7 @@ def worst_loss(
     yeses: int | None = None,
     clear_yeses: int = 0,
 ) -> Witness:
-    """Return the worst transcript that was found among those with so many noes, then so many yeses.
+    """Return the worst transcript that was found among those with this number of noes, then this number of yeses.
 
     Equal outcomes share one true value. The values are searched for (on a lattice: among its points), and so are the
     numbers that are told; the values of each outcome move by the sensitivity, up, down or not at all. Both orders of

@@ -307,7 +307,7 @@ def possible_label(key: Key, part: Any) -> Label:
 
 
 def possible_counts(sent: Sequence[Any], cohorts: int) -> list[int]:
-    """Return the numbers of people in so many cohorts, from what was sent: how many people there are, then these.
+    """Return the numbers of people in the `cohorts`, from what was sent: how many people there are, then these.
 
     Proof: proofs/totality.md
     """

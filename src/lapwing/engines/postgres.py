@@ -45,7 +45,7 @@ _CONNECT_SECONDS = 10
 _CAN_BE_NAN = POSTGRES.reals | {"numeric"}
 _REMEDY = "store it as {}, show it so in a view, or declare what it is"
 
-# Decimals have so many digits, and a scale with a sign in eleven bits. One below zero or above the number of digits
+# Decimals have a number of digits, and a scale with a sign in eleven bits. One below zero or above the number of digits
 # allows cells that no double holds, such as 1e400: then, as where a column says nothing, there are no digits to go by.
 _SHAPE = """
 SELECT place, attname,

@@ -25,7 +25,7 @@ _DAYS: Final = (date(1930, 1, 1), date(2025, 1, 1))
 
 
 def rehearsal_engine(population: Population, people: int = PEOPLE) -> DuckDB:
-    """Return an engine on made-up rows of so many people.
+    """Return an engine on made-up rows of this number of people.
 
     >>> from lapwing.vocabulary.guarantee import PrivacyUnit
     >>> columns = (Column(name="age", type=Integer(low=0, high=99)),)

@@ -42,7 +42,7 @@ class Opening:
     charge : a `Reservation` for this stream, which pays per yes, or any other, which is paid whole
     units : how much it may give away; a plain yes takes one unit, and `Reservation.yeses` counts the same units
     dearest : the units of its dearest yes, which is also what a lost answer takes; fewer left, and it halts
-    questions : after so many it halts, for mechanisms whose price depends on it; `None` for no limit
+    questions : it halts after this number, for mechanisms whose price depends on it; `None` for no limit
     tables : the tables its questions read
     terms : its public parameters, as canonical text
     sealed : its secret state, sealed, of the same length whatever it holds

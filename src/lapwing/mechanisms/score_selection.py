@@ -71,7 +71,7 @@ class ScoreLattice:
         return self.grid.step if self.grid else Fraction(0)
 
     def in_scores(self, scales: float) -> float:
-        """Return how far apart scores may be that are read as so many noise scales apart, rounded up."""
+        """Return how far apart scores may be that are read as this number of noise scales apart, rounded up."""
         return float_above(Fraction(scales) * self.scale + self.rounding)
 
     def in_scales(self, margin: Exact) -> Fraction:
@@ -109,7 +109,7 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
     EVENT: ClassVar[type[Any]]
     UNIT_BITS: ClassVar[int]
     FLOOR_BITS: ClassVar[int]
-    """Scores so many lattice steps behind the best, as a power of two, count as just so far behind."""
+    """No score counts as further behind the best than this number of lattice steps, as a power of two."""
     FEWEST: ClassVar[int] = 1
 
     def __init__(

@@ -213,7 +213,7 @@ TAIL_BITS: Final = 40
 """A table ends where 2^-40 of the law is left: what lies beyond is found on integers of any size."""
 
 CHUNK: Final = 1 << 16
-"""So many draws are made at a time: the arrays in between stay near the processor, and their memory is used again."""
+"""How many draws are made at a time: the arrays in between stay near the processor, and their memory is used again."""
 
 UNSURE: Final = -(1 << 15)
 """Stands in a cell that does not decide; no magnitude or value of a table is as small."""

@@ -120,7 +120,7 @@ class Literal(Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Days(Value):
-    """So many days, which are added to days and to nothing else: SQL's interval '30' day."""
+    """A number of days, which are added to days and to nothing else: SQL's interval '30' day."""
 
     number: int
 

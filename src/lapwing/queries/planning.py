@@ -49,7 +49,7 @@ from lapwing.vocabulary.wording import Setting
 
 _MOST_BITS = 63
 _MOST_STEPS = 2**28
-"""One person moves a total or a moment by at most so many grid steps: noise a thousand times as large can be drawn."""
+"""One person moves a total or a moment by at most 2^28 grid steps: noise a thousand times as large can be drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

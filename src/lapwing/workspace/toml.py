@@ -292,5 +292,5 @@ def _line(name: str, given: Any, example: Any) -> str:
 
 
 def _groups(groups_of: int | None) -> str:
-    head = "# Protect groups of so many, such as families, not only people.\n"
+    head = "# Protect groups of this size, such as families, not only people.\n"
     return head + _line("protects_groups_of", groups_of, 1)

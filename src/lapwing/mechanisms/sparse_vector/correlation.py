@@ -34,7 +34,7 @@ class CorrelationScreen:
     Parameters
     ----------
     at_least : τ, between 0 and 1
-    resolution : features are rounded to so many steps on either side of 0
+    resolution : features are rounded to this number of steps on either side of 0
 
     Examples
     --------

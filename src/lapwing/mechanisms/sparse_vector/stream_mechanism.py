@@ -121,7 +121,7 @@ class StreamMechanism(ABC):
         return accuracy.chance_all_right(self.rule, margin=steps, **self._worst_case(questions, above))
 
     def best_lift(self, questions: int, confidence: Exact = "0.9", *, above: int | None = None) -> Fraction:
-        """Return by how much to shift the threshold up so that the margin for so many questions is smallest.
+        """Return by how much to shift the threshold up so that the margin for these questions is smallest.
 
         `questions` and `above` are what they are in `margin`.
         """
@@ -135,7 +135,7 @@ class StreamMechanism(ABC):
         does not matter which of them are looked at. For that reason it is much wider than the noise of one answer.
 
         Where the stream was made for a number of `questions`, a yes to a later one has no interval from its gap: the
-        promise was divided among the first so many. An answer whose price no yes of this mechanism has is refused.
+        promise was divided among that number of them. An answer whose price no yes of this mechanism has is refused.
 
         Proof: proofs/sparse_vector_interval.md
         """
