@@ -48,9 +48,7 @@ def exponential_lattice(count: int, *, source: RandomSource = SYSTEM) -> NDArray
 def choose_exponential(offsets: Sequence[int] | NDArray[np.integer], *, source: RandomSource = SYSTEM) -> int:
     """Return index i with probability exactly proportional to e^(offsets[i] 2^-56): the exponential mechanism.
 
-    Parameters
-    ----------
-    offsets : 64-bit integers; only their differences matter
+    The offsets are 64-bit integers, and only their differences matter.
 
     >>> choose_exponential([0, -(2**62)])  # the second has probability e^-64
     0
