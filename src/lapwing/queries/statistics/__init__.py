@@ -21,7 +21,7 @@ STATISTICS: Final[dict[str, Statistic]] = {
 
 
 def read_statistic(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
-    """Return the question that one column of a SELECT asks, and a name for it; refuse what is no statistic."""
+    """Return the question that one column of a SELECT asks, and a name for it; refuse what is not a statistic."""
     words: dict[SqlWord, tuple[str, Callable[[Selected, Any], Question]]] = {}
     for statistic in STATISTICS.values():
         words.update(statistic.sql)

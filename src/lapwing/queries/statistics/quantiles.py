@@ -156,7 +156,7 @@ class Quantiles(ChosenMeaning):
         return at_most(_rows(plan), "row"), f"values clipped to {values}"
 
     def accuracy(self, margin: Number) -> str:
-        """Say what a margin means: it is no distance in years or francs, but in rows."""
+        """Say what a margin means: it is not a distance in years or francs, but in rows."""
         return f"its place in the order within {format_short(margin)} rows"
 
     def told_margin(self, margin: Number) -> str:
