@@ -234,7 +234,7 @@ def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
         f"{100 * luck:.0f} points in 19 of 20 runs (one deviation is {100 * best.deviation:.0f} points, for "
         f"{best.people} people). {lost}What he can do is bounded, "
         f"whatever he asks: with a budget of epsilon {budget} no belief that somebody is a patient here moves "
-        f"from 50 % to more than {100 * surest_of_membership(budget):.1f} % (a person added or removed: epsilon), and none "
+        f"from 50 % to more than {100 * surest_of_membership(budget):.1f} % (one person added: epsilon), and none "
         f"about what a patient's record says to more than {100 * surest(budget):.1f} % (a record replaced: twice "
         "epsilon). See docs/attacks.md and docs/interpretation.md."
     )
