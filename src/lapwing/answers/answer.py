@@ -362,7 +362,8 @@ class Answer(Result):
         margin = self.margin(confidence)
         if margin is None or not isinstance(plan.meaning, ChosenMeaning):
             return None
-        return f"{plan.meaning.told_margin(margin)}, with {percent(as_confidence(confidence))} confidence"
+        told = plan.meaning.told.format(margin=format_short(margin))
+        return f"{told}, with {percent(as_confidence(confidence))} confidence"
 
     def _repr_html_(self) -> str:
         return html_table([*self.keys, *self.columns], self._lines(), self.sentence)

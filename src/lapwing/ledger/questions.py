@@ -24,13 +24,7 @@ from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction, lookups_of_request
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.codec import digest as digest_of
-from lapwing.vocabulary.errors import (
-    EngineError,
-    LapwingError,
-    LedgerUnwritableError,
-    ParameterError,
-    UnansweredError,
-)
+from lapwing.vocabulary.errors import EngineError, LapwingError, LedgerUnwritableError, ParameterError, UnansweredError
 
 PATIENCE: Final = 900.0
 """Seconds to wait for somebody else's answer: longer than any database is given for it."""

@@ -241,13 +241,7 @@ class Store:
     ) -> Transaction:
         """Return a transaction that has begun, once the ledger is found to go on from what is known."""
         transaction = Transaction(
-            connection,
-            self.database,
-            cache=self._cache,
-            clock=self._clock,
-            known=known,
-            lookups=lookups,
-            append=append,
+            connection, self.database, cache=self._cache, clock=self._clock, known=known, lookups=lookups, append=append
         )
         seen, promised = known
         last = transaction.last

@@ -14,13 +14,13 @@ import json
 import math
 import re
 import types
+from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
 from hashlib import sha256
-from inspect import isabstract
 from types import MappingProxyType, NoneType
 from typing import (
     Any,
@@ -198,7 +198,7 @@ def _reader(expected: Any) -> Reader:
         return partial(_read_mapping, _reader(parts[1]))
     if isinstance(expected, type) and issubclass(expected, Enum):
         return partial(_read_enum, {member.value: member for member in expected})
-    abstract = isinstance(expected, type) and isabstract(expected)
+    abstract = isinstance(expected, ABCMeta) and expected not in _TAGS
     return partial(_read_subclass, expected) if abstract else partial(_read_noun, {_tag_of(expected): expected})
 
 

@@ -1,6 +1,7 @@
 """The commands that ask a question, or say what it would cost: preview, count, ask, sql, funnel."""
 
 import sys
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +98,21 @@ def count(
     put(door, question_of(["count", table], where=where, by=by, max_groups=max_groups), offer, **how)
 
 
-@click.command()
+class ListsStatistics(click.Command):
+    """A command whose help lists the statistics: they are imported when it is asked for, and not before."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help, with a line for each statistic."""
+        from lapwing.queries.statistics import STATISTICS
+
+        lines = "\n".join(" ".join([one.shape, *one.needs.values()]) for one in STATISTICS.values())
+        text = self.help
+        self.help = cleandoc(str(text)).replace("STATISTICS", lines)
+        super().format_help_text(ctx, formatter)
+        self.help = text
+
+
+@click.command(cls=ListsStatistics)
 @any_question
 @click.option("--at-least", metavar="N", help="Ask whether there are at least N people in TABLE, once.")
 @priced
@@ -111,10 +126,7 @@ def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None,
     bounds and few rows a person mean a more exact answer.
 
     \b
-    count TABLE              total TABLE COLUMN     median TABLE COLUMN
-    rows TABLE               mean TABLE COLUMN      quantiles TABLE COLUMN --at L
-    distinct TABLE COLUMN    variance TABLE COLUMN  top TABLE COLUMN -k N
-    funnel TABLE --step ...  covariance TABLE X Y   correlation TABLE X Y
+    STATISTICS
 
     \b
     lapwing ask mean patients age --where "sex = 'F'" --epsilon 0.5
