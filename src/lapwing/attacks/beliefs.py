@@ -207,5 +207,5 @@ def geometric(noise: int, ratio: Fraction) -> Fraction:
 def _above_one(ratio: Exact) -> Fraction:
     factor = exact("ratio", ratio)
     if factor <= 1:
-        raise ParameterError("ratio", ratio, reason="is e^epsilon of no positive epsilon", remedy="give more than 1")
+        raise ParameterError("ratio", ratio, reason="is not e^epsilon of a positive epsilon", remedy="give more than 1")
     return factor

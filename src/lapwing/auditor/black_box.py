@@ -97,7 +97,7 @@ def audit(
 
     Raises
     ------
-    ParameterError : the claim is no guarantee, the neighbours are no pair, or outputs cannot be compared
+    ParameterError : the claim is not a guarantee, the neighbours are not a pair, or outputs cannot be compared
 
     Examples
     --------
@@ -350,7 +350,7 @@ def _outcome(mechanism: Any, table: Any) -> Any:
 def _checked_claim(claim: object) -> Guarantee:
     if isinstance(claim, PureDP | ApproximateDP | ConcentratedDP | GaussianDP):
         return claim
-    raise ParameterError("claim", claim, reason="is no guarantee", remedy="write for example PureDP(epsilon=1)")
+    raise ParameterError("claim", claim, reason="is not a guarantee", remedy="write for example PureDP(epsilon=1)")
 
 
 def _told(progress: object) -> Progress:

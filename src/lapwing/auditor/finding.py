@@ -62,12 +62,12 @@ class Finding(Result):
     def __post_init__(self) -> None:
         if self.currency not in CURRENCIES:
             raise ParameterError(
-                "currency", self.currency, reason="is no currency", remedy=f"write one of {', '.join(CURRENCIES)}"
+                "currency", self.currency, reason="is not a currency", remedy=f"write one of {', '.join(CURRENCIES)}"
             )
         sure = exact("confidence", self.confidence)
         if not 0 < sure <= 1:
             raise ParameterError(
-                "confidence", self.confidence, reason="is no probability", remedy="write 1 if computed"
+                "confidence", self.confidence, reason="is not a probability", remedy="write 1 if computed"
             )
         object.__setattr__(self, "confidence", sure)
 

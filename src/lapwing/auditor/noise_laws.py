@@ -170,7 +170,9 @@ class _OnALattice(ABC):
     def __post_init__(self) -> None:
         step = positive("step", self.step)
         if step.denominator & (step.denominator - 1):  # then lattice points would not be floats
-            raise ParameterError("step", self.step, reason="is no dyadic fraction", remedy="write 1, 1/2, 1/1024, ...")
+            raise ParameterError(
+                "step", self.step, reason="is not a dyadic fraction", remedy="write 1, 1/2, 1/1024, ..."
+            )
         object.__setattr__(self, "step", step)
         object.__setattr__(self, "scale", float(positive("scale", self.scale)))
 
@@ -373,7 +375,7 @@ class _Moved:
 
     def __post_init__(self) -> None:
         if isinstance(self.law, NoNoise):
-            raise ParameterError("law", self.law, reason="is no noise to move", remedy="move the values instead")
+            raise ParameterError("law", self.law, reason="is not noise to move", remedy="move the values instead")
         by = exact("by", self.by)
         if self.law.step is not None and (by / self.law.step).denominator != 1:
             raise ParameterError(

@@ -77,7 +77,7 @@ class PairOfLaws:
                 raise ParameterError(
                     "here, there",
                     f"{law.shape} of total {math.exp(float(logsumexp(law))):.12g}",
-                    reason="is no law on these outcomes",
+                    reason="is not a law on these outcomes",
                     remedy="list every outcome, and give the logarithms of probabilities that sum to one",
                 )
 

@@ -161,7 +161,7 @@ class SparseVectorVariant:
             raise ParameterError(
                 "reveals",
                 self.reveals,
-                reason="tells the noisy threshold itself, for which there is no density",
+                reason="shows the noisy threshold itself, for which there is no density",
                 remedy="reveal the compared value alone, under one comparison",
             )
         if self.clear and self.halting is Halting.ONE_YES_LATE:
@@ -172,7 +172,7 @@ class SparseVectorVariant:
             raise ParameterError(
                 "query",
                 self.query,
-                reason="makes the gap tell the threshold noise itself, for which there is no density",
+                reason="makes the gap show the threshold noise itself, for which there is no density",
                 remedy="reveal the bit, or put the noise on a lattice",
             )
         lattices = {law.step for law in self._comparing_laws} - {None}
@@ -327,7 +327,7 @@ class SparseVectorVariant:
         return [passes(law, least), *fresh]
 
     def _least(self, law: NoiseLaw, offset: Offset) -> Offset:
-        """Return what query noise minus threshold noise must be at least to pass: more, where equality is no yes."""
+        """Return what query noise minus threshold noise must be at least to pass: more, where equality is not a yes."""
         if self.comparison is AuditedComparison.AT_LEAST:
             return offset
         return just_above(offset, self.lattice if isinstance(law, NoNoise) else law.step)

@@ -161,7 +161,7 @@ def worst_loss(
         clear_yeses=as_int("clear_yeses", clear_yeses, least=0),
     )
     if not template:
-        raise ParameterError("noes", noes, reason="and no yes are no transcript", remedy="ask at least one question")
+        raise ParameterError("noes", noes, reason="is an empty transcript", remedy="ask at least one question")
     search = _Search(variant, positive("sensitivity", sensitivity), template)
     starts = sorted(search.starts(movement), key=lambda start: search.loss(*start))
     return search.witness(*max((search.climb(*start) for start in starts[-2:]), key=lambda end: search.loss(*end)))

@@ -137,7 +137,7 @@ def _head(file: IO[str], path: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         known = False
     if not known:
-        raise ParameterError("path", str(path), reason="is no export of a ledger", remedy="name a JSON export")
+        raise ParameterError("path", str(path), reason="is not an export of a ledger", remedy="name a JSON export")
     try:
         sound = bytes.fromhex(head["head"]) and isinstance(head["last"], int) and isinstance(head["ledger"], str)
     except (ValueError, KeyError, TypeError):

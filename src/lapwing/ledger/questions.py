@@ -61,7 +61,7 @@ class Request:
         text("question", self.question)
         if not isinstance(self.charge, SingleRelease):
             raise ParameterError(
-                "charge", self.charge, reason="is no charge of a question", remedy="give a SingleRelease"
+                "charge", self.charge, reason="is not a charge of a question", remedy="give a SingleRelease"
             )
 
     @property
@@ -277,6 +277,6 @@ def _charge_entry(transaction: Transaction, seq: int) -> dict[str, Any]:
     record = entry.record if entry else {}
     if record.get("kind") != "charge":
         raise ParameterError(
-            "seq", seq, reason="is no charge of a question", remedy="give the number `charge` returned"
+            "seq", seq, reason="is not a charge of a question", remedy="give the number `charge` returned"
         )
     return record

@@ -216,7 +216,7 @@ class Store:
             require_format(row[0])
 
     def shred(self) -> None:
-        """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it is no failure."""
+        """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it does no harm."""
         with suppress(LedgerError), self._writer.lock, self._understood(self._writer):
             self.database.shred(self._writer.open())
 
@@ -266,7 +266,7 @@ class Store:
                 kept.advance(transaction.receipt)
             except OSError as error:
                 raise LedgerInDoubtError(
-                    f"{kept.path} cannot be written ({error}), and nothing is told that it does not cover; what was "
+                    f"{kept.path} cannot be written ({error}), and no answer is given that it does not cover; what was "
                     "being written counts as charged, and asking again under the same key finds out"
                 ) from error
         self._cache.learn(transaction.news)

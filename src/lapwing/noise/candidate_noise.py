@@ -73,7 +73,7 @@ def _integers(offsets: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]
     except (OverflowError, TypeError):
         pass
     remedy = "write at least one whole number of steps of 2^-56, each of 64 bits"
-    raise ParameterError("offsets", offsets, reason="are no scores on the lattice", remedy=remedy)
+    raise ParameterError("offsets", offsets, reason="are not scores on the lattice", remedy=remedy)
 
 
 def _upper_weights(gaps: NDArray[np.uint64]) -> tuple[NDArray[np.int64], int]:

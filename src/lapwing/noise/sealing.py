@@ -100,7 +100,7 @@ def unseal(sealed: bytes, *, key: bytes, purpose: Purpose, stream: str, sequence
 
 def _cipher(key: bytes) -> AESGCM:
     if not isinstance(key, bytes) or len(key) != SECRET_BYTES:
-        raise ParameterError("key", Sensitive(None), reason="is no key", remedy=f"give {SECRET_BYTES} secret bytes")
+        raise ParameterError("key", Sensitive(None), reason="is not a key", remedy=f"give {SECRET_BYTES} secret bytes")
     return AESGCM(key)
 
 

@@ -136,7 +136,7 @@ class Strips:
             kept = np.ones(spare, np.bool_)
             kept[dropped[missing.size :] - count] = False
             spares = np.flatnonzero(kept)[: missing.size] + count
-            if spares.size == missing.size:  # nearly always; else begin again, which is no choice among values
+            if spares.size == missing.size:  # nearly always; else begin again, which is not a choice among values
                 magnitudes[missing], negative[missing] = magnitudes[spares], negative[spares]
                 return magnitudes[:count], negative[:count]
 

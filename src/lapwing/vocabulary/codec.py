@@ -107,7 +107,7 @@ def from_record(expected: type[T], record: object) -> T: ...
 @overload
 def from_record(expected: object, record: object) -> Any: ...
 def from_record(expected: Any, record: object) -> Any:
-    """Return the noun that was written as a JSON value, or refuse one that is no record of `expected`.
+    """Return the noun that was written as a JSON value, or refuse one that is not a record of `expected`.
 
     What is expected is a type: a stored noun, a union of them, or whatever a field of one may hold.
     """

@@ -18,7 +18,7 @@
     │   ├── LedgerUnwritableError   it cannot be written to just now; nothing was charged
     │   ├── LedgerInDoubtError      it is not known whether the last act was written; it counts as charged
     │   ├── LedgerDurabilityError   its settings could lose a charge that was acknowledged
-    │   ├── LedgerSchemaError       it is no ledger, or one of a newer lapwing
+    │   ├── LedgerSchemaError       it is not a ledger, or one of a newer lapwing
     │   ├── LedgerDamagedError      an entry is not what was once written
     │   ├── LedgerRolledBackError   it is older than, or another than, one that was seen before
     │   └── UnansweredError         a request was charged and has no answer
@@ -245,7 +245,7 @@ class LedgerDurabilityError(LedgerError):
 
 
 class LedgerSchemaError(LedgerError):
-    """The database is no ledger of lapwing, or one that a newer lapwing has written."""
+    """The database is not a ledger of lapwing, or one that a newer lapwing has written."""
 
 
 class LedgerDamagedError(LedgerError):
@@ -288,8 +288,8 @@ class UnansweredError(LedgerError):
 class EngineError(LapwingError):
     """A database could not answer. The message never varies, because the reason may depend on the data.
 
-    An engine hands the reason to the custodian's `on_failure` and to nobody else; it is no cause and no context of this
-    error, so that no traceback shows it.
+    An engine hands the reason to the custodian's `on_failure` and to nobody else; it is neither cause nor context of
+    this error, so that no traceback shows it.
     """
 
     def __init__(self) -> None:

@@ -49,10 +49,10 @@ class Document:
                 line = int(said.rpartition(" line ")[2].split(",")[0].strip(")"))
             elif "end of document" in said:
                 line = self.text.count("\n") + 1
-            reason = f"is no TOML: {said.partition(' (at')[0]}"
+            reason = f"is not TOML: {said.partition(' (at')[0]}"
             raise SettingsError(self.file, line, reason=reason, remedy="mend this line") from None
         except RecursionError:
-            reason = "is no TOML that anybody wrote: it is nested too deeply"
+            reason = "is nested too deeply to be read"
             raise SettingsError(self.file, 0, reason=reason, remedy="mend the file") from None
 
     def line(self, path: tuple[str, ...]) -> int:

@@ -320,7 +320,7 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
             "bring the ledger back (restore the newest backup, and check it with lapwing ledger verify --receipt "
             "RECEIPT): a new one would spend the same budget again. If nothing was ever released, delete this file"
         )
-        raise SettingsError(str(place / FINGERPRINTS), 0, reason="tells of a ledger, and that is gone", remedy=remedy)
+        raise SettingsError(str(place / FINGERPRINTS), 0, reason="names a ledger that is gone", remedy=remedy)
     name, fingerprints = SYSTEM.take(8).hex(), Fingerprints(place / FINGERPRINTS)
     if fingerprints.ledger is not None and not in_a_file:
         open_ledger(declared.ledger, head=place / HEAD).close()  # refuses a database from which it is gone

@@ -305,7 +305,7 @@ def _site(row: Row) -> list[str]:
 
 def _number(cell: BoundedValue) -> int | float | Fraction:
     if isinstance(cell.value, str):
-        raise TypeError(f"{cell.value!r} is no number")
+        raise TypeError(f"{cell.value!r} is not a number")
     return cell.value
 
 

@@ -125,7 +125,7 @@ class ParquetFiles:
         """Add rows at the end of a table; the first ones decide what its columns are."""
         for name in (table, *columns):
             if not _NAME.fullmatch(name):
-                raise ParameterError("name", name, reason="is no plain name", remedy="use small letters and _")
+                raise ParameterError("name", name, reason="is not a plain name", remedy="use small letters and _")
         self._database.register("incoming", {name: _raw(column) for name, column in columns.items()})
         select = f"SELECT {', '.join(_read(name, column) for name, column in columns.items())} FROM incoming"
         if table in self._tables:

@@ -180,7 +180,7 @@ def _number_share(tells: YesReveals, given: Exact | None) -> Fraction:
         return Fraction(1, 2) if given is None else probability("number_share", given)
     if given is not None and exact("number_share", given):
         raise ParameterError(
-            "number_share", given, reason="pays for numbers that no yes tells", remedy="write tells=YesReveals.NUMBER"
+            "number_share", given, reason="pays for numbers that no yes shows", remedy="write tells=YesReveals.NUMBER"
         )
     return Fraction(0)
 
