@@ -57,6 +57,8 @@ THIN |= {
 }
 THIN |= {"QuestionStream.ask", "QuestionStream._decide", "QuestionStream._answer"}
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
+OF_THE_LEDGER = "ledger", "vocabulary/lifetime"
+"""The ledger, and the lock of its file: where nothing is secret, and an interrupt may leave a lock to its traceback."""
 WHICH = pytest.mark.parametrize("which", [KeyboardInterrupt, None], ids=["interrupts", "all in turn"])
 
 
@@ -151,14 +153,14 @@ def test_a_question_that_fails_on_data_and_then_at_any_line_tells_nothing(rich, 
 
 
 class EverythingIn(set[Line]):
-    """All lines of a folder, and others."""
+    """All lines of some folders, and others."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, *folders: str) -> None:
         super().__init__()
-        self._folder = folder
+        self._folders = folders
 
     def __contains__(self, line: object) -> bool:
-        return super().__contains__(line) or str(line[0]).startswith(self._folder)
+        return super().__contains__(line) or str(line[0]).startswith(self._folders)
 
 
 class AsksStreams:
@@ -186,7 +188,7 @@ def test_a_question_of_a_stream_that_fails_at_any_line_tells_nothing(rich, monke
     failing, engine = Failing(which), data.engine
     monkeypatch.setattr(data, "engine", lambda versions: (failing.begin(), engine(versions))[1])
     if which is KeyboardInterrupt:
-        failing.known = EverythingIn("ledger")  # where others fail in turn
+        failing.known = EverythingIn(*OF_THE_LEDGER)  # where others fail in turn
     asks = AsksStreams(rich, data)
     at = ("", "", 0)
     while at is not None:
@@ -199,7 +201,7 @@ def test_a_question_of_a_stream_that_fails_at_any_line_tells_nothing(rich, monke
 def test_an_interrupt_at_any_line_of_a_stream_shows_no_key_and_no_seed(rich, monkeypatch) -> None:
     """From the drawing of the seed on: whoever has the key can open every seal, and whoever has the seed the noise."""
     failing = Failing(KeyboardInterrupt, ANY_INTERRUPT)
-    failing.known = EverythingIn("ledger")  # where nothing is secret
+    failing.known = EverythingIn(*OF_THE_LEDGER)  # where nothing is secret
     monkeypatch.setattr("lapwing.streams.fresh_seed", lambda: (failing.begin(), SEED)[1])
     clinic = door(rich, FixedNumber(MANY))
     secrets = (str(MANY), repr(SEED), SEED.hex(), repr(KEY), KEY.hex())
@@ -216,7 +218,7 @@ def test_an_answer_that_the_ledger_does_not_take_is_the_one_failure(rich, monkey
 
     def short(what: str, given: str) -> str:
         if what == "answer":
-            raise ParameterError(what, given, reason="is no text", remedy="give at most 10 characters")
+            raise ParameterError(what, given, reason="is not text", remedy="give at most 10 characters")
         return real(what, given)
 
     monkeypatch.setattr(questions, "text", short)

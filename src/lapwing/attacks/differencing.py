@@ -51,8 +51,6 @@ def guess_targets(heard: Interrogation, targets: int) -> Mask:
 def averaged_share(times: int, deviation: float) -> float:
     """Return the share of targets that averaging gets right, for fresh noise of this deviation.
 
-    Examples
-    --------
     >>> round(averaged_share(6, 1.354), 3), round(averaged_share(100, 1.354), 4)
     (0.791, 0.9995)
     """

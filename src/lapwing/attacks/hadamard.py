@@ -25,14 +25,12 @@ _SECRET_MEAN = 0.5
 def transform(numbers: Numbers) -> Numbers:
     """Return the Walsh-Hadamard transform; doing it twice multiplies by the length.
 
-    Examples
-    --------
     >>> transform(np.array([1.0, 0.0, 0.0, 0.0])).tolist(), transform(np.ones(4)).tolist()
     ([1.0, 1.0, 1.0, 1.0], [4.0, 0.0, 0.0, 0.0])
     """
     size = numbers.size
     if size & (size - 1) or not size:
-        raise ParameterError("people", size, reason="is no power of two", remedy="attack 256 of them, say")
+        raise ParameterError("people", size, reason="is not a power of two", remedy="attack 256 of them, say")
     done, half = numbers.astype(float), 1
     while half < size:
         pairs = done.reshape(-1, 2, half)
@@ -72,8 +70,6 @@ def guess_from(heard: Interrogation) -> Mask:
 def expected_share(people: int, deviation: float) -> float:
     """Return the share of people whom the attack gets right, for noise of this deviation: Phi(sqrt(n)/(4 deviation)).
 
-    Examples
-    --------
     >>> round(expected_share(2**20, 1.323), 6), round(expected_share(2**20, 2**20 * 2**0.5), 4)
     (1.0, 0.5001)
     """

@@ -31,8 +31,6 @@ class Coins:
 
     Two purposes share nothing.
 
-    Examples
-    --------
     >>> bool((Coins(1, "cohorts").flips(5) == Coins(1, "cohorts").flips(5)).all())
     True
     >>> float(Coins(1, "cohorts").uniforms(10_000).mean().round(1))
@@ -87,8 +85,6 @@ class Answerer(Protocol):
 class ExactAnswers:
     """Counts as a database does.
 
-    Examples
-    --------
     >>> ExactAnswers(np.array([True, False, True])).count(np.array([True, True, False]))
     1.0
     """

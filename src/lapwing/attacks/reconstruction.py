@@ -34,8 +34,6 @@ def random_cohorts(people: int, questions: int, coins: Coins) -> Mask:
 def least_squares(heard: Interrogation) -> Mask:
     """Guess who has the trait from the least-squares solution; the shortest one where there are too few answers.
 
-    Examples
-    --------
     >>> from lapwing.attacks.oracles import ExactAnswers, interrogate
     >>> trait = np.array([True, False, False, True])
     >>> heard = interrogate(ExactAnswers(trait), random_cohorts(4, 20, Coins(1, "cohorts")))
@@ -72,8 +70,6 @@ def expected_share(people: int, questions: int, deviation: float) -> float:
     A cohort's entries have variance 1/4, so a coordinate of the solution is off by a normal error of variance
     4 deviation^2/(questions - people), and wrong where that reaches 1/2.
 
-    Examples
-    --------
     >>> round(expected_share(64, 256, 1.323), 3), round(expected_share(64, 256, 256 * 2**0.5), 3)
     (0.996, 0.504)
     """
@@ -85,8 +81,6 @@ def expected_share(people: int, questions: int, deviation: float) -> float:
 def questions_needed(people: int, deviation: float, share: float) -> float:
     """Return how many questions it takes to get this share of people right: people + (4 deviation Phi^-1(share))^2.
 
-    Examples
-    --------
     >>> round(questions_needed(1000, 1.323, 0.99)), round(questions_needed(1000, 1000.0, 0.99))
     (1152, 86591...)
     """

@@ -34,8 +34,6 @@ class Traced:
     def true_positives(self, false_positives: float = FALSE_POSITIVES) -> float:
         """Return the share of members who are named when this share of all others is named wrongly.
 
-        Examples
-        --------
         >>> Traced(scores=np.arange(40.0), members=np.arange(40) >= 20).true_positives()
         1.0
         """
@@ -65,8 +63,6 @@ def expected_true_positives(
 
     A member's score is higher by questions/4, and scores have deviation sqrt(questions (members/4 + deviation^2))/2.
 
-    Examples
-    --------
     >>> round(expected_true_positives(24, 384, 0.0), 2), round(expected_true_positives(24, 384, 384 * 2**0.5), 3)
     (0.99, 0.052)
     """

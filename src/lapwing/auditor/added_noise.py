@@ -60,7 +60,7 @@ class AddedNoise(FiniteModel):
 
     def __post_init__(self) -> None:
         if self.law.step is None:
-            raise ParameterError("law", self.law, reason="is on no lattice", remedy="round it to one")
+            raise ParameterError("law", self.law, reason="is not on a lattice", remedy="round it to one")
         for name in ("reach", "dimension"):
             object.__setattr__(self, name, as_int(name, getattr(self, name)))
 

@@ -97,7 +97,7 @@ def audit(
 
     Raises
     ------
-    ParameterError : the claim is no guarantee, the neighbours are no pair, or outputs cannot be compared
+    ParameterError : the claim is not a guarantee, the neighbours are not a pair, or outputs cannot be compared
 
     A count with half the noise it needs.
 
@@ -247,7 +247,7 @@ class _Trial:
         return Suspicion(score=score, threshold=cut, hope=hope)
 
     def _confirm(self, pair: int, chosen: Suspicion, size: int, *, keep: bool) -> list[int]:
-        """Return how often the event happened in so many fresh draws of either table; they may teach later looks."""
+        """Return how often the event happened in `n` fresh draws of either table; they may teach later looks."""
         hits = [0, 0]
         batches = list(self._batches(size))
         for i, n in enumerate(batches):
@@ -348,7 +348,7 @@ def _outcome(mechanism: Any, table: Any) -> Any:
 def _checked_claim(claim: object) -> Guarantee:
     if isinstance(claim, PureDP | ApproximateDP | ConcentratedDP | GaussianDP):
         return claim
-    raise ParameterError("claim", claim, reason="is no guarantee", remedy="write for example PureDP(epsilon=1)")
+    raise ParameterError("claim", claim, reason="is not a guarantee", remedy="write for example PureDP(epsilon=1)")
 
 
 def _told(progress: object) -> Progress:

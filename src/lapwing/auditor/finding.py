@@ -60,10 +60,10 @@ class Finding(Result):
     def __post_init__(self) -> None:
         if self.currency not in CURRENCIES:
             remedy = f"write one of {', '.join(CURRENCIES)}"
-            raise ParameterError("currency", self.currency, reason="is no currency", remedy=remedy)
+            raise ParameterError("currency", self.currency, reason="is not a currency", remedy=remedy)
         sure = exact("confidence", self.confidence)
         if not 0 < sure <= 1:
-            reason, remedy = "is no probability", "write 1 if computed"
+            reason, remedy = "is not a probability", "write 1 if computed"
             raise ParameterError("confidence", self.confidence, reason=reason, remedy=remedy)
         fill(self, confidence=sure)
 

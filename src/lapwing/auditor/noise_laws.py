@@ -165,7 +165,8 @@ class _OnALattice(_FromTails):
         super().__post_init__()
         step = positive("step", self.step)
         if step.denominator & (step.denominator - 1):  # then lattice points would not be floats
-            raise ParameterError("step", self.step, reason="is no dyadic fraction", remedy="write 1, 1/2, 1/1024, ...")
+            remedy = "write 1, 1/2, 1/1024, ..."
+            raise ParameterError("step", self.step, reason="is not a dyadic fraction", remedy=remedy)
         fill(self, step=step)
 
     def log_density(self, z: ArrayLike, offset: Offset = 0) -> Reals:
@@ -346,7 +347,7 @@ class _Moved:
 
     def __post_init__(self) -> None:
         if isinstance(self.law, NoNoise):
-            raise ParameterError("law", self.law, reason="is no noise to move", remedy="move the values instead")
+            raise ParameterError("law", self.law, reason="is not noise to move", remedy="move the values instead")
         by = exact("by", self.by)
         if self.law.step is not None and (by / self.law.step).denominator != 1:
             reason = f"leaves the lattice of step {self.law.step}"

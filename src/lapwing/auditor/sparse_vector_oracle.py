@@ -132,12 +132,12 @@ class SparseVectorVariant:
             remedy = "give the law of the fresh noise if, and only if, a numeric answer is revealed"
             self._refuse("numeric", f"does not go with {self.reveals}", remedy)
         if Reveals.COMPARED_VALUE in self.reveals and (Reveals.GAP in self.reveals or self.clear):
-            reason = "tells the noisy threshold itself, for which there is no density"
+            reason = "shows the noisy threshold itself, for which there is no density"
             self._refuse("reveals", reason, "reveal the compared value alone, under one comparison")
         if self.clear and self.halting is Halting.ONE_YES_LATE:
             self._refuse("halting", "is not known with two comparisons", "halt with the last yes")
         if Reveals.GAP in self.reveals and isinstance(self.query, NoNoise) and self.threshold.step is None:
-            reason = "makes the gap tell the threshold noise itself, for which there is no density"
+            reason = "makes the gap show the threshold noise itself, for which there is no density"
             self._refuse("query", reason, "reveal the bit, or put the noise on a lattice")
         lattices = {law.step for law in self._comparing_laws} - {None}
         continuous = self.threshold.step is None and not isinstance(self.threshold, NoNoise)
@@ -292,7 +292,7 @@ class SparseVectorVariant:
         return [passes(law, least), *fresh]
 
     def _least(self, law: NoiseLaw, offset: Offset) -> Offset:
-        """Return what query noise minus threshold noise must be at least to pass: more, where equality is no yes."""
+        """Return what query noise minus threshold noise must be at least to pass: more, where equality is not a yes."""
         if self.comparison is AuditedComparison.AT_LEAST:
             return offset
         return just_above(offset, self.lattice if isinstance(law, NoNoise) else law.step)

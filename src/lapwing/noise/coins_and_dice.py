@@ -60,8 +60,6 @@ class Coin:
 def uniform_below(n: int, *, source: RandomSource = SYSTEM) -> int:
     """Return an integer that is uniform on 0 ... n - 1, for n of any size.
 
-    Examples
-    --------
     >>> uniform_below(1)
     0
     """

@@ -3,8 +3,8 @@
 =================  =======================================  ====================================================
 law                drawn by                                 because
 =================  =======================================  ====================================================
-DiscreteLaplace    a table (`guide_table`) up to a scale    two bytes and one look-up are the least there is; its
-Geometric          of about 135; strips (`strips`) above    table grows with the scale, that of the strips does not
+DiscreteLaplace    a table (`decay`) up to a scale of       two bytes and one look-up are the least there is; its
+Geometric          about 135; strips (`strips`) above       table grows with the scale, that of the strips does not
 DiscreteGaussian   the same, up to a sigma of about 525
 RoundedLaplace     the lattice (`fine_lattice`)             one table serves every scale, so that a scale that is
 RoundedGaussian                                             used once costs nothing to set up
@@ -68,14 +68,8 @@ class Law(ABC):
         object.__setattr__(self, self._PARAMETER, number)
 
     def draw(self, *, source: RandomSource = SYSTEM) -> int:
-        """Return one draw.
+        """Return one draw; where no source is named, through a pool that hides how long the draw took.
 
-        Parameters
-        ----------
-        source : where the bits come from; by default the system, through a pool that hides how long the draw took
-
-        Examples
-        --------
         >>> isinstance(DiscreteLaplace(Fraction(10)).draw(), int)
         True
         """
@@ -86,8 +80,6 @@ class Law(ABC):
     def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
         """Return `count` independent draws, in an array of the caller's own.
 
-        Examples
-        --------
         >>> DiscreteGaussian(Fraction(100)).draw_many(1000).shape
         (1000,)
         """
@@ -117,14 +109,9 @@ class Law(ABC):
 class DiscreteLaplace(Law):
     """P(x) ∝ e^(-|x|/scale) on the integers.
 
-    Added to an integer that one person moves by at most d, it is (d/scale)-differentially private.
+    Added to an integer that one person moves by at most d, it is (d/scale)-differentially private. The scale is from
+    1/20 to 2^38, and the variance about 2 scale².
 
-    Parameters
-    ----------
-    scale : from 1/20 to 2^38; the variance is about 2 scale²
-
-    Examples
-    --------
     >>> DiscreteLaplace("22/7").scale
     Fraction(22, 7)
     >>> DiscreteLaplace(0)
@@ -145,12 +132,8 @@ class DiscreteLaplace(Law):
 class Geometric(Law):
     """P(x) = (1 - e^(-1/scale)) e^(-x/scale) on 0, 1, 2, ...: one-sided noise, for comparisons with a threshold.
 
-    Parameters
-    ----------
-    scale : from 1/20 to 2^38; the mean is 1/(e^(1/scale) - 1), about scale - 1/2
+    The scale is from 1/20 to 2^38, and the mean 1/(e^(1/scale) - 1), about scale - 1/2.
 
-    Examples
-    --------
     >>> bool((Geometric(Fraction(3)).draw_many(1000) >= 0).all())
     True
 
@@ -165,14 +148,8 @@ class Geometric(Law):
 
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussian(Law):
-    """P(x) ∝ e^(-x²/(2 sigma_squared)) on the integers.
+    """P(x) ∝ e^(-x²/(2 sigma_squared)) on the integers: of variance at most this, which is from 1/400 to 2^76.
 
-    Parameters
-    ----------
-    sigma_squared : from 1/400 to 2^76; the variance is at most this
-
-    Examples
-    --------
     >>> DiscreteGaussian("0.5")
     DiscreteGaussian(sigma_squared=Fraction(1, 2))
 
@@ -192,14 +169,8 @@ class RoundedLaplace(Law):
     """round(scale_used * L) for a continuous standard Laplace variate L, of density e^(-|x|)/2.
 
     An integer plus this noise is the integer plus continuous Laplace noise, rounded: every guarantee of the continuous
-    mechanism of scale `scale_used` holds as it stands.
+    mechanism of scale `scale_used` holds as it stands. The scale is from 1/20 to 2^38.
 
-    Parameters
-    ----------
-    scale : from 1/20 to 2^38
-
-    Examples
-    --------
     >>> law = RoundedLaplace(Fraction(10))
     >>> law.scale <= law.scale_used <= law.scale * (1 + Fraction(1, 2**50))
     True
@@ -223,14 +194,8 @@ class RoundedGaussian(Law):
     """round(sigma_used * Z) for a continuous standard normal variate Z.
 
     An integer plus this noise is the integer plus continuous Gaussian noise, rounded: every guarantee of the continuous
-    mechanism of standard deviation `sigma_used` holds as it stands.
+    mechanism of standard deviation `sigma_used` holds as it stands. Sigma is from 1/20 to 2^38.
 
-    Parameters
-    ----------
-    sigma : from 1/20 to 2^38
-
-    Examples
-    --------
     >>> law = RoundedGaussian(Fraction(1, 3))
     >>> law.sigma <= law.sigma_used <= law.sigma * (1 + Fraction(1, 2**50))
     True

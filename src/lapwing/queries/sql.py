@@ -51,8 +51,6 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
     max_rows : how many rows of one person count, for tables with many rows a person
     max_groups : in how many groups one person counts, for such tables
 
-    Examples
-    --------
     >>> asked = read_sql("select sex, count(*) as n, avg(age) from patients where age >= 18 group by sex")
     >>> list(asked.questions), asked.keys
     (['n', 'avg'], ('sex',))
@@ -132,7 +130,7 @@ class _Select:
         order, limit = self.tree.args.get("order"), self.tree.args.get("limit")
         if questions:
             raise BadQuestionError(
-                "what is told is either counts of all groups, without ORDER BY and LIMIT, or which groups are on top, "
+                "an answer is either counts of all groups, without ORDER BY and LIMIT, or which groups are on top, "
                 "without their counts; write select kind from visits group by kind order by count(*) desc limit 5"
             )
         column = self.group[0] if len(self.group) == 1 else None

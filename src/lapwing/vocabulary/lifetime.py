@@ -19,13 +19,6 @@ class Lifetime:
     A fork copies connections that both processes would then use, and locks that nobody will ever release. So whatever
     has a lifetime refuses to work in another process than the one it began in, before anything is charged.
 
-    Parameters
-    ----------
-    what, remedy : for the refusals
-    within : the lifetime of what it belongs to
-
-    Examples
-    --------
     >>> session = Lifetime("this session", remedy="open it again")
     >>> session.require()
     >>> session.end()
@@ -71,8 +64,6 @@ class LockedFile(io.FileIO):
 
     Threads and forks each open it anew, so that the lock parts them, too.
 
-    Examples
-    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "lock"
     >>> path.touch()
@@ -82,15 +73,21 @@ class LockedFile(io.FileIO):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "r+")
-        if sys.platform == "win32":
-            msvcrt.locking(self.fileno(), msvcrt.LK_LOCK, 1)
-        else:
-            fcntl.flock(self.fileno(), fcntl.LOCK_EX)
+        try:
+            if sys.platform == "win32":
+                msvcrt.locking(self.fileno(), msvcrt.LK_LOCK, 1)
+            else:
+                fcntl.flock(self.fileno(), fcntl.LOCK_EX)
+        except BaseException:  # an interrupt, whose traceback would keep the file and the lock
+            self.close()
+            raise
 
     def close(self) -> None:
         """Let go of the lock and close the file: to close it is not enough where a fork, meanwhile, has copied it."""
-        self._unlock()
-        super().close()
+        try:
+            self._unlock()
+        finally:
+            super().close()
 
     def __del__(self) -> None:
         if not self.closed:

@@ -22,8 +22,6 @@ _FARTHEST = 2.0**1000
 class Search(Generic[Number]):
     """A search whose guesses the caller judges; made by `integers`, `decimals` or `floats`.
 
-    Examples
-    --------
     >>> search = decimals(digits=3)
     >>> while search.open:
     ...     search.tell(search.guess**2 > 2)
@@ -87,8 +85,6 @@ def first_integer(is_true: Callable[[int], bool], *, after: int = -1, most: int 
 
     Few are asked where the first is near: `after` + 1, + 2, + 4 and so on, and then half of what is between.
 
-    Examples
-    --------
     >>> first_integer(lambda n: n * n >= 50)
     8
     >>> first_integer(lambda n: n > 10, most=10)
@@ -118,13 +114,9 @@ def bisect_float(
 ) -> tuple[float, float]:
     """Return two doubles between which `is_true` turns true, above `low`, which is not asked.
 
-    Parameters
-    ----------
-    high : the first to be asked; while it is not true, twice as far from `low`, but no farther than `most`
-    relative : how close the two come, as a share of the larger; 0 for neighbours
+    The first to be asked is `high`; while it is not true, twice as far from `low`, but no farther than `most`. The two
+    come as close as `relative`, a share of the larger; 0 for neighbours.
 
-    Examples
-    --------
     >>> bisect_float(lambda x: x * x >= 2)
     (1.414213562373095, 1.4142135623730951)
     """

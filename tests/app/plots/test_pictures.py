@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from lapwing.app.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
-from lapwing.app.plots.meaning import draw_belief
+from lapwing.app.plots.meaning import draw_meaning
 
 Draw = Callable[[Path, int], None]
 
 
 def _error(path: Path, n: int) -> None:
-    draw_error_by_price(path, prices=[0.01, 0.1, 1.0], margins=[300 + n, 30, 3], chosen=(0.1, 30))
+    curve = {0.01: 300.0 + n, 0.1: 30.0, 1.0: 3.0}
+    draw_error_by_price(path, curve, (0.1, 30), currency="epsilon", confidence="95 %")
 
 
 def _yes(path: Path, n: int) -> None:
@@ -21,7 +22,8 @@ def _yes(path: Path, n: int) -> None:
 
 
 def _left(path: Path, n: int) -> None:
-    draw_burn_down(path, entries=[1, 2, 3], left=[3.0, 1.0, 2.0 - n], held=[0.0, 1.5, 0.0], cap=3.0)
+    left, reserved = [3.0, 1.0, 2.0 - n], [0.0, 1.5, 0.0]
+    draw_burn_down(path, entries=[1, 2, 3], left=left, reserved=reserved, cap=3.0, currency="epsilon")
 
 
 def _funnel(path: Path, n: int) -> None:
@@ -41,15 +43,13 @@ def _bars(path: Path, n: int) -> None:
 
 
 def _belief(path: Path, n: int) -> None:
-    draw_belief(
-        path, priors=[0, 0.5, 1], lows=[0, 0.27, 1], highs=[0, 0.73, 1], epsilon=1.0 + n, example=(0.5, 0.27, 0.73)
-    )
+    draw_meaning(path, epsilon=1 + n, prior="0.5")
 
 
 PICTURES = {
     "error": (_error, "epsilon 0.1 buys an answer within 30", "epsilon paid", "within 30"),
     "yes": (_yes, '"At least 200?" is right 95 times in 100 below 150 and above 250', "asked for: 200"),
-    "burn-down": (_left, "2 of epsilon 3 is left", "the cap", "held for streams", "entry of the ledger"),
+    "burn-down": (_left, "2 of epsilon 3 is left", "the cap", "reserved for streams", "entry of the ledger"),
     "funnel": (_funnel, "About 90 people pass all 2 conditions", "sex = 'M'", "and age < 3", "900"),
     "bars": (_bars, "A title so long that it has to be wrapped, because nobody could", "F", "people", "1.5", "-2"),
     "belief": (_belief, "At epsilon 1 a belief of 50% stays between 27% and 73%", "nothing learned"),

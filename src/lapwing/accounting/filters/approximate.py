@@ -46,7 +46,6 @@ _LONGEST_CHAIN = 512  # each link takes about a millisecond; more selections, as
 
 
 @stored("delta-shares")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeltaShares:
     """How a delta is divided: to the certificates' slack, to mechanisms that may fail, and the rest to the residue.
 
@@ -72,7 +71,6 @@ class DeltaShares:
 
 
 @stored("approximate-filter")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateFilter:
     """An (epsilon, delta) budget: OR(pure sum, Gaussian residue), with one book.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lapwing.app.auditing.suspect import Suspect, law_of
 from lapwing.auditor.noise_laws import Shifted
@@ -31,9 +31,7 @@ _TOGETHER = ([0] * 5, [*[_FAR] * 4, 0])
 def stream_suspects(epsilon: Fraction) -> list[Suspect]:
     """Return the streams that there are at this price; `gaussian_sparse` is one more."""
     claim = PureDP(epsilon=epsilon)
-    sums, others = (
-        ValueSensitivity.of_sums(adjacency, most=_FAR) for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE)
-    )
+    sums, others = (ValueSensitivity.of_sums(one, most=_FAR) for one in (Adjacency.ADD_REMOVE, Adjacency.REPLACE))
     printed = AboveThreshold.as_printed(epsilon=epsilon, threshold=0, sensitivity=_FAR)
     first = AboveThreshold(epsilon=epsilon, threshold=0, sensitivity=sums)
     bare = SparseVector(epsilon=epsilon, yeses=3, threshold=0, sensitivity=sums, tells=YesReveals.NOTHING_MORE)
@@ -75,51 +73,35 @@ def asked(mechanism: Shipped) -> Callable[[Sequence[int]], tuple[object, ...]]:
 
     def ask(values: Sequence[int]) -> tuple[object, ...]:
         with mechanism.open() as stream:
-            return tuple(
-                (
-                    answer.above,
-                    *(told if told is None else float(told) for told in (answer.price, answer.gap, answer.number)),
-                )
-                for answer in stream.ask_many(list(values))
-            )
+            answers = [(one.above, one.price, one.gap, one.number) for one in stream.ask_many(list(values))]
+            return tuple((above, *(None if one is None else float(one) for one in told)) for above, *told in answers)
 
     return ask
 
 
 def _pure(
-    name: str,
-    claim: PureDP,
-    mechanism: SparseVector | AdaptiveSparseVector,
-    movement: Moving,
-    *,
-    noes: int = _NOES,
-    yeses: tuple[tuple[int, int | None], ...] = ((0, None),),
+    name: str, claim: PureDP, mechanism: SparseVector | AdaptiveSparseVector, moving: Moving, **model: Any
 ) -> Suspect:
+    asked_for = {"movement": moving, "noes": _NOES, **model}
     return Suspect(
         name=name,
         claim=claim,
-        box=lambda noise: AuditedStream(
-            variant=variant_of(mechanism, noise), sensitivity=_FAR, movement=movement, noes=noes, yeses=yeses
-        ),
+        box=lambda noise: AuditedStream(variant=variant_of(mechanism, noise), sensitivity=_FAR, **asked_for),
         release=asked(mechanism),
-        neighbours=_TOGETHER if movement is Moving.TOGETHER else _RISING,
+        neighbours=_TOGETHER if moving is Moving.TOGETHER else _RISING,
     )
 
 
 def gaussian_sparse(epsilon: Fraction, delta: Fraction) -> Suspect:
     """Return the Gaussian stream for this budget, or refuse one that is too small for it."""
+    sums, noes = ValueSensitivity.of_sums(Adjacency.REPLACE, most=_FAR), _GAUSSIAN_NOES
     mechanism = GaussianSparseVector.for_budget(
-        epsilon=epsilon,
-        delta=delta,
-        yeses=1,
-        questions=_GAUSSIAN_NOES + 1,
-        threshold=0,
-        sensitivity=ValueSensitivity.of_sums(Adjacency.REPLACE, most=_FAR),
+        epsilon=epsilon, delta=delta, yeses=1, questions=noes + 1, threshold=0, sensitivity=sums
     )
     return Suspect(
         name="gaussian-sparse",
         claim=ApproximateDP(epsilon=epsilon, delta=delta),
-        box=lambda noise: AuditedStream(variant=variant_of(mechanism, noise), sensitivity=_FAR, noes=_GAUSSIAN_NOES),
+        box=lambda noise: AuditedStream(variant=variant_of(mechanism, noise), sensitivity=_FAR, noes=noes),
         release=asked(mechanism),
         neighbours=_RISING,
     )
@@ -127,13 +109,8 @@ def gaussian_sparse(epsilon: Fraction, delta: Fraction) -> Suspect:
 
 def _correlations(epsilon: Fraction) -> Suspect:
     screen = CorrelationScreen(at_least="0.5", resolution=2)
-    mechanism = SparseVector(
-        epsilon=epsilon,
-        yeses=1,
-        threshold=0,
-        sensitivity=screen.sensitivity(Adjacency.ADD_REMOVE),
-        tells=YesReveals.NOTHING_MORE,
-    )
+    moves, nothing = screen.sensitivity(Adjacency.ADD_REMOVE), YesReveals.NOTHING_MORE
+    mechanism = SparseVector(epsilon=epsilon, yeses=1, threshold=0, sensitivity=moves, tells=nothing)
     return Suspect(
         name="correlation-screen",
         claim=PureDP(epsilon=epsilon),

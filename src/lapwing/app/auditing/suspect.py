@@ -28,15 +28,9 @@ from lapwing.vocabulary.guarantee import Guarantee
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """A mechanism under audit.
+    """A mechanism under audit, what it claims, and how its white box is made, with its noise multiplied by a factor.
 
-    Attributes
-    ----------
-    name : what it is called on the command line
-    claim : what it claims
-    box : makes its white box, with its noise multiplied by a factor
-    release : draws from it: takes an input and returns an answer; None where there is nothing to run
-    neighbours : two neighbouring inputs of `release` on which it loses visibly
+    `release` draws from it, where there is something to run; on its inputs `neighbours` it loses visibly.
     """
 
     name: str

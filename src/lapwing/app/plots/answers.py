@@ -4,13 +4,13 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import Preview, amounts
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, TargetWords
-from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
+from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.queries.plan import Family
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.codec import from_record
@@ -22,15 +22,11 @@ from lapwing.vocabulary.wording import named, percent
 _WIDEST_LABEL, _WIDEST_TITLE, _MOST_LARGE = 30, 64, 24
 
 
+Ends: TypeAlias = Sequence[float | None]
+
+
 def draw_bars(
-    path: str | Path,
-    *,
-    labels: Sequence[str],
-    values: Sequence[float],
-    lows: Sequence[float | None],
-    highs: Sequence[float | None],
-    title: str,
-    x: str,
+    path: Path, *, labels: Sequence[str], values: Sequence[float], lows: Ends, highs: Ends, title: str, x: str
 ) -> None:
     """Draw one bar for each label, from the top down, with the bounds of its value."""
     places = range(len(labels), 0, -1)
@@ -39,15 +35,9 @@ def draw_bars(
         for place, value, low, high in zip(places, values, lows, highs, strict=True):
             if low is not None and high is not None:
                 axes.errorbar(value, place, xerr=[[value - low], [high - value]], color=INK, capsize=4, linewidth=1.4)
-            end = value if high is None else high
-            axes.annotate(
-                f"{value:,.4g}" if isinstance(value, float) and not value.is_integer() else f"{value:,.0f}",
-                (max(end, 0), place),
-                xytext=(6, 0),
-                textcoords="offset points",
-                verticalalignment="center",
-                color=INK,
-            )
+            written = f"{value:,.4g}" if isinstance(value, float) and not value.is_integer() else f"{value:,.0f}"
+            end = (max(value if high is None else high, 0), place)
+            put_label(axes, written, end, (6, 0), va="center", color=INK)
         axes.set_yticks(list(places), [textwrap.fill(label, _WIDEST_LABEL) for label in labels])
         axes.grid(visible=False, axis="y")
         axes.set_axisbelow(True)
@@ -59,37 +49,20 @@ def draw_bars(
 
 
 def draw_funnel(
-    path: str | Path,
-    *,
-    steps: Sequence[str],
-    values: Sequence[float],
-    lows: Sequence[float | None],
-    highs: Sequence[float | None],
-    confidence: str = "95 %",
+    path: Path, *, steps: Sequence[str], values: Sequence[float], confidence: str = "95 %", **bounds: Ends
 ) -> None:
     """Draw how many people pass one condition after the other."""
-    draw_bars(
-        path,
-        labels=[step if i == 0 else f"and {step}" for i, step in enumerate(steps)],
-        values=values,
-        lows=lows,
-        highs=highs,
-        title=f"About {max(values[-1], 0):,.0f} people pass all {len(steps)} conditions",
-        x=f"people, with bounds that all hold at once with {confidence} confidence",
-    )
+    labels = [step if i == 0 else f"and {step}" for i, step in enumerate(steps)]
+    title = f"About {max(values[-1], 0):,.0f} people pass all {len(steps)} conditions"
+    x = f"people, with bounds that all hold at once with {confidence} confidence"
+    draw_bars(path, labels=labels, values=values, title=title, x=x, **bounds)
 
 
 def draw_error_by_price(
-    path: str | Path,
-    *,
-    prices: Sequence[float],
-    margins: Sequence[float],
-    chosen: tuple[float, float],
-    currency: str = "epsilon",
-    confidence: str = "95 %",
+    path: Path, curve: Mapping[float, float], chosen: tuple[float, float], *, currency: str, confidence: str
 ) -> None:
     """Draw the margin of error against the price, on logarithmic axes, with the price that was offered marked."""
-    price, margin = chosen
+    prices, margins, (price, margin) = [*curve], [*curve.values()], chosen
     title = f"{currency} {price:.3g} buys an answer within {margin:,.4g}"
     with canvas(path, title=title, x=f"{currency} paid", y=f"off by at most, with {confidence} confidence") as axes:
         axes.plot(prices, margins, color=ACCENT, linewidth=2)
@@ -97,21 +70,14 @@ def draw_error_by_price(
         axes.set_yscale("log")
         axes.plot([price, price, prices[0]], [min(margins), margin, margin], color=QUIET, linestyle="--", linewidth=1)
         axes.plot([price], [margin], "o", color=SECOND, markersize=8)
-        axes.annotate(
-            f"within {margin:,.4g}", (price, margin), xytext=(10, 8), textcoords="offset points", color=SECOND
-        )
-        axes.xaxis.set_major_formatter(_plain)
-        axes.yaxis.set_major_formatter(_plain)
+        put_label(axes, f"within {margin:,.4g}", (price, margin), (10, 8), color=SECOND)
+        for axis in (axes.xaxis, axes.yaxis):  # ticks as a person would write them: 0.01, not ten to a power
+            axis.set_major_formatter(lambda number, _: f"{number:,.4g}")
         axes.set_xlim(prices[0], prices[-1])
 
 
-def _plain(number: float, _: object = None) -> str:
-    """Return a tick as a person would write it: 0.01, not ten to a power."""
-    return f"{number:,.4g}"
-
-
 def draw_chance_of_yes(
-    path: str | Path, *, people: Sequence[int], chances: Sequence[float], at_least: int, unsure: tuple[int, int]
+    path: Path, *, people: Sequence[int], chances: Sequence[float], at_least: int, unsure: tuple[int, int]
 ) -> None:
     """Draw the probability of a yes against the true count."""
     low, high = unsure
@@ -125,35 +91,21 @@ def draw_chance_of_yes(
 
 
 def draw_burn_down(
-    path: str | Path,
-    *,
-    entries: Sequence[int],
-    left: Sequence[float],
-    held: Sequence[float],
-    cap: float,
-    currency: str = "epsilon",
+    path: Path, *, entries: Sequence[int], left: Sequence[float], reserved: Sequence[float], cap: float, currency: str
 ) -> None:
-    """Draw what was left after each entry of the ledger, and what open streams held in reserve."""
+    """Draw what was left after each entry of the ledger, and what was reserved for open streams."""
     title = f"{left[-1]:.4g} of {currency} {cap:.4g} is left"
     with canvas(path, title=title, x="entry of the ledger", y=f"{currency} left") as axes:
-        free_and_held = [a + b for a, b in zip(left, held, strict=True)]
+        together = [a + b for a, b in zip(left, reserved, strict=True)]
         axes.axhline(cap, color=INK, linestyle="--", linewidth=1, label="the cap")
-        if any(held):
-            axes.fill_between(
-                entries,
-                left,
-                free_and_held,
-                step="post",
-                color=SECOND,
-                alpha=0.3,
-                label="held for streams",
-                linewidth=0,
-            )
+        if any(reserved):
+            area = axes.fill_between(entries, left, together, step="post", color=SECOND, alpha=0.3, linewidth=0)
+            area.set_label("reserved for streams")
         axes.fill_between(entries, 0, left, step="post", color=ACCENT, alpha=0.15, linewidth=0)
         axes.step(entries, left, where="post", color=ACCENT, linewidth=2, label="left")
         axes.plot(entries[-1:], left[-1:], "o", color=ACCENT)
         axes.axhline(0, color=QUIET, linewidth=1)
-        axes.set_ylim(0, max(cap, *free_and_held) * 1.08)
+        axes.set_ylim(0, max(cap, *together) * 1.08)
         axes.locator_params(axis="x", integer=True)
 
 
@@ -175,15 +127,10 @@ def draw_prices(path: Path, preview_at: Callable[..., Preview], chosen: Preview,
     prices = [one for one in _around(price) if SMALLEST_EPSILON <= one <= LARGEST_EPSILON]
     rest = {word: given for word, given in offer.items() if word in {"delta", "confidence"} and not in_rho}
     margins = {one: preview_at(**{currency: one, **rest}).margin[column] for one in prices}
-    curve = {one: other for one, other in margins.items() if other}  # no error has no place on a logarithmic axis
-    draw_error_by_price(
-        path,
-        prices=[float(one) for one in curve],
-        margins=[float(one) for one in curve.values()],
-        chosen=(float(price), float(margin)),
-        currency=currency,
-        confidence=percent(chosen.confidence),
-    )
+    # No error has no place on a logarithmic axis.
+    curve = {float(one): float(other) for one, other in margins.items() if other}
+    sure = percent(chosen.confidence)
+    draw_error_by_price(path, curve, (float(price), float(margin)), currency=currency, confidence=sure)
 
 
 def _around(price: Fraction) -> list[Fraction]:
@@ -235,20 +182,13 @@ def draw_account(path: Path, history: Sequence[Mapping[str, Any]]) -> None:
     every = -(-len(states) // _MOST_ENTRIES)
     kept = [*states[:-1:every], states[-1]]
     accounts: list[Account] = [from_record(Account, after) for _, after in kept]
-    points = [_left_and_held(account) for account in accounts]
-    budget = accounts[-1].budget
-    in_rho = isinstance(budget, ConcentratedDP)
-    draw_burn_down(
-        path,
-        entries=[seq for seq, _ in kept],
-        left=[left for left, _ in points],
-        held=[held for _, held in points],
-        cap=float(budget.rho if isinstance(budget, ConcentratedDP) else getattr(budget, "epsilon", 0)),
-        currency="rho" if in_rho else "epsilon",
-    )
+    left, reserved = zip(*map(_left_and_reserved, accounts), strict=True)
+    currency = "rho" if isinstance(accounts[-1].budget, ConcentratedDP) else "epsilon"
+    cap = float(getattr(accounts[-1].budget, currency, 0))
+    draw_burn_down(path, entries=[seq for seq, _ in kept], left=left, reserved=reserved, cap=cap, currency=currency)
 
 
-def _left_and_held(account: Account) -> tuple[float, float]:
-    """Return what is left and what is held; of an (epsilon, delta) budget, the largest pure release that fits."""
-    _, held, left = amounts(account)
-    return float(account.remaining().pure if left is None else left), float(held or 0)
+def _left_and_reserved(account: Account) -> tuple[float, float]:
+    """Return what is left and what is reserved; of an (epsilon, delta) budget, the largest pure release that fits."""
+    _, reserved, left = amounts(account)
+    return float(account.remaining().pure if left is None else left), float(reserved or 0)

@@ -11,98 +11,14 @@ import numpy as np
 from lapwing.accounting.interpretation import belief_range, best_true_positive_rate
 from lapwing.accounting.pricing import price
 from lapwing.app.attack_story import Told, are_undone
-from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
-from lapwing.app.plots.meaning import draw_naming, draw_two_worlds
+from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
+from lapwing.app.plots.meaning import draw_two_worlds
 from lapwing.attacks import hadamard, reconstruction
 from lapwing.attacks.beliefs import name_one, study_beliefs
 from lapwing.attacks.campaigns import CampaignAnswers, CampaignOutcome
 from lapwing.attacks.oracles import Coins
 from lapwing.attacks.tracing import FALSE_POSITIVES, Traced
 from lapwing.vocabulary.event import PureRelease
-
-
-def draw_hadamard_noise(
-    path: str | Path,
-    *,
-    people: int,
-    measured: Sequence[tuple[float, float]],
-    expected: Sequence[tuple[float, float]],
-    marked: Sequence[tuple[str, float, float]],
-) -> None:
-    """Draw the share of people reconstructed against the deviation of the noise."""
-    title = f"Noise well below √n hides nobody: {people:,} people, as many questions"
-    with canvas(path, title=title, x="deviation of the noise on each answer (people)", y="share reconstructed") as axes:
-        axes.axhline(0.5, color=QUIET, linestyle="--", linewidth=1, label="guessing")
-        axes.plot(*zip(*expected, strict=True), color=INK, linewidth=1.2, label="the theorem: Φ(√n / 4σ)")
-        axes.plot(*zip(*measured, strict=True), "o", color=ACCENT, markersize=4.5, label="the attack, run")
-        axes.axvline(people**0.5, color=QUIET, linewidth=1)
-        axes.annotate("√n", (people**0.5, 1.03), color=INK, horizontalalignment="center", fontsize=9)
-        for label, deviation, share in marked:
-            axes.plot([deviation], [share], "D", color=SECOND, markersize=7)
-            high = share > 0.75  # noqa: PLR2004 - the label goes where the curve is not
-            axes.annotate(
-                label,
-                (deviation, share),
-                xytext=(0, -12 if high else 12),
-                textcoords="offset points",
-                horizontalalignment="center",
-                verticalalignment="top" if high else "bottom",
-                color=SECOND,
-            )
-        axes.set_xscale("log")
-        axes.set_ylim(0.45, 1.07)
-        axes.set_yticks([0.5, 0.6, 0.7, 0.8, 0.9, 1], ["50 %", "60 %", "70 %", "80 %", "90 %", "100 %"])
-
-
-def draw_share_by_questions(
-    path: str | Path,
-    *,
-    people: int,
-    questions: Sequence[int],
-    measured: Mapping[float, Sequence[float]],
-    expected: Mapping[float, Sequence[float]],
-) -> None:
-    """Draw the share of people reconstructed against the number of questions, for several deviations of the noise."""
-    title = f"Enough questions undo every fixed noise ({people} people, least squares)"
-    with canvas(path, title=title, x="questions asked", y="share reconstructed") as axes:
-        axes.axhline(0.5, color=QUIET, linestyle="--", linewidth=1)
-        for colour, (deviation, shares) in zip((ACCENT, SECOND, INK, "#7c3aed"), measured.items(), strict=False):
-            axes.plot(questions, expected[deviation], color=colour, linewidth=1.2)
-            axes.plot(questions, shares, "o", color=colour, markersize=4.5)
-            axes.annotate(
-                f"σ = {deviation:.3g}",
-                (questions[0], expected[deviation][0]),
-                xytext=(-8, -3),
-                textcoords="offset points",
-                horizontalalignment="right",
-                color=colour,
-            )
-        axes.plot([], [], "o", color=INK, markersize=4.5, label="the attack, run")
-        axes.plot([], [], color=INK, linewidth=1.2, label="the theorem: Φ(√(m − n) / 4σ)")
-        axes.set_xscale("log")
-        axes.set_xlim(left=questions[0] / 1.7)
-        axes.set_ylim(0.45, 1.03)
-        axes.set_yticks([0.5, 0.6, 0.7, 0.8, 0.9, 1], ["50 %", "60 %", "70 %", "80 %", "90 %", "100 %"])
-
-
-def draw_need_and_allowance(
-    path: str | Path,
-    *,
-    people: int,
-    deviations: Sequence[float],
-    needed: Sequence[float],
-    allowed: Sequence[float],
-    budget: str,
-) -> None:
-    """Draw how many questions reconstruction needs, and how many the account allows, against their noise."""
-    title = f"The account is empty long before {people:,} people are reconstructed"
-    with canvas(path, title=title, x="deviation of the noise on each answer (people)", y="questions") as axes:
-        axes.plot(deviations, needed, color=SECOND, linewidth=2, label="needed to be right about 99 %")
-        axes.plot(deviations, allowed, color=ACCENT, linewidth=2, label=f"allowed by a budget of epsilon {budget}")
-        axes.fill_between(deviations, allowed, needed, color=QUIET, alpha=0.18, linewidth=0)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-
 
 _COLOURS: Final = {CampaignAnswers.EXACT: QUIET, CampaignAnswers.AD_HOC: SECOND, CampaignAnswers.LAPWING: ACCENT}
 _LABELS: Final = {
@@ -121,19 +37,12 @@ def draw_recovered(path: str | Path, outcomes: Sequence[tuple[str, CampaignOutco
     places = [-place - gap for place, gap in enumerate(gaps)]
     with canvas(path, title=title, x="share recovered; a line marks what guessing gets", y="") as axes:
         figure = axes.figure
-        figure.set_size_inches(7.6, 1.3 + 0.27 * (len(outcomes) + gaps[-1]))  # type: ignore[union-attr]  # it is no subfigure
+        figure.set_size_inches(7.6, 1.3 + 0.27 * (len(outcomes) + gaps[-1]))  # type: ignore[union-attr]  # not a subfigure
         for place, (_, outcome) in zip(places, outcomes, strict=True):
             axes.barh(place, outcome.recovered, height=0.66, color=_COLOURS[outcome.answers], alpha=0.85)
             axes.plot([outcome.chance] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.6)
-            axes.annotate(
-                f"{outcome.recovered:.0%}",
-                (max(outcome.recovered, outcome.chance), place),
-                xytext=(5, 0),
-                textcoords="offset points",
-                verticalalignment="center",
-                color=INK,
-                fontsize=8,
-            )
+            end = (max(outcome.recovered, outcome.chance), place)
+            put_label(axes, f"{outcome.recovered:.0%}", end, (5, 0), va="center", color=INK, fontsize=8)
         axes.set_yticks(places, [f"{outcome.attack}, {outcome.against}" for _, outcome in outcomes], fontsize=8)
         axes.set_xlim(0, 1.12)
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
@@ -167,18 +76,13 @@ MANY: Final = 2**18
 FEW: Final = 64
 TABLES: Final = 40
 I2B2_DEVIATION: Final = 1.323
+_HALF_AND_MORE: Final = [0.5, 0.6, 0.7, 0.8, 0.9, 1], ["50 %", "60 %", "70 %", "80 %", "90 %", "100 %"]
 
 
 def draw_all(folder: Path, suffix: str, told: Mapping[str, Told], *, budget: Fraction, seed: int) -> list[Path]:
-    """Draw what was told, and what it means when all of it was; return the files.
+    """Draw what came of each scene, and what it means when all were told; return the files.
 
-    Parameters
-    ----------
-    folder : where to write
-    suffix : .svg or .png
-    told : what came of each scene
-    budget : the epsilon of the accounts
-    seed : of the attacker's coins
+    The budget is the epsilon of the accounts, and the seed that of the attacker's coins.
     """
     written: list[Path] = []
 
@@ -225,63 +129,76 @@ def tracing_title(outcomes: Sequence[CampaignOutcome]) -> str:
 
 
 def draw_hadamard_curve(path: Path, *, budget: Fraction, seed: int, people: int = MANY) -> None:
-    """Draw the Fourier attack on made-up people against Laplace noise of every deviation."""
-    private = sqrt(2) * people / float(budget)
+    """Draw the share that the Fourier attack gets of made-up people, against Laplace noise of every deviation."""
+    private, coins = sqrt(2) * people / float(budget), Coins(seed, "hadamard curve")
     deviations = np.geomspace(1, 2 * private, 257).tolist()
-    coins = Coins(seed, "hadamard curve")
-    draw_hadamard_noise(
-        path,
-        people=people,
-        measured=[(one, hadamard.measured_share(people, one, coins)) for one in deviations[::8]],
-        expected=[(one, hadamard.expected_share(people, one)) for one in deviations],
-        marked=[
-            ("i2b2 style", I2B2_DEVIATION, hadamard.expected_share(people, I2B2_DEVIATION)),
-            (f"lapwing,\nepsilon {budget}\nfor all", private, hadamard.expected_share(people, private)),
-        ],
-    )
+    expected = [hadamard.expected_share(people, one) for one in deviations]
+    measured = [hadamard.measured_share(people, one, coins) for one in deviations[::8]]
+    title = f"Noise well below √n hides nobody: {people:,} people, as many questions"
+    with canvas(path, title=title, x="deviation of the noise on each answer (people)", y="share reconstructed") as axes:
+        axes.axhline(0.5, color=QUIET, linestyle="--", linewidth=1, label="guessing")
+        axes.plot(deviations, expected, color=INK, linewidth=1.2, label="the theorem: Φ(√n / 4σ)")
+        axes.plot(deviations[::8], measured, "o", color=ACCENT, markersize=4.5, label="the attack, run")
+        axes.axvline(people**0.5, color=QUIET, linewidth=1)
+        axes.annotate("√n", (people**0.5, 1.03), color=INK, horizontalalignment="center", fontsize=9)
+        for label, deviation in (("i2b2 style", I2B2_DEVIATION), (f"lapwing,\nepsilon {budget}\nfor all", private)):
+            share = hadamard.expected_share(people, deviation)
+            axes.plot([deviation], [share], "D", color=SECOND, markersize=7)
+            high = share > 0.75  # noqa: PLR2004 - the label goes where the curve is not
+            by, side = ((0, -12), "top") if high else ((0, 12), "bottom")
+            put_label(axes, label, (deviation, share), by, ha="center", va=side, color=SECOND)
+        axes.set_xscale("log")
+        axes.set_ylim(0.45, 1.07)
+        axes.set_yticks(*_HALF_AND_MORE)
 
 
 def draw_questions(path: Path, *, seed: int, people: int = FEW) -> None:
-    """Draw least squares on made-up people against the number of questions, averaged over a few tables."""
+    """Draw the share that least squares gets of made-up people, by the number of questions and the noise on them."""
     questions = [int(people * factor) for factor in (1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32)]
     deviations = (I2B2_DEVIATION, sqrt(people) / 2, sqrt(people), 4 * sqrt(people))
     coins = Coins(seed, "share by questions")
-    draw_share_by_questions(
-        path,
-        people=people,
-        questions=questions,
-        measured={
-            one: [reconstruction.measured_share(people, count, one, coins, tables=TABLES) for count in questions]
-            for one in deviations
-        },
-        expected={
-            one: [reconstruction.expected_share(people, count, one) for count in questions] for one in deviations
-        },
-    )
+    title = f"Enough questions undo every fixed noise ({people} people, least squares)"
+    with canvas(path, title=title, x="questions asked", y="share reconstructed") as axes:
+        axes.axhline(0.5, color=QUIET, linestyle="--", linewidth=1)
+        for colour, one in zip((ACCENT, SECOND, INK, "#7c3aed"), deviations, strict=True):
+            expected = [reconstruction.expected_share(people, count, one) for count in questions]
+            measured = [reconstruction.measured_share(people, count, one, coins, tables=TABLES) for count in questions]
+            axes.plot(questions, expected, color=colour, linewidth=1.2)
+            axes.plot(questions, measured, "o", color=colour, markersize=4.5)
+            put_label(axes, f"σ = {one:.3g}", (questions[0], expected[0]), (-8, -3), ha="right", color=colour)
+        axes.plot([], [], "o", color=INK, markersize=4.5, label="the attack, run")
+        axes.plot([], [], color=INK, linewidth=1.2, label="the theorem: Φ(√(m − n) / 4σ)")
+        axes.set_xscale("log")
+        axes.set_xlim(left=questions[0] / 1.7)
+        axes.set_ylim(0.45, 1.03)
+        axes.set_yticks(*_HALF_AND_MORE)
 
 
 def draw_allowance(path: Path, *, budget: Fraction, people: int = 1000) -> None:
-    """Draw the questions that reconstruction needs beside those that the budget pays for."""
+    """Draw how many questions reconstruction needs, and how many the budget pays for, against their noise."""
     deviations = np.geomspace(1.5, 10 * people, 60).tolist()
-    draw_need_and_allowance(
-        path,
-        people=people,
-        deviations=deviations,
-        needed=[reconstruction.questions_needed(people, one, 0.99) for one in deviations],
-        allowed=[float(budget) * one / sqrt(2) for one in deviations],
-        budget=str(budget),
-    )
+    needed = [reconstruction.questions_needed(people, one, 0.99) for one in deviations]
+    allowed = [float(budget) * one / sqrt(2) for one in deviations]
+    title = f"The account is empty long before {people:,} people are reconstructed"
+    with canvas(path, title=title, x="deviation of the noise on each answer (people)", y="questions") as axes:
+        axes.plot(deviations, needed, color=SECOND, linewidth=2, label="needed to be right about 99 %")
+        axes.plot(deviations, allowed, color=ACCENT, linewidth=2, label=f"allowed by a budget of epsilon {budget}")
+        axes.fill_between(deviations, allowed, needed, color=QUIET, alpha=0.18, linewidth=0)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
 
 
-def draw_shaming(path: Path, *, people: int = 4000) -> None:
-    """Draw what naming and shaming does beside what an epsilon allows."""
+def draw_shaming(path: Path) -> None:
+    """Draw the most that a belief can become: under differential privacy, and for whoever is named and shamed."""
     delta, epsilon = Fraction(1, 1000), Fraction(1)
     priors = np.geomspace(1e-4, 0.9, 60).tolist()
-    draw_naming(
-        path,
-        priors=priors,
-        bounded=[belief_range(prior, 2 * epsilon)[1] for prior in priors],
-        epsilon=str(epsilon),
-        delta=str(delta),
-        somebody=float(name_one(delta=delta, prior=Fraction(1, 1000), people=people).somebody),
-    )
+    bounded = [belief_range(prior, 2 * epsilon)[1] for prior in priors]
+    somebody = float(name_one(delta=delta, prior=Fraction(1, 1000), people=4000).somebody)
+    title = f'"{delta}-additive secrecy" publishes somebody {somebody:.1%} of the time'
+    with canvas(path, title=title, x="belief that she is sick, beforehand", y="the most it can become") as axes:
+        axes.plot(priors, [1.0] * len(priors), color=SECOND, linewidth=2.4, label="named and shamed: certainty")
+        axes.plot(priors, bounded, color=ACCENT, linewidth=2.4, label=f"epsilon {epsilon}: a factor on the odds")
+        axes.plot(priors, priors, color=QUIET, linestyle="--", linewidth=1, label="nothing learned")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_ylim(min(priors), 1.5)

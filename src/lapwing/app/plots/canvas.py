@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lapwing.vocabulary.errors import ParameterError
 
@@ -37,16 +37,10 @@ _STYLE: Final = {
 
 @contextmanager
 def canvas(path: str | Path, *, title: str, x: str, y: str) -> "Iterator[Axes]":
-    """Draw on what this gives, and find it in the file afterwards.
+    """Draw on what this gives, and find it in the file, .svg or .png, afterwards.
 
-    Parameters
-    ----------
-    path : where to write, ending in .svg or .png
-    title : the one thing the picture says, as a sentence
-    x, y : what the axes measure, with the unit
+    The title is the one thing that the picture says, as a sentence; `x` and `y` are what the axes measure.
 
-    Examples
-    --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "line.svg"
     >>> with canvas(file, title="A line rises", x="time (days)", y="height") as axes:
@@ -68,19 +62,22 @@ def canvas(path: str | Path, *, title: str, x: str, y: str) -> "Iterator[Axes]":
         figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else {})
 
 
+def put_label(axes: "Axes", text: str, at: tuple[float, float], by: tuple[int, int], **style: Any) -> None:
+    """Write a text beside a place, moved to the right and up by this much in points."""
+    axes.annotate(text, at, xytext=by, textcoords="offset points", **style)
+
+
 def checked_path(path: str | Path) -> Path:
-    """Return where to write a picture, unless it is no place or no format for one; before any work is done."""
+    """Return where to write a picture; refuse what is not a place or not a format for one, before any work is done."""
     file = Path(path)
     if file.suffix.lower() not in FORMATS:
         raise ParameterError("plot", str(path), reason="is neither .svg nor .png", remedy="name it funnel.svg, say")
     if not file.parent.is_dir():
-        raise ParameterError(
-            "plot", str(path), reason="is in a folder that is not there", remedy=f"mkdir -p {file.parent} first"
-        )
+        remedy = f"mkdir -p {file.parent} first"
+        raise ParameterError("plot", str(path), reason="is in a folder that is not there", remedy=remedy)
     if find_spec("matplotlib") is None:
-        raise ParameterError(
-            "plot", str(path), reason="needs matplotlib", remedy="pip install 'lapwing[plots]', or leave it out"
-        )
+        remedy = "pip install 'lapwing[plots]', or leave it out"
+        raise ParameterError("plot", str(path), reason="needs matplotlib", remedy=remedy)
     return file
 
 
@@ -95,13 +92,9 @@ def checked_folder(path: str | Path) -> Path:
     """
     folder = Path(path)
     if folder.suffix and not folder.is_dir():
-        reason = (
-            "looks like one file"
-            if folder.suffix.lower() in FORMATS
-            else "looks like a file, and neither .svg nor .png"
-        )
-        raise ParameterError(
-            "plot", str(path), reason=reason, remedy="name a folder without a dot, or one that is there"
-        )
+        picture = folder.suffix.lower() in FORMATS
+        reason = "looks like one file" if picture else "looks like a file, and neither .svg nor .png"
+        remedy = "name a folder without a dot, or one that is there"
+        raise ParameterError("plot", str(path), reason=reason, remedy=remedy)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

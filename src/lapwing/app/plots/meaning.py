@@ -7,7 +7,6 @@ corner around zero.
 
 import math
 import textwrap
-from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from lapwing.accounting.interpretation import belief_range
-from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas
+from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.attacks.beliefs import StudyBeliefs
 from lapwing.auditor.finding import in_words
 from lapwing.auditor.pair_of_laws import PairOfLaws
@@ -28,61 +27,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw_belief(
-    path: str | Path,
-    *,
-    priors: Sequence[float],
-    lows: Sequence[float],
-    highs: Sequence[float],
-    epsilon: float,
-    example: tuple[float, float, float],
-) -> None:
-    """Draw the belief that "she is in the table" afterwards against beforehand, with its bounds."""
-    prior, low, high = example
-    title = f"At epsilon {epsilon:.3g} a belief of {prior:.0%} stays between {low:.0%} and {high:.0%}"
+def draw_meaning(path: Path, epsilon: Exact, prior: Exact) -> None:
+    """Draw the belief that "she is in the table" afterwards against beforehand, with its bounds at an epsilon."""
+    ranges = [belief_range(Fraction(step, 200), epsilon) for step in range(1, 200)]
+    priors = [step / 200 for step in range(201)]
+    lows, highs = [0.0, *(low for low, _ in ranges), 1.0], [0.0, *(high for _, high in ranges), 1.0]
+    before, (low, high) = float(probability("prior", prior)), belief_range(prior, epsilon)
+    paid = float(Fraction(str(epsilon)))
+    title = f"At epsilon {paid:.3g} a belief of {before:.0%} stays between {low:.0%} and {high:.0%}"
     with canvas(path, title=title, x='belief in "she is in it" beforehand', y="belief afterwards") as axes:
-        axes.fill_between(
-            priors, lows, highs, color=ACCENT, alpha=0.2, linewidth=0, label="what he may come to believe"
-        )
+        band = "what he may come to believe"
+        axes.fill_between(priors, lows, highs, color=ACCENT, alpha=0.2, linewidth=0, label=band)
         axes.plot(priors, highs, color=ACCENT, linewidth=1.5)
         axes.plot(priors, lows, color=ACCENT, linewidth=1.5)
         axes.plot([0, 1], [0, 1], color=QUIET, linestyle="--", linewidth=1, label="nothing learned")
-        axes.errorbar(
-            [prior], [prior], yerr=[[prior - low], [high - prior]], fmt="o", color=SECOND, capsize=5, linewidth=2
-        )
+        reach = [[before - low], [high - before]]
+        axes.errorbar([before], [before], yerr=reach, fmt="o", color=SECOND, capsize=5, linewidth=2)
         for belief, offset in ((low, (8, -12)), (high, (-34, 5))):
-            axes.annotate(f"{belief:.0%}", (prior, belief), xytext=offset, textcoords="offset points", color=SECOND)
+            put_label(axes, f"{belief:.0%}", (before, belief), offset, color=SECOND)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         axes.tick_params(colors=INK)
-
-
-def draw_meaning(path: Path, epsilon: Exact, prior: Exact) -> None:
-    """Draw how far a belief about one person can move at an epsilon."""
-    priors = [Fraction(step, 200) for step in range(1, 200)]
-    ranges = [belief_range(one, epsilon) for one in priors]
-    draw_belief(
-        path,
-        priors=[0.0, *(float(one) for one in priors), 1.0],
-        lows=[0.0, *(low for low, _ in ranges), 1.0],
-        highs=[0.0, *(high for _, high in ranges), 1.0],
-        epsilon=float(Fraction(str(epsilon))),
-        example=(float(probability("prior", prior)), *belief_range(prior, epsilon)),
-    )
-
-
-def draw_naming(
-    path: str | Path, *, priors: Sequence[float], bounded: Sequence[float], epsilon: str, delta: str, somebody: float
-) -> None:
-    """Draw the most that a belief can become: under differential privacy, and for whoever is named and shamed."""
-    title = f'"{delta}-additive secrecy" publishes somebody {somebody:.1%} of the time'
-    with canvas(path, title=title, x="belief that she is sick, beforehand", y="the most it can become") as axes:
-        axes.plot(priors, [1.0] * len(priors), color=SECOND, linewidth=2.4, label="named and shamed: certainty")
-        axes.plot(priors, bounded, color=ACCENT, linewidth=2.4, label=f"epsilon {epsilon}: a factor on the odds")
-        axes.plot(priors, priors, color=QUIET, linestyle="--", linewidth=1, label="nothing learned")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_ylim(min(priors), 1.5)
 
 
 def draw_two_worlds(path: str | Path, beliefs: StudyBeliefs) -> None:
@@ -90,15 +55,8 @@ def draw_two_worlds(path: str | Path, beliefs: StudyBeliefs) -> None:
     lows, highs = beliefs.bounds
     title = "Most of what a study teaches about Alice it teaches without her"
     with canvas(path, title=title, x="the answer: how many are sick", y="belief that Alice is sick") as axes:
-        axes.fill_between(
-            beliefs.answers,
-            lows,
-            highs,
-            color=ACCENT,
-            alpha=0.12,
-            linewidth=0,
-            label=f"within e^(2ε) of it, ε = {float(beliefs.epsilon):.3g}: what Theorem 2.1 allows",
-        )
+        band = f"within e^(2ε) of it, ε = {float(beliefs.epsilon):.3g}: what Theorem 2.1 allows"
+        axes.fill_between(beliefs.answers, lows, highs, color=ACCENT, alpha=0.12, linewidth=0, label=band)
         axes.axhline(beliefs.prior, color=QUIET, linestyle="--", linewidth=1, label="beforehand")
         axes.plot(beliefs.answers, beliefs.without_data, color=ACCENT, linewidth=2, label="her data left out")
         axes.plot(beliefs.answers, beliefs.with_data, color=SECOND, linewidth=2, label="her data used")
@@ -125,9 +83,8 @@ def draw_privacy_region(path: str | Path, *, name: str, claim: Guarantee, laws: 
         axes.plot(alarms, 1 - alarms, color=QUIET, linestyle=":", linewidth=1)
         axes.plot(alarms, allowed, color=INK, linewidth=1.2)
         axes.plot(alarms, achieved, color=colour, linewidth=2, label="achieved on this pair")
-        axes.fill_between(
-            alarms, achieved, allowed, where=(achieved < allowed - _TOLERANCE).tolist(), color=SECOND, alpha=0.35
-        )
+        broken = (achieved < allowed - _TOLERANCE).tolist()
+        axes.fill_between(alarms, achieved, allowed, where=broken, color=SECOND, alpha=0.35)
         axes.set(xlim=(0, 1), ylim=(0, 1))
         grid = axes.figure.add_gridspec(1, 2, wspace=0.12)
         axes.set_subplotspec(grid[0])
@@ -170,16 +127,9 @@ def _draw_profile(axes: "Axes", claim: Guarantee, laws: PairOfLaws, colour: str)
     allowed = [_claimed_delta(claim, e) for e in epsilons.tolist()]
     axes.fill_between(epsilons, np.maximum(allowed, _SMALLEST_DELTA), 1, color=QUIET, alpha=0.25, linewidth=0)
     axes.plot(epsilons, np.maximum(allowed, _SMALLEST_DELTA), color=INK, linewidth=1.2)
-    shown = np.where(lost >= _SMALLEST_DELTA, lost, np.nan)
-    axes.plot(epsilons, shown, color=colour, linewidth=2)
-    axes.set(
-        yscale="log",
-        ylim=(_SMALLEST_DELTA, 1),
-        xlim=(0, most),
-        xlabel="epsilon",
-        ylabel="delta",
-        title="Delta by epsilon",
-    )
+    axes.plot(epsilons, np.where(lost >= _SMALLEST_DELTA, lost, np.nan), color=colour, linewidth=2)
+    axes.set(title="Delta by epsilon", xlabel="epsilon", ylabel="delta")
+    axes.set(xlim=(0, most), ylim=(_SMALLEST_DELTA, 1), yscale="log")
 
 
 def _claimed_delta(claim: Guarantee, epsilon: float) -> float:
