@@ -19,8 +19,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from lapwing.auditor.event_scores import Score, scores, telling
-from lapwing.auditor.evidence import Reals, at_least, at_most, currency_of, least_loss
-from lapwing.auditor.finding import Finding, allowed
+from lapwing.auditor.evidence import Reals, at_least, at_most, least_loss
+from lapwing.auditor.finding import Finding, allowed, currency_of
 from lapwing.auditor.outcomes import OutcomeReader, Outcomes, Raised, stacked
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, positive, probability
@@ -99,8 +99,6 @@ def audit(
     ------
     ParameterError : the claim is not a guarantee, the neighbours are not a pair, or outputs cannot be compared
 
-    Examples
-    --------
     A count with half the noise it needs.
 
     >>> import numpy as np
