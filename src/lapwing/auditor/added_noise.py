@@ -44,8 +44,6 @@ class AddedNoise(FiniteModel):
     norm : how that is measured
     dimension : how many coordinates there are
 
-    Examples
-    --------
     Geometric noise of scale 2 on a count: epsilon is 1/2, and attained by every answer at or below the smaller count.
 
     >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace

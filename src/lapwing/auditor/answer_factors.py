@@ -135,8 +135,6 @@ def log_integral(log_f: LogFunction, landmarks: list[float], unit: float) -> flo
     landmarks : all points at which it is not analytic, the ends of that interval among them
     unit : the shortest length on which it changes
 
-    Examples
-    --------
     >>> round(log_integral(lambda z: -np.abs(z), [0.0], 1.0) - math.log(2), 13)
     0.0
     """

@@ -83,8 +83,6 @@ class OutcomeReader:
     A row is the parts of an output from left to right, each compound with a heading first; then, if a number in it is
     no double or is minus zero, what is left of each number beside the nearest double.
 
-    Examples
-    --------
     >>> read = OutcomeReader().read([("yes", 3.5), ("no",)])
     >>> read.numbers.tolist(), read.labels.tolist()
     ([[nan, nan, 3.5], [nan, nan, nan]], [[2, 3, 0], [4, 5, 1]])

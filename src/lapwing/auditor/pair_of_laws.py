@@ -52,8 +52,6 @@ class PairOfLaws:
     here, there : natural logarithms of probabilities; each law sums to one
     outcomes : what each of them is called, in the same order
 
-    Examples
-    --------
     Randomized response that tells the truth three times out of four:
 
     >>> coin = PairOfLaws(
