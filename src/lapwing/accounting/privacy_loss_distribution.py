@@ -38,7 +38,7 @@ _MOST_USES_ON_A_GRID = 10**11
 """Round-off grows with the uses: beyond, it would be a hundredth of all mass."""
 
 _LARGEST_LOSS = 1e5
-"""A law that reaches higher is not composed: a grid would be too coarse for all others, and e^loss is no number."""
+"""A law that reaches higher is not composed: a grid would be too coarse for all others, and e^loss is not a number."""
 
 _RARE = 1e-30
 _LARGEST_EPSILON = 2.0**49

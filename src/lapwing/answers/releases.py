@@ -343,7 +343,7 @@ def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Sel
                     search.tell(at(ceil_to_grid(search.guess, FINEST)).margin(confidence) <= margin)
                 return at(ceil_to_grid(search.above, FINEST))
         case AtRho(rho=rho):
-            raise ParameterError("rho", rho, reason="buys no choice", remedy="offer an epsilon")
+            raise ParameterError("rho", rho, reason="cannot pay for a selection", remedy="offer an epsilon")
 
 
 def _keys(plan: Plan, target: Target, budget: Guarantee) -> PartitionSelection:

@@ -219,7 +219,7 @@ def _address(population: Population, conninfo: str) -> dict[str, Any]:
         return dict(conninfo_to_dict(conninfo))
     raise RegistrationError(
         population.name,
-        reason="has an address that means nothing to PostgreSQL",
+        reason="has an address that PostgreSQL cannot read",
         remedy='write "postgresql://user@host/database", and special characters of a password as %XX',
     )
 

@@ -86,7 +86,7 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     check_most("statistics", len(questions), MOST_STATISTICS)
     for question in questions.values():
         if not isinstance(question, Question):
-            raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL")
+            raise BadQuestionError("this is not a question; write one with count(...), mean(...) or in SQL")
     _check_size(*questions.values())
     plans, numbers, characters = dict[str, Plan](), 0, 0
     for name, question in questions.items():

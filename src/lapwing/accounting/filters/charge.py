@@ -102,7 +102,9 @@ def _scope(segments: object) -> frozenset[str] | None:
     if segments is None or isinstance(segments, frozenset):
         return segments
     if isinstance(segments, str) or not isinstance(segments, Iterable):
-        raise ParameterError("segments", segments, reason="is no set of segments", remedy='write for example {"north"}')
+        raise ParameterError(
+            "segments", segments, reason="is not a set of segments", remedy='write for example {"north"}'
+        )
     return frozenset(segments)
 
 
