@@ -31,8 +31,6 @@ def advanced_epsilon(*, epsilon: float, times: int, delta: float, delta_each: fl
     This is Theorem 4 of document 000 and Theorem 2.1 of document 001 (Dwork, Rothblum and Vadhan 2010), for k = `times`
     releases that are (epsilon, delta_each)-DP each. Infinite if the deltas of the releases already use up `delta`.
 
-    Examples
-    --------
     At epsilon = 1/2 a hundred times, it promises less than adding up does:
 
     >>> round(advanced_epsilon(epsilon=0.5, times=100, delta=1e-6), 1), 0.5 * 100
@@ -97,8 +95,6 @@ def compose(events: Iterable[Event], *, delta: object | None = None, epsilon: ob
     delta : the delta at which epsilon is wanted
     epsilon : the epsilon at which delta is wanted; give this or delta
 
-    Examples
-    --------
     A hundred Laplace releases at a tenth each: knowing the noise beats knowing epsilon only.
 
     >>> from fractions import Fraction

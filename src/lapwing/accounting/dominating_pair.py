@@ -27,8 +27,6 @@ class DominatingPair:
     masses : their probabilities under P; with `infinite_mass` they sum to 1
     infinite_mass : the probability under P of what is impossible under Q
 
-    Examples
-    --------
     Randomized response at epsilon = log 3 tells the truth three times out of four:
 
     >>> pair = DominatingPair(np.log([1 / 3, 3]), np.array([0.25, 0.75]), 0.0)

@@ -27,19 +27,15 @@ TOLERANCE = 4e-6
 
 _FEWEST_POINTS = 1 << 12
 _MOST_POINTS = 1 << 20
-_LOG_LOST = -16.0
-"""log of the share of delta that may be lost above a window, and in the tails of the single laws."""
-
+_LOG_LOST = -16.0  # log of the share of delta that may be lost above a window, and in the tails of the single laws
 _LOG_ALIASED = -9.0
 """log of the tilted mass that may lie below a window; it comes back at the top, where it weighs little."""
 
 _DEAD = 2.0**-80
 _CLOSE = 0.9
 _LEAST_DELTA = 1e-40
-_TINIEST = 1e-290
-"""Masses below this are counted as lost: tilting them could overflow."""
+_TINIEST = 1e-290  # masses below this are counted as lost: tilting them could overflow
 _MOST_SLOPES = 16
-
 _LOG_LOST_OF_PAIR = -40.0
 _POINTS_OF_PAIR = 1 << 14
 _DELTAS_OF_PAIR = (1e-2, 1e-4, 1e-7, 1e-10, 1e-14)

@@ -50,8 +50,6 @@ def renyi_bound(event: GaussianSparseVectorRelease, alpha: float) -> float:
     event : the noise, the number of questions and yeses, and whether a yes came with its gap
     alpha : the order, above 1
 
-    Examples
-    --------
     >>> from fractions import Fraction
     >>> stream = GaussianSparseVectorRelease(
     ...     sensitivity=Fraction(1),

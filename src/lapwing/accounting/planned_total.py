@@ -85,8 +85,6 @@ def planned_total(
     delta : where epsilon is wanted: if it is not said, that of an (epsilon, delta) budget, else a millionth
     segments : the segments whose people are meant; all of them if it is left out
 
-    Examples
-    --------
     >>> from lapwing.accounting.filters.account import open_account
     >>> from lapwing.accounting.filters.charge import SingleRelease
     >>> from lapwing.vocabulary.event import PureRelease

@@ -24,8 +24,7 @@ from lapwing.accounting.rounding import float_above
 from lapwing.accounting.tilting import Factor
 from lapwing.vocabulary.errors import ParameterError
 
-_TOLERANCE = 1e-3
-"""A floor is itself computed, from above: so much of it is given away."""
+_TOLERANCE = 1e-3  # a floor is itself computed, from above: so much of it is given away
 
 
 def checked_delta(delta: float, epsilon: float, orders: Sequence[Sequence[Factor]]) -> float:
@@ -74,8 +73,7 @@ _CLOSEST = 2.0**-26
 COUNTABLE = 10**14
 """Of more uses than that nothing is claimed but their pure epsilon."""
 
-_SURE_DELTA = 1e-30
-"""A composition of real pairs says all there is to say down to here; below, moments may say more."""
+_SURE_DELTA = 1e-30  # a composition of real pairs says all there is to say down to here; below, moments may say more
 
 
 @dataclass(frozen=True, slots=True, eq=False)

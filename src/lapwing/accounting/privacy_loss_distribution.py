@@ -22,29 +22,21 @@ from lapwing.vocabulary.search import bisect_float
 TOLERANCE = 1e-6
 """The share of epsilon that the computation may cost."""
 
-_FEW_TERMS = 64
-"""Laws with more atoms than that are composed on a grid, if they are met fewer than `_MANY_USES` times."""
-
+_FEW_TERMS = 64  # laws with more atoms than that are composed on a grid, if they are met fewer than `_MANY_USES` times
 _MANY_USES = 10**6
 _MOST_TERMS = 1 << 23
 _COARSE_TOLERANCE = 1e-4
-
 _CLOSE = 0.9
-
 _SURE_DELTA = 1e-40
 """Below, the quick bound of a sampled law, which leaves out up to 1e-60 of its mass in each use, is not trusted."""
 
-_MOST_USES_ON_A_GRID = 10**11
-"""Round-off grows with the uses: beyond, it would be a hundredth of all mass."""
-
+_MOST_USES_ON_A_GRID = 10**11  # round-off grows with the uses: beyond, it would be a hundredth of all mass
 _LARGEST_LOSS = 1e5
 """A law that reaches higher is not composed: a grid would be too coarse for all others, and e^loss is no number."""
 
 _RARE = 1e-30
 _LARGEST_EPSILON = 2.0**49
-
-_SPARE = 1e-6
-"""The share of delta that covers what the quick bound leaves out."""
+_SPARE = 1e-6  # the share of delta that covers what the quick bound leaves out
 
 
 def composed_delta(orders: Sequence[Sequence[Factor]], epsilon: float) -> float:

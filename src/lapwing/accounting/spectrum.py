@@ -28,9 +28,7 @@ from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.rounding import UNIT
 from lapwing.accounting.tilting import Factor, TiltTarget
 
-_LOG_SHARE = -14.0
-"""log of the share of delta that the frequencies left out may cost."""
-
+_LOG_SHARE = -14.0  # log of the share of delta that the frequencies left out may cost
 _MOST_FREQUENCIES = 1 << 16
 _PRECISION = 1e-8
 _LARGEST = 1e15

@@ -19,13 +19,10 @@ SLOPES = np.geomspace(2.0**-10, 2.0**24, 137)
 GAINS = SLOPES * np.log(SLOPES) - (SLOPES + 1) * np.log1p(SLOPES)
 """log of the largest e^(-slope y) (1 - e^-y): by so much a profile lies below e^(cumulant - slope epsilon)."""
 
-_STEEPEST = len(SLOPES) - 9
-"""The last slope that is used: a bound for what lies above needs a steeper one."""
-
+_STEEPEST = len(SLOPES) - 9  # the last slope that is used: a bound for what lies above needs a steeper one
 _GENTLER = 12
 _LEAST_LOG_DELTA = -690.0
-_LOG_SHARE = -14.0
-"""log of the share of delta that the copies may cost."""
+_LOG_SHARE = -14.0  # log of the share of delta that the copies may cost
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,6 @@ MOST_USES = 10**6
 def optimal_epsilon(*, epsilon: Fraction, times: int, delta: float, delta_each: Fraction = Fraction(0)) -> float:
     """Return the epsilon at `delta` of `times` releases that are (epsilon, delta_each)-DP each, and no more is known.
 
-    Examples
-    --------
     >>> round(optimal_epsilon(epsilon=Fraction(1, 100), times=1000, delta=1e-6), 4)
     1.3654
     """

@@ -61,8 +61,6 @@ class Account:
 
     Proof: proofs/partitions.md
 
-    Examples
-    --------
     >>> from lapwing.accounting.filters.charge import SingleRelease
     >>> from lapwing.accounting.filters.account import open_account
     >>> from lapwing.vocabulary.event import PureRelease

@@ -95,8 +95,6 @@ class ApproximateFilter:
     def opened(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "ApproximateFilter":
         """Return the filter of a fresh (epsilon, delta) budget.
 
-        Examples
-        --------
         >>> fresh = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
         >>> round(fresh.residue, 6)  # a Gaussian release with sigma = 4.2 sensitivities fits
         0.056024

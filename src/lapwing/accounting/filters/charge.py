@@ -51,8 +51,6 @@ class Reservation:
     yeses : how many may be given; after the last one the stream halts
     segments : the scope, every segment that any question of the stream may touch; each yes is charged to *all* of them
 
-    Examples
-    --------
     >>> Reservation(stream="s", opening="1/4", price="3/20", yeses=5).whole
     Fraction(1, 1)
     """
@@ -143,8 +141,6 @@ class Cost:
 def cost_of(charge: Charge) -> Cost:
     """Return what `charge` costs.
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.event import PureRelease
     >>> cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)))).epsilon
     Fraction(1, 10)

@@ -50,8 +50,6 @@ class Remaining:
 def what_fits(filter_: Filter) -> Remaining:
     """Return the largest single releases that `filter_` admits.
 
-    Examples
-    --------
     >>> from lapwing.accounting.filters.approximate import DeltaShares
     >>> fresh = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
     >>> print(what_fits(fresh))
@@ -74,8 +72,6 @@ def what_fits(filter_: Filter) -> Remaining:
 def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
     """Return how many charges like `charge` would be admitted one after the other, counting no further than `at_most`.
 
-    Examples
-    --------
     >>> from lapwing.accounting.filters.charge import SingleRelease
     >>> how_many(PureFilter(epsilon=Fraction(1)), SingleRelease(event=PureRelease(epsilon=Fraction(1, 10))))
     10

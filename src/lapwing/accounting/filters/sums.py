@@ -62,8 +62,6 @@ def require_carried(name: str, amount: Fraction | None) -> None:
 
     Proof: proofs/sum_filters.md
 
-    Examples
-    --------
     >>> require_carried("epsilon", Fraction(1, 3))
     >>> require_carried("epsilon", Fraction(1, 10**9 + 7))
     Traceback (most recent call last):
@@ -89,8 +87,6 @@ class PureFilter:
 
     Proof: proofs/sum_filters.md
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.event import PureRelease
     >>> from lapwing.accounting.filters.charge import cost_of_event
     >>> tenth = PureRelease(epsilon=Fraction(1, 10))

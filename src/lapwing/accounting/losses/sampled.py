@@ -41,8 +41,6 @@ class Sampling(Enum):
 def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
     """Return log(1 + rate (e^epsilon - 1)), rounded up (Balle, Barthe and Gaboardi 2018, Theorems 8 and 9).
 
-    Examples
-    --------
     A tenth of the people, at a tenth: document 001 promises 2 epsilon^2 = 0.02 (Lemma 4.1), the truth is half of that.
 
     >>> f"{float(amplified_epsilon(Fraction(1, 10), Fraction(1, 10))):.6f}"
