@@ -23,13 +23,7 @@ Table = TypeVar("Table", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Worlds(Generic[Table]):
-    """What an attacker believes about the table after seeing an answer, in two worlds.
-
-    Parameters
-    ----------
-    with_data : his beliefs if the answer was computed from the table
-    without_data : his beliefs if one person's entry had been left out of the computation
-    """
+    """What an attacker believes after an answer if it was computed from the table, and if one person was left out."""
 
     with_data: dict[Table, float]
     without_data: dict[Table, float]
@@ -110,10 +104,7 @@ def belief_drift(belief: object, epsilon: object) -> tuple[float, float]:
 def best_true_positive_rate(loss: Loss, false_positive_rate: object) -> float:
     """Return how often, at most, an attacker who sees the answers can rightly say "she is in it".
 
-    Parameters
-    ----------
-    loss : what he sees, priced
-    false_positive_rate : how often he may say so wrongly
+    `loss` is what he sees, priced; `false_positive_rate` how often he may say so wrongly.
 
     >>> from lapwing.accounting.pricing import price
     >>> from lapwing.vocabulary.event import PureRelease
@@ -140,10 +131,8 @@ def best_true_positive_rate(loss: Loss, false_positive_rate: object) -> float:
 
 
 _BEYOND = 700.0  # e to this is the end of floating point, and bounds nothing
-_NEGLIGIBLE = 1e-6
-_HIGHEST = 50.0
-_LEVELS = 48
-_REFINEMENTS = 24
+_NEGLIGIBLE, _HIGHEST = 1e-6, 50.0
+_LEVELS, _REFINEMENTS = 48, 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

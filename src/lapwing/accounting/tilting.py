@@ -27,13 +27,10 @@ _LOG_SHARE = -14.0  # log of the share of delta that the copies may cost
 
 @dataclass(frozen=True, slots=True)
 class TiltTarget:
-    """About where a profile is wanted, and how to look at it.
+    """About where a profile is wanted (`epsilon`, `log_delta`), and how to look at it.
 
-    Parameters
-    ----------
-    index : which of the slopes to tilt by
-    epsilon, log_delta : about where the profile is wanted
-    period : how far apart copies of the tilted profile have to be, so that they weigh next to nothing there
+    `index` says which of the slopes to tilt by, `period` how far apart copies of the tilted profile have to be, so that
+    they weigh next to nothing there.
     """
 
     index: int

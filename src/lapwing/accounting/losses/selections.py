@@ -134,8 +134,7 @@ def selections(epsilon: Fraction, times: int) -> list[tuple[LossLaw, int]]:
         return [(BoundedRangeLaw(epsilon), times)]
     blocks, rest = divmod(times, _MOST_USES)
     single: LossLaw = BoundedRangeLaw(epsilon) if rest == 1 else SelectionsLaw(epsilon, rest)
-    many = [(SelectionsLaw(epsilon, _MOST_USES), blocks)] if blocks else []
-    return [*many, *([(single, 1)] if rest else [])]
+    return [(law, met) for law, met in ((SelectionsLaw(epsilon, _MOST_USES), blocks), (single, min(rest, 1))) if met]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +172,7 @@ class SelectionsLaw:
     def atoms(self) -> AtomicLaw:
         """The envelope as atoms. It takes a while, so it is made when it is first asked for."""
         pair = _worst_of_all(self.one.top, self.times, self.rho)
-        return AtomicLaw(pair=pair, reverse=pair, pure_epsilon=self.pure_epsilon, rho=self.rho, is_attained=False)
+        return AtomicLaw(pair=pair, pure_epsilon=self.pure_epsilon, rho=self.rho, is_attained=False)
 
     @property
     def infinite_mass(self) -> float:
