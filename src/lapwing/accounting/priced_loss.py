@@ -98,7 +98,7 @@ class PricedLoss:
         return (self.factors,) if same else (self.factors, other)
 
     @property
-    def _is_beyond_counting(self) -> bool:  # so many uses that the round-off of each would add up to something
+    def _is_beyond_counting(self) -> bool:  # the round-off of all uses together is too large to claim anything
         return sum(times for _, times in self.factors) > _COUNTABLE
 
     def delta(self, epsilon: float) -> float:

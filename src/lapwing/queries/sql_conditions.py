@@ -104,7 +104,7 @@ class Given:
         """Return a column of these rows that is only listed, so that nobody looks it up."""
         name = name_of(node)
         if name.table is not None and name.table.casefold() != self.alias.casefold():
-            raise BadQuestionError(f"{name.table}.{name.name} is no column of {self.alias}; write {name.name}")
+            raise BadQuestionError(f"{name.table}.{name.name} is not a column of {self.alias}; write {name.name}")
         if self.columns is not None and name.name.casefold() not in {column.casefold() for column in self.columns}:
             raise BadQuestionError(f"{self.alias} has no column {name.name!r}; it has {', '.join(self.columns)}")
         return name
@@ -179,7 +179,7 @@ class Reader:
         if isinstance(right, exp.Subquery):
             operator, left, right = FLIPPED[operator], right, left
         if isinstance(left, exp.Subquery):
-            return self._counted(left, operator, right)
+            return self._read_count(left, operator, right)
         return Compare(operator, self.value(left), self.value(right))
 
     def value(self, node: exp.Expr) -> Value:
@@ -334,7 +334,7 @@ class Reader:
         only(test, "this", "expression")
         return times(self.value(test.expression))
 
-    def _counted(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
+    def _read_count(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
         """Read (SELECT COUNT(*) FROM ... WHERE same person ...) >= n, and the other comparisons with n."""
         select, rows, where = self._inner(subquery)
         if len(select.expressions) != 1 or not is_count(select.expressions[0]):

@@ -240,14 +240,14 @@ def open_account(
         raise ParameterError(
             "segments",
             segments,
-            reason="is no list of names",
+            reason="is not a list of names",
             remedy='write for example ["north", "south"], or leave it out',
         )
     if not isinstance(budget, Budget):
         raise ParameterError(
             "budget",
             budget,
-            reason="is no budget that a filter keeps exactly",
+            reason="is not a budget that a filter keeps exactly",
             remedy="set a PureDP, ConcentratedDP or ApproximateDP budget",
         )
     shares = shares or DeltaShares()
@@ -276,8 +276,8 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
     ):
         raise ParameterError(
             "budget",
-            _spoken(budget),
-            reason=f"is not above {_spoken(account.budget)} in every number",
+            _describe(budget),
+            reason=f"is not above {_describe(account.budget)} in every number",
             remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards; "
             "suspend the population to stop all spending",
         )
@@ -333,8 +333,8 @@ def _fresh(budget: Budget, shares: DeltaShares) -> Filter:
         case ConcentratedDP(rho=rho):
             return ConcentratedFilter(rho=rho)
         case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateFilter.opened(epsilon, delta, shares)
+            return ApproximateFilter.fresh(epsilon, delta, shares)
 
 
-def _spoken(budget: Guarantee) -> str:
+def _describe(budget: Guarantee) -> str:
     return ", ".join(f"{one.name} {float(getattr(budget, one.name)):.6g}" for one in fields(budget))

@@ -97,7 +97,9 @@ def _scope(segments: object) -> frozenset[str] | None:
     if segments is None or isinstance(segments, frozenset):
         return segments
     if isinstance(segments, str) or not isinstance(segments, Iterable):
-        raise ParameterError("segments", segments, reason="is no set of segments", remedy='write for example {"north"}')
+        raise ParameterError(
+            "segments", segments, reason="is not a set of segments", remedy='write for example {"north"}'
+        )
     return frozenset(segments)
 
 
@@ -210,7 +212,7 @@ _COMMON: Final = 2**1100 * 5**100 * math.lcm(*range(1, 65)) ** 2
 
 
 def require_carried(name: str, amount: Fraction | None) -> None:
-    """Refuse an amount that is no multiple of 1/`_COMMON`: sums of such amounts stay below 560 digits.
+    """Refuse an amount that is not a multiple of 1/`_COMMON`: sums of such amounts stay below 560 digits.
 
     Proof: proofs/sum_filters.md
 
@@ -274,7 +276,7 @@ class PureFilter:
     def book(self, cost: Cost, step: Accepted) -> "PureFilter":
         """Add an admitted cost."""
         del step
-        epsilon = _known("epsilon", cost.epsilon)
+        epsilon = _require_price("epsilon", cost.epsilon)
         return replace(self, spent=self.spent + epsilon, reserved=self.reserved + cost.reserved)
 
     def settle(self, *, spent: Fraction = Fraction(0), returned: Fraction = Fraction(0)) -> "PureFilter":
@@ -315,14 +317,14 @@ class ConcentratedFilter:
     def book(self, cost: Cost, step: Accepted) -> "ConcentratedFilter":
         """Add an admitted cost."""
         del step
-        return replace(self, spent=self.spent + _known("rho", cost.rho))
+        return replace(self, spent=self.spent + _require_price("rho", cost.rho))
 
     def settle(self, **_: Fraction) -> "ConcentratedFilter":
         """Change nothing: the whole stream was paid at its opening."""
         return self
 
 
-def _known(currency: str, amount: Fraction | None) -> Fraction:
+def _require_price(currency: str, amount: Fraction | None) -> Fraction:
     if amount is None:
-        raise ParameterError(currency, amount, reason="is no price", remedy="book only what was admitted")
+        raise ParameterError(currency, amount, reason="is not a price", remedy="book only what was admitted")
     return amount

@@ -222,7 +222,7 @@ _BEYOND = 1e-48  # more than the mass beyond `_REACH` standard deviations: the t
 _MOST_ATOMS = 8192
 _LARGEST_SIGMA = 2.0e4  # up to here every atom is looked at; a larger sigma is close enough to a continuous Gaussian
 _LARGEST_EXPONENT = 50.0
-_MOST_MOVES = 24  # so many different moves are looked at one by one
+_MOST_MOVES = 24  # how many different moves are looked at one by one
 
 
 def discrete_gaussian(
