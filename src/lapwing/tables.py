@@ -263,7 +263,7 @@ class Tables:
         self._population, self._sources, self._time_limit = population, sources, time_limit
         self._ledger, self._fingerprints = ledger, fingerprints
         self._on_failure = on_failure
-        self._engines: Generations[Engine] = Generations(on_failure)
+        self._engines = Generations(on_failure)
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 

@@ -78,17 +78,14 @@ class Engine(ABC):
     ) -> None:
         self._population, self._relations, self._one_row = population, relations, one_row_a_person
         self._on_failure = on_failure
-        self._cohorts = Cohorts(
-            read_facts=self._read_facts,
-            read_counts=self._read_counts,
-            one_a_person={table.name for table in population.tables if table.rows is RowsPerPerson.ONE_A_PERSON},
-            memory=as_int("bitmap_memory", bitmap_memory),
-        )
+        self._one_a_person = {t.name for t in population.tables if t.rows is RowsPerPerson.ONE_A_PERSON}
+        memory = as_int("bitmap_memory", bitmap_memory)
+        self._cohorts = Cohorts(self._read_facts, self._read_counts, one_a_person=self._one_a_person, memory=memory)
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
         """Return the one number of an aggregate that has one public cell and one term."""
         check_number(aggregate)
-        return self._run(aggregate, one_number)
+        return self._run(aggregate, lambda asked, rows: all_numbers(asked, rows)[0])
 
     def vector(self, aggregate: Aggregate) -> Sensitive[tuple[int, ...]]:
         """Return all numbers of an aggregate with public cells: cell after cell, the terms of a cell together."""
@@ -121,9 +118,7 @@ class Engine(ABC):
 
     def crowded(self) -> list[str]:
         """Return the tables declared to have one row a person in which somebody has several; for custodians only."""
-        ones = [
-            t for t in self._population.tables if t.rows is RowsPerPerson.ONE_A_PERSON and t.name not in self._one_row
-        ]
+        ones = [t for t in self._population.tables if t.name in self._one_a_person and t.name not in self._one_row]
         return hide_failures(lambda: [table.name for table in ones if self._is_crowded(table)], self._on_failure)
 
     @abstractmethod
@@ -194,22 +189,12 @@ def check_keyed(aggregate: Aggregate) -> None:
         raise ValueError("keyed numbers are for cells that only the data knows; ask for the vector")
 
 
-def one_number(aggregate: Aggregate, rows: Iterable[Row]) -> int:
-    """Return the single number of `rows`, after checking that it is what was asked for."""
-    (number,) = all_numbers(aggregate, rows)
-    return number
-
-
 def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
     """Return the numbers of all public cells, zero where the database sent none."""
-    sent = numbers_by_cell(aggregate, rows)
-    zeros = (0,) * aggregate.terms
-    cells = aggregate.cells or ()
-    if cells == ((),) and not sent:
-        raise ImpossibleError("no number where there always is one")
-    numbers = tuple(number for cell in cells for number in sent.pop(cell, zeros))
-    if sent:
-        raise ImpossibleError("a cell that was not asked for")
+    sent, cells = numbers_by_cell(aggregate, rows), aggregate.cells or ()
+    _require(cells != ((),) or bool(sent), "no number where there always is one")
+    numbers = tuple(number for cell in cells for number in sent.pop(cell, (0,) * aggregate.terms))
+    _require(not sent, "a cell that was not asked for")
     return numbers
 
 
@@ -221,8 +206,7 @@ def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, 
     cells: dict[CellKey, tuple[int, ...]] = {}
     for row in rows:
         cell, numbers = _cell(aggregate, row)
-        if cell in cells:
-            raise ImpossibleError("a cell that came twice")
+        _require(cell not in cells, "a cell that came twice")
         cells[cell] = possible_numbers(aggregate, numbers)
     return cells
 
@@ -233,8 +217,7 @@ def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
             return (), row
         case LastStepPerPerson(steps=steps):
             passed, *numbers = row
-            if type(passed) is not int or not 0 <= passed <= len(steps):
-                raise ImpossibleError("a step that there is not")
+            _require(type(passed) is int and 0 <= passed <= len(steps), "a step that there is not")
             return (passed,), numbers
         case _:
             keys = aggregate.keys

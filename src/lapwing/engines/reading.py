@@ -15,9 +15,12 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from threading import Event, Lock, Thread, Timer
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from lapwing.vocabulary.errors import EngineError
+
+if TYPE_CHECKING:
+    from lapwing.engines.engine import Engine
 
 T = TypeVar("T")
 
@@ -59,28 +62,15 @@ _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 def _constant(kind: type[BaseException]) -> BaseException:
     """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
-    match [one for one in _INTERRUPTS if issubclass(kind, one)]:
-        case [interrupt]:
-            return SystemExit(1) if interrupt is SystemExit else interrupt()
-        case _:
-            return EngineError()
-
-
-class SupportsClose(Protocol):
-    """What is opened and has to be closed: an engine."""
-
-    def close(self) -> None:
-        """Let go of it."""
-
-
-E = TypeVar("E", bound=SupportsClose)
+    told = next((one for one in _INTERRUPTS if issubclass(kind, one)), EngineError)
+    return SystemExit(1) if told is SystemExit else told()
 
 
 @dataclass(eq=False, slots=True)
-class Generation(Generic[E]):
+class Generation:
     """An engine on some versions of the tables, and how many questions hold it."""
 
-    engine: E
+    engine: "Engine"
     versions: Mapping[str, int]
     leases: int = 0
 
@@ -89,24 +79,20 @@ class Generation(Generic[E]):
         return all(self.versions.get(table) == version for table, version in versions.items())
 
 
-class Generations(Generic[E]):
+class Generations:
     """The engines of one population that are in use: one for all who ask about the same versions of the tables.
 
     What is taken or added is held until it is given back. Whoever finds none takes `opening`, looks again, and adds
-    one: it is opened once for all who wait.
-
-    Parameters
-    ----------
-    on_failure : told why an engine could not be closed, which is nothing for those who ask
+    one: it is opened once for all who wait. Why an engine could not be closed is told to `on_failure`, and nobody else.
     """
 
     def __init__(self, on_failure: Callable[[Exception], None]) -> None:
         self._on_failure = on_failure
         self._lock, self.opening = Lock(), Lock()
-        self._all: list[Generation[E]] = []  # the newest last
+        self._all: list[Generation] = []  # the newest last
         self._closed = False
 
-    def take(self, versions: Mapping[str, int]) -> Generation[E] | None:
+    def take(self, versions: Mapping[str, int]) -> Generation | None:
         """Hold the newest engine on these versions, if there is one."""
         with self._lock:
             found = next((one for one in reversed(self._all) if one.serves(versions)), None)
@@ -114,7 +100,7 @@ class Generations(Generic[E]):
                 found.leases += 1
             return found
 
-    def add(self, engine: E, versions: Mapping[str, int]) -> Generation[E]:
+    def add(self, engine: "Engine", versions: Mapping[str, int]) -> Generation:
         """Hold a new engine on these versions of all its tables; those that nobody holds any more are closed."""
         made = Generation(engine, versions, leases=1)
         with self._lock:
@@ -122,7 +108,7 @@ class Generations(Generic[E]):
         self._retire()
         return made
 
-    def give_back(self, generation: Generation[E]) -> None:
+    def give_back(self, generation: Generation) -> None:
         """Let go of an engine; it is closed with its last lease, if there is a newer one."""
         with self._lock:
             generation.leases -= 1
@@ -159,8 +145,6 @@ class CancelScope:
     A cancelled scope stays cancelled. `cancel` returns at once, and may be called from any thread, a signal handler
     included, before the scope is entered, in it and after it.
 
-    Examples
-    --------
     >>> with CancelScope() as scope:
     ...     scope.cancel()
     ...     with stoppable(stop=lambda: None):
