@@ -62,8 +62,11 @@ _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 def _constant(kind: type[BaseException]) -> BaseException:
     """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
-    told = next((one for one in _INTERRUPTS if issubclass(kind, one)), EngineError)
-    return SystemExit(1) if told is SystemExit else told()
+    match [one for one in _INTERRUPTS if issubclass(kind, one)]:
+        case [interrupt]:
+            return SystemExit(1) if interrupt is SystemExit else interrupt()
+        case _:
+            return EngineError()
 
 
 @dataclass(eq=False, slots=True)
