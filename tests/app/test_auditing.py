@@ -206,5 +206,5 @@ def test_every_liar_is_caught_and_says_where_it_comes_from() -> None:
 
 
 def test_an_unknown_mechanism_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ParameterError, match="is no mechanism; name one of geometric, "):
+    with pytest.raises(ParameterError, match="is not a mechanism; name one of geometric, "):
         named("nonsense", SUSPECTS)

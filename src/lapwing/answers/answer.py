@@ -147,7 +147,7 @@ def tables_of(noun: object) -> set[str]:
 
 
 MOST_SHOWN = 100
-"""So many rows of a table are shown to people; all of them are in the answer."""
+"""How many rows of a table are shown to people; all of them are in the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +362,8 @@ class Answer(Result):
         margin = self.margin(confidence)
         if margin is None or not isinstance(plan.meaning, ChosenMeaning):
             return None
-        return f"{plan.meaning.told_margin(margin)}, with {percent(as_confidence(confidence))} confidence"
+        told = plan.meaning.told.format(margin=format_short(margin))
+        return f"{told}, with {percent(as_confidence(confidence))} confidence"
 
     def _repr_html_(self) -> str:
         return html_table([*self.keys, *self.columns], self._lines(), self.sentence)

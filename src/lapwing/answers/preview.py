@@ -232,10 +232,10 @@ def _currency(account: Account) -> str:
 
 
 def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
-    """Return what is spent, held and left of the fullest segment; None where a budget has no such numbers."""
+    """Return what is spent, reserved and left of the fullest segment; None where a budget has no such numbers."""
     match min(account.filters.values(), key=lambda one: getattr(one, "left", 0)):
-        case PureFilter(spent=spent, reserved=held, left=left):
-            return spent, held, left
+        case PureFilter(spent=spent, reserved=reserved, left=left):
+            return spent, reserved, left
         case ConcentratedFilter(spent=spent, left=left):
             return spent, Fraction(0), left
         case _:

@@ -359,7 +359,7 @@ def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Sel
                     "within", margin, reason="is out of reach at this confidence", remedy="change one of the two"
                 ) from None
         case AtRho(rho=rho):
-            raise ParameterError("rho", rho, reason="buys no choice", remedy="offer an epsilon")
+            raise ParameterError("rho", rho, reason="cannot pay for a selection", remedy="offer an epsilon")
 
 
 def _keys(plan: Plan, target: Target, budget: Guarantee) -> PartitionSelection:

@@ -36,7 +36,7 @@ _MOST_PEOPLE: Final = 2**62
 
 
 class StreamOffer(TypedDict, total=False):
-    """The words for a stream: what it asks, and `epsilon`, or `within` at a `confidence`, for so many `questions`."""
+    """The words for a stream: what it asks, and `epsilon`, or `within` at a `confidence` for all `questions`."""
 
     at_least: Required[int]
     yeses: Required[int]
@@ -91,13 +91,13 @@ class StreamTerms:
         population : what is asked about
         at_least, yeses, table : what is asked, and how many yeses there are to give
         epsilon : what it may cost; the threshold is placed for `questions` if they are said
-        within, confidence, questions : for the smallest epsilon (of three digits) at which so many questions, one if it
-            is not said, are all answered right with this probability, if all counts are `within` or more away
+        within, confidence, questions : for the smallest epsilon (of three digits) at which all `questions`, one if it
+            is not said, are answered right with this probability, if all counts are `within` or more away
         """
         require_words(others, StreamOffer.__annotations__)
         if at_least is None or yeses is None:
             raise BadQuestionError(
-                "a stream asks for so many people and gives so many yeses; write ",
+                "a stream needs a number of people to ask for and a number of yeses; write ",
                 Setting("at_least", 200),
                 ", ",
                 Setting("yeses", 5),
@@ -150,17 +150,17 @@ class StreamTerms:
         return self.mechanism.reservation(name)
 
     def spent(self, yeses: int, account: Account) -> Fraction:
-        """Return the epsilon that it has cost an account after so many yeses; all of it where that was paid at once."""
+        """Return the epsilon that it has cost an account after these yeses; all of it where that was paid at once."""
         if not paid_by_yes(account):
             return self.epsilon
         return self.mechanism.threshold_epsilon + yeses * self.mechanism.yes_price
 
     def chance_of_yes(self, people: int, *, at_least: int | None = None) -> float:
-        """Return the probability of a yes if there were really so many people."""
+        """Return the probability of a yes if there were really `people`."""
         return self.mechanism.chance_of_yes(as_int("people", people, least=0, most=_MOST_PEOPLE), at_least)
 
     def margin(self, confidence: Exact = "0.95", *, questions: int = 1) -> int:
-        """Return how far counts must be from the threshold for so many verdicts to be all right, whichever they are.
+        """Return how far counts must be from the threshold for all of these verdicts to be right, whichever they are.
 
         Of `k` questions any may deserve a yes, up to the yeses there are. That k counts which deserve a no, and as many
         as there are yeses which deserve one, are *all* told apart is less likely than any such case, so that its
@@ -180,13 +180,13 @@ class StreamTerms:
         return from_text(StreamTerms, text)
 
     def placed_for(self, questions: int, confidence: Exact) -> "StreamTerms":
-        """Return the terms with the shift at which the margin for so many questions is smallest."""
+        """Return the terms with the shift at which the margin for these questions is smallest."""
         asked, above = _all_of(questions, self.yeses)
         centred = replace(self, shift=0)
         return replace(self, shift=int(centred.mechanism.best_lift(asked, confidence, above=above)))
 
     def for_margin(self, within: Fraction, questions: int, confidence: Exact) -> "StreamTerms":
-        """Return the terms at the smallest epsilon (of three digits) whose margin for so many questions is `within`."""
+        """Return the terms at the smallest epsilon (of three digits) whose margin for these questions is `within`."""
 
         def at(epsilon: Fraction) -> "StreamTerms":
             return self.at(ceil_to_grid(epsilon, FINEST)).placed_for(questions, confidence)
@@ -224,7 +224,7 @@ def paid_by_yes(account: Account) -> bool:
 
 
 def _all_of(questions: int, yeses: int) -> tuple[int, int]:
-    """Return, for so many questions that deserve a no besides as many as can get a yes: all of them, and the latter."""
+    """Return the hardest case, `questions` noes and besides as many yeses as there can be: their sum, and the yeses."""
     above = min(questions, yeses)
     return questions + above, above
 
@@ -264,7 +264,7 @@ class StreamPreview(Result):
     Parameters
     ----------
     terms : what would be agreed
-    confidence, questions, margin : so many verdicts are all right, with this probability, if each true count is
+    confidence, questions, margin : this number of verdicts are all right, with this probability, if each true count is
         `margin` or more away from the number that is asked for
     before : how the account stands
     after : how it would stand while the stream is open, and after all its yeses; a refusal where the account says no
@@ -330,7 +330,7 @@ class StreamPreview(Result):
                 return False
 
     def chance_of_yes(self, people: int) -> float:
-        """Return the probability of a yes if there were really so many people."""
+        """Return the probability of a yes if there were really `people`."""
         return self.terms.chance_of_yes(people)
 
     @property

@@ -25,7 +25,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StreamAnswer(Result):
-    """Whether there are, after noise, at least so many people.
+    """Whether there are, after noise, at least the number of people asked for.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from lapwing.auditor.event_scores import Score, scores, telling
-from lapwing.auditor.evidence import Reals, at_least, at_most, currency_of, least_loss
-from lapwing.auditor.finding import Finding, allowed
+from lapwing.auditor.evidence import Reals, at_least, at_most, least_loss
+from lapwing.auditor.finding import Finding, allowed, currency_of
 from lapwing.auditor.outcomes import OutcomeReader, Outcomes, Raised, stacked
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, positive, probability
@@ -97,10 +97,8 @@ def audit(
 
     Raises
     ------
-    ParameterError : the claim is no guarantee, the neighbours are no pair, or outputs cannot be compared
+    ParameterError : the claim is not a guarantee, the neighbours are not a pair, or outputs cannot be compared
 
-    Examples
-    --------
     A count with half the noise it needs.
 
     >>> import numpy as np
@@ -249,7 +247,7 @@ class _Trial:
         return Suspicion(score=score, threshold=cut, hope=hope)
 
     def _confirm(self, pair: int, chosen: Suspicion, size: int, *, keep: bool) -> list[int]:
-        """Return how often the event happened in so many fresh draws of either table; they may teach later looks."""
+        """Return how often the event happened in `n` fresh draws of either table; they may teach later looks."""
         hits = [0, 0]
         batches = list(self._batches(size))
         for i, n in enumerate(batches):
@@ -350,7 +348,7 @@ def _outcome(mechanism: Any, table: Any) -> Any:
 def _checked_claim(claim: object) -> Guarantee:
     if isinstance(claim, PureDP | ApproximateDP | ConcentratedDP | GaussianDP):
         return claim
-    raise ParameterError("claim", claim, reason="is no guarantee", remedy="write for example PureDP(epsilon=1)")
+    raise ParameterError("claim", claim, reason="is not a guarantee", remedy="write for example PureDP(epsilon=1)")
 
 
 def _told(progress: object) -> Progress:

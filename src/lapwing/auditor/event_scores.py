@@ -64,7 +64,7 @@ def telling(here: Outcomes, there: Outcomes) -> tuple[list[int], int]:
 
 
 def _most_different(here: Outcomes, there: Outcomes, columns: list[int], most: int) -> list[int]:
-    """Return at most so many columns, in their order: those with the largest chi-square between the tables."""
+    """Return at most this number of columns, in their order: those with the largest chi-square between the tables."""
     if len(columns) <= most:
         return columns
     here, there = here[:_MOST_REGRESSED], there[:_MOST_REGRESSED]

@@ -58,8 +58,6 @@ class AuditedStream(FiniteModel):
     yeses : the transcripts that are searched, each by its numbers of clear and of plain yeses; one with all the plain
         yeses of the variant unless said otherwise
 
-    Examples
-    --------
     >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
     >>> noise = {"threshold": AuditedDiscreteLaplace(2), "query": AuditedDiscreteLaplace(4)}
     >>> above_threshold = SparseVectorVariant(**noise, yeses=1)

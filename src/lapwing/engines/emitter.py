@@ -32,7 +32,7 @@ from lapwing.queries.term import ConstantTerm, Term, bounds
 from lapwing.queries.totality import check_total
 
 MOST_FACTS: Final = 62
-"""So many facts about a person fit one whole number of 64 bits, its sign left alone."""
+"""How many facts about a person fit one whole number of 64 bits, its sign left alone."""
 MOST_COUNTS: Final = 10
 """DuckDB takes longer for a hundred counts in one statement than for a hundred statements."""
 

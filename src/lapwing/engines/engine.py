@@ -174,7 +174,7 @@ def is_cohort(aggregate: Aggregate) -> bool:
 def check_number(aggregate: Aggregate) -> None:
     """Refuse an aggregate that has more than one number."""
     if aggregate.cells is None or len(aggregate.cells) * aggregate.terms != 1:
-        raise ValueError("this aggregate has not one number; ask for its vector or its keyed numbers")
+        raise ValueError("this aggregate does not have exactly one number; ask for its vector or its keyed numbers")
 
 
 def check_vector(aggregate: Aggregate) -> None:
@@ -217,7 +217,7 @@ def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
             return (), row
         case LastStepPerPerson(steps=steps):
             passed, *numbers = row
-            _require(type(passed) is int and 0 <= passed <= len(steps), "a step that there is not")
+            _require(type(passed) is int and 0 <= passed <= len(steps), "a step that does not exist")
             return (passed,), numbers
         case _:
             keys = aggregate.keys
@@ -290,7 +290,7 @@ def possible_label(key: Key, part: Any) -> Label:
 
 
 def possible_counts(sent: Sequence[Any], cohorts: int) -> list[int]:
-    """Return the numbers of people in so many cohorts, from what was sent: how many people there are, then these.
+    """Return the numbers of people in the `cohorts`, from what was sent: how many people there are, then these.
 
     Proof: proofs/totality.md
     """

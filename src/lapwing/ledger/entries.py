@@ -52,14 +52,14 @@ def name(what: str, given: object) -> str:
     >>> name("population", "")
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: population = '' is no name; write 1 to 200 printable characters, with no
+    lapwing.errors.ParameterError: population = '' is not a name; write 1 to 200 printable characters, with no
     blanks around them
     """
     if not isinstance(given, str) or not _is_name(given):
         raise ParameterError(
             what,
             given,
-            reason="is no name",
+            reason="is not a name",
             remedy=f"write 1 to {_LONGEST_NAME} printable characters, with no blanks around them",
         )
     return given
@@ -73,7 +73,7 @@ def _is_name(given: str) -> bool:
 def text(what: str, given: object) -> str:
     """Return `given` if every database can store it: text without NUL and without half a surrogate pair."""
     if not isinstance(given, str) or len(given) > _LONGEST_TEXT:
-        raise ParameterError(what, given, reason="is no text", remedy=f"give at most {_LONGEST_TEXT} characters")
+        raise ParameterError(what, given, reason="is not text", remedy=f"give at most {_LONGEST_TEXT} characters")
     try:
         given.encode("utf-8")
     except UnicodeEncodeError:
@@ -133,7 +133,7 @@ class Receipt:
                 return Receipt(ledger=ledger, seq=int(seq), hash=hash_)
             case _:
                 remedy = "paste the whole line, lapwing:LEDGER:NUMBER:HASH"
-                raise ParameterError("receipt", given, reason="is no receipt", remedy=remedy)
+                raise ParameterError("receipt", given, reason="is not a receipt", remedy=remedy)
 
 
 def genesis(ledger: str) -> bytes:
@@ -264,11 +264,11 @@ class HeadFile:
         return found
 
     def begin(self, ledger: str) -> None:
-        """Make the file for a new ledger, unless it still tells of one that is gone."""
+        """Make the file for a new ledger, unless it still names one that is gone."""
         promised = self.promised()
         if promised is not None and promised.seq:
             raise LedgerUnwritableError(
-                f"{self.path} tells of ledger {promised.ledger}, which had come to entry {promised.seq}; bring it "
+                f"{self.path} names ledger {promised.ledger}, which had come to entry {promised.seq}; bring it "
                 "back: a new one would spend the same budget again. If nothing was ever released, delete this file"
             )
         if promised is None:

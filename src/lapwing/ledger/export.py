@@ -66,8 +66,8 @@ def _charged(entry: Record) -> str:
     amounts = {"epsilon": cost["epsilon"], "delta": cost["delta"] if Fraction(cost["delta"]) else None}
     amounts = amounts if amounts["epsilon"] else {"rho": cost["rho"]}
     said = ", ".join(f"{name} {format_short(Fraction(amount))}" for name, amount in amounts.items() if amount)
-    held = Fraction(cost["reserved"])
-    return f"{said}, {format_short(held)} held" if held else said
+    reserved = Fraction(cost["reserved"])
+    return f"{said}, {format_short(reserved)} reserved" if reserved else said
 
 
 def export_json(ledger: Ledger, path: Path) -> Receipt:
@@ -137,7 +137,7 @@ def _head(file: IO[str], path: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         known = False
     if not known:
-        raise ParameterError("path", str(path), reason="is no export of a ledger", remedy="name a JSON export")
+        raise ParameterError("path", str(path), reason="is not an export of a ledger", remedy="name a JSON export")
     try:
         sound = bytes.fromhex(head["head"]) and isinstance(head["last"], int) and isinstance(head["ledger"], str)
     except (ValueError, KeyError, TypeError):

@@ -82,7 +82,7 @@ class PostgresDatabase:
 
     def __init__(self, dsn: str, *, schema: str = "lapwing", patience: float = 30.0, head: Path | None = None) -> None:
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
-            raise ParameterError("schema", schema, reason="is no plain name", remedy='write for example "lapwing"')
+            raise ParameterError("schema", schema, reason="is not a plain name", remedy='write for example "lapwing"')
         self._dsn, self._schema, self._patience = dsn, schema, patience
         self.head = None if head is None else HeadFile(head)
 

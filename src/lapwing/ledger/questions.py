@@ -24,13 +24,7 @@ from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction, lookups_of_request
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.codec import digest as digest_of
-from lapwing.vocabulary.errors import (
-    EngineError,
-    LapwingError,
-    LedgerUnwritableError,
-    ParameterError,
-    UnansweredError,
-)
+from lapwing.vocabulary.errors import EngineError, LapwingError, LedgerUnwritableError, ParameterError, UnansweredError
 
 PATIENCE: Final = 900.0
 """Seconds to wait for somebody else's answer: longer than any database is given for it."""
@@ -67,7 +61,7 @@ class Request:
         text("question", self.question)
         if not isinstance(self.charge, SingleRelease):
             raise ParameterError(
-                "charge", self.charge, reason="is no charge of a question", remedy="give a SingleRelease"
+                "charge", self.charge, reason="is not a charge of a question", remedy="give a SingleRelease"
             )
 
     @property
@@ -283,6 +277,6 @@ def _charge_entry(transaction: Transaction, seq: int) -> dict[str, Any]:
     record = entry.record if entry else {}
     if record.get("kind") != "charge":
         raise ParameterError(
-            "seq", seq, reason="is no charge of a question", remedy="give the number `charge` returned"
+            "seq", seq, reason="is not a charge of a question", remedy="give the number `charge` returned"
         )
     return record

@@ -93,7 +93,7 @@ class Replay:
         }
         try:
             record = entry.record
-            require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in the ledger's hand")
+            require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in canonical form")
             self._once(record)
             rules[record["kind"]](record)
         except ReplayError as wrong:

@@ -92,7 +92,7 @@ class SqliteDatabase:
         connection.execute(f"pragma busy_timeout = {int(self._patience * 1000)}")
         (application,) = connection.execute("pragma application_id").fetchone()
         if application != _APPLICATION:
-            raise LedgerSchemaError(f"{self.place} is an SQLite file, but no ledger of lapwing; name the right file")
+            raise LedgerSchemaError(f"{self.place} is an SQLite file, but not a ledger of lapwing; name the right file")
         for setting, wanted, shown in _SETTINGS:
             connection.execute(f"pragma {setting} = {wanted}").fetchall()
             (found,) = connection.execute(f"pragma {setting}").fetchone()

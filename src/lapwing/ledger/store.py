@@ -216,7 +216,7 @@ class Store:
             require_format(row[0])
 
     def shred(self) -> None:
-        """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it is no failure."""
+        """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it does no harm."""
         with suppress(LedgerError), self._writer.lock, self._understood(self._writer):
             self.database.shred(self._writer.open())
 
@@ -241,13 +241,7 @@ class Store:
     ) -> Transaction:
         """Return a transaction that has begun, once the ledger is found to go on from what is known."""
         transaction = Transaction(
-            connection,
-            self.database,
-            cache=self._cache,
-            clock=self._clock,
-            known=known,
-            lookups=lookups,
-            append=append,
+            connection, self.database, cache=self._cache, clock=self._clock, known=known, lookups=lookups, append=append
         )
         seen, promised = known
         last = transaction.last
@@ -272,7 +266,7 @@ class Store:
                 kept.advance(transaction.receipt)
             except OSError as error:
                 raise LedgerInDoubtError(
-                    f"{kept.path} cannot be written ({error}), and nothing is told that it does not cover; what was "
+                    f"{kept.path} cannot be written ({error}), and no answer is given that it does not cover; what was "
                     "being written counts as charged, and asking again under the same key finds out"
                 ) from error
         self._cache.learn(transaction.news)

@@ -421,7 +421,7 @@ class Transaction:
 def require_format(version: object) -> None:
     """Refuse a ledger that another lapwing has written in another format."""
     if not isinstance(version, int) or version < 1:
-        raise LedgerDamagedError(f"the version of its tables, {version!r}, is none")
+        raise LedgerDamagedError(f"the version of its tables, {version!r}, is not a version")
     if version != FORMAT:
         raise LedgerSchemaError(
             f"the ledger has format {version}, and this lapwing reads format {FORMAT}; use the lapwing that wrote it"
@@ -434,7 +434,7 @@ def _entry(row: Row) -> Entry:
         case (int() as seq, str() as body, bytes() | memoryview() as hash_):
             return Entry(seq, body, bytes(hash_))
         case _:
-            raise LedgerDamagedError("is no entry", seq=row[0] if isinstance(row[0], int) else 0)
+            raise LedgerDamagedError("is not an entry", seq=row[0] if isinstance(row[0], int) else 0)
 
 
 def _said(entry: Entry, **said: object) -> dict[str, Any]:

@@ -118,7 +118,7 @@ class ClippedSumPerPerson:
 class BoundedRowsPerPerson:
     """A person adds the `terms` of at most `max_rows` rows, picked by hash.
 
-    With `max_cells` those are rows of one cell, in each of at most so many cells; where it is None, rows of all cells
+    With `max_cells` those are rows of one cell, in at most `max_cells` cells; where it is None, rows of all cells
     together. The terms are never negative and add up to at most `most` in one row.
     """
 

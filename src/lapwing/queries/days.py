@@ -180,5 +180,5 @@ def day_of(literal: Literal, column: str | None = None) -> date:
             return date.fromisoformat(value)
     except ValueError:
         pass
-    reason = f"{value!r} is no day" if column is None else f"{column!r} holds days, and {value!r} is none"
+    reason = f"{value!r} is not a day" if column is None else f"{column!r} holds days, and {value!r} is not one"
     raise BadQuestionError(f"{reason}; write a day as date '2025-01-31'")

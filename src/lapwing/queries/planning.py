@@ -49,7 +49,7 @@ from lapwing.vocabulary.wording import Setting
 
 _MOST_BITS = 63
 _MOST_STEPS = 2**28
-"""One person moves a total or a moment by at most so many grid steps: noise a thousand times as large can be drawn."""
+"""One person moves a total or a moment by at most 2^28 grid steps: noise a thousand times as large can be drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,7 +86,7 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     check_most("statistics", len(questions), MOST_STATISTICS)
     for question in questions.values():
         if not isinstance(question, Question):
-            raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL")
+            raise BadQuestionError("this is not a question; write one with count(...), mean(...) or in SQL")
     _check_size(*questions.values())
     plans, numbers, characters = dict[str, Plan](), 0, 0
     for name, question in questions.items():

@@ -130,7 +130,7 @@ class _Select:
         order, limit = self.tree.args.get("order"), self.tree.args.get("limit")
         if questions:
             raise BadQuestionError(
-                "what is told is either counts of all groups, without ORDER BY and LIMIT, or which groups are on top, "
+                "an answer is either counts of all groups, without ORDER BY and LIMIT, or which groups are on top, "
                 "without their counts; write select kind from visits group by kind order by count(*) desc limit 5"
             )
         column = self.group[0] if len(self.group) == 1 else None

@@ -104,7 +104,7 @@ class Given:
         """Return a column of these rows that is only listed, so that nobody looks it up."""
         name = name_of(node)
         if name.table is not None and name.table.casefold() != self.alias.casefold():
-            raise BadQuestionError(f"{name.table}.{name.name} is no column of {self.alias}; write {name.name}")
+            raise BadQuestionError(f"{name.table}.{name.name} is not a column of {self.alias}; write {name.name}")
         if self.columns is not None and name.name.casefold() not in {column.casefold() for column in self.columns}:
             raise BadQuestionError(f"{self.alias} has no column {name.name!r}; it has {', '.join(self.columns)}")
         return name

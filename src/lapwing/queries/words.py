@@ -69,6 +69,11 @@ def in_groups(aggregate: Aggregate, groups: int | None) -> str:
     return " in one group" if groups == 1 else f" in each of at most {groups} groups"
 
 
+def rows_count(aggregate: Aggregate, rows: int, groups: int | None) -> str:
+    """Say how many rows of a person count, and in how many groups."""
+    return f"at most {rows} row{'' if rows == 1 else 's'} of a person count{in_groups(aggregate, groups)}"
+
+
 def plain(number: Fraction) -> str:
     """Return a number as it is declared: on a grid of powers of two every one is a decimal."""
     return str(number.numerator) if number.denominator == 1 else f"{float(number):.12g}"

@@ -14,13 +14,13 @@ import json
 import math
 import re
 import types
+from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
 from hashlib import sha256
-from inspect import isabstract
 from types import MappingProxyType, NoneType
 from typing import (
     Any,
@@ -107,16 +107,9 @@ def from_record(expected: type[T], record: object) -> T: ...
 @overload
 def from_record(expected: object, record: object) -> Any: ...
 def from_record(expected: Any, record: object) -> Any:
-    """Return the noun that was written as `record`.
+    """Return the noun that was written as a JSON value, or refuse one that is not a record of `expected`.
 
-    Parameters
-    ----------
-    expected : the type of what was written: a stored noun, a union of them, or whatever a field of one may hold
-    record : a JSON value
-
-    Raises
-    ------
-    ParameterError : it is not a record of `expected`
+    What is expected is a type: a stored noun, a union of them, or whatever a field of one may hold.
     """
     return _reader(expected)("record", record, _DEEPEST)
 
@@ -150,15 +143,12 @@ def _write(value: Any, depth: int) -> Any:
         return write(value, depth)
     if isinstance(value, Enum):
         return value.value
-    if type(value) not in _TAGS:
-        raise TypeError(f"{type(value).__name__} has no tag; say it with @stored")
+    tag = _tag_of(type(value))
     if not depth:
-        raise ParameterError(
-            "record", "...", reason=f"is nested more than {_DEEPEST} deep", remedy="say it with fewer parts in parts"
-        )
-    tag, names = _TAGS[type(value)]
+        reason, remedy = f"is nested more than {_DEEPEST} deep", "say it with fewer parts in parts"
+        raise ParameterError("record", "...", reason=reason, remedy=remedy)
     record = {"kind": tag}
-    for name in names:
+    for name in _TAGS[type(value)][1]:
         record[name] = _write(getattr(value, name), depth - 1)
     return record
 
@@ -179,14 +169,10 @@ def _write_list(parts: Any, depth: int) -> list[Any]:
     return written
 
 
-def _write_mapping(held: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    return {key: _write(part, depth) for key, part in held.items()}
-
-
 _WRITERS: dict[type[Any], Callable[[Any, int], Any]] = {
     **dict.fromkeys((NoneType, bool, int, str), lambda value, _: value),
     **dict.fromkeys((tuple, list), _write_list),
-    **dict.fromkeys((dict, MappingProxyType), _write_mapping),
+    **dict.fromkeys((dict, MappingProxyType), lambda held, depth: {key: _write(held[key], depth) for key in held}),
     frozenset: lambda parts, _: sorted(parts),
     Fraction: _write_fraction,
     float: lambda number, _: number.hex(),
@@ -212,7 +198,7 @@ def _reader(expected: Any) -> Reader:
         return partial(_read_mapping, _reader(parts[1]))
     if isinstance(expected, type) and issubclass(expected, Enum):
         return partial(_read_enum, {member.value: member for member in expected})
-    abstract = isinstance(expected, type) and isabstract(expected)
+    abstract = isinstance(expected, ABCMeta) and expected not in _TAGS
     return partial(_read_subclass, expected) if abstract else partial(_read_noun, {_tag_of(expected): expected})
 
 
@@ -345,12 +331,7 @@ def _refused(name: str, value: object, reason: str) -> ParameterError:
     return ParameterError(name, value, reason=reason, remedy=_DAMAGED)
 
 
-_AS_THEY_ARE: Final[dict[type[Any], str]] = {
-    str: "a text",
-    int: "a whole number",
-    bool: "true or false",
-    NoneType: "null",
-}
+_AS_THEY_ARE: Final = {str: "a text", int: "a whole number", bool: "true or false", NoneType: "null"}
 _SCALARS: Final[dict[Any, Reader]] = {
     **{kind: partial(_read_as_it_is, kind) for kind in _AS_THEY_ARE},
     Fraction: _read_fraction,

@@ -35,25 +35,20 @@ def checked_adjacency(given: object) -> Adjacency:
     >>> checked_adjacency("replace")
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: adjacency = 'replace' is no adjacency; write Adjacency.ADD_REMOVE or ...
+    lapwing.errors.ParameterError: adjacency = 'replace' is not an adjacency; write Adjacency.ADD_REMOVE or ...
     """
     if isinstance(given, Adjacency):
         return given
-    raise ParameterError(
-        "adjacency", given, reason="is no adjacency", remedy="write Adjacency.ADD_REMOVE or Adjacency.REPLACE"
-    )
+    remedy = "write Adjacency.ADD_REMOVE or Adjacency.REPLACE"
+    raise ParameterError("adjacency", given, reason="is not an adjacency", remedy=remedy)
 
 
 @stored("privacy-unit")
 class PrivacyUnit:
-    """One person, named by a key column, across all tables of a population.
+    """One person, named by the column that says whose row it is, across all tables of a population.
 
-    Parameters
-    ----------
-    person_key : the column that says whose row it is
-    adjacency : what it means that two populations differ in one person
-    protects_groups_of : the size of the groups that are protected together; 1 protects single persons, 4 protects
-        households of four as if they were one person, at four times the price
+    Groups may be protected together: `protects_groups_of=4` protects households of four as if they were one person, at
+    four times the price.
 
     >>> PrivacyUnit(person_key="patient_id").adjacency
     <Adjacency.ADD_REMOVE: 'add-remove'>
@@ -69,12 +64,8 @@ class PrivacyUnit:
 
     def __post_init__(self) -> None:
         if not isinstance(self.person_key, str) or not self.person_key.strip():
-            raise ParameterError(
-                "person_key",
-                self.person_key,
-                reason="names no column",
-                remedy="name the column that tells people apart",
-            )
+            remedy = "name the column that tells people apart"
+            raise ParameterError("person_key", self.person_key, reason="names no column", remedy=remedy)
         checked_adjacency(self.adjacency)
         object.__setattr__(self, "protects_groups_of", as_int("protects_groups_of", self.protects_groups_of))
 

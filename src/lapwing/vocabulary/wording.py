@@ -105,7 +105,7 @@ def _written(number: Fraction, rounding: str) -> str:
 
 
 def rounded(value: Any) -> int | float | None:
-    """Return a number as programs compare it, the nearest double of a fraction; None for what is no number.
+    """Return a number as programs compare it, the nearest double of a fraction; None for what is not a number.
 
     >>> rounded(Fraction(1, 3)), rounded(7), rounded("ER"), rounded(None)
     (0.3333333333333333, 7, None, None)

@@ -33,12 +33,8 @@ class Document:
         try:
             return Document(str(path), path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise SettingsError(
-                str(path),
-                0,
-                reason="is not there",
-                remedy="make a workspace with lapwing init, or name its folder with -w FOLDER",
-            ) from None
+            remedy = "make a workspace with lapwing init, or name its folder with -w FOLDER"
+            raise SettingsError(str(path), 0, reason="is not there", remedy=remedy) from None
         except (OSError, UnicodeDecodeError) as failure:
             raise SettingsError(str(path), 0, reason=f"cannot be read ({failure})", remedy="mend the file") from None
 
@@ -53,13 +49,11 @@ class Document:
                 line = int(said.rpartition(" line ")[2].split(",")[0].strip(")"))
             elif "end of document" in said:
                 line = self.text.count("\n") + 1
-            raise SettingsError(
-                self.file, line, reason=f"is no TOML: {said.partition(' (at')[0]}", remedy="mend this line"
-            ) from None
+            reason = f"is not TOML: {said.partition(' (at')[0]}"
+            raise SettingsError(self.file, line, reason=reason, remedy="mend this line") from None
         except RecursionError:
-            raise SettingsError(
-                self.file, 0, reason="is no TOML that anybody wrote: it is nested too deeply", remedy="mend the file"
-            ) from None
+            reason = "is nested too deeply to be read"
+            raise SettingsError(self.file, 0, reason=reason, remedy="mend the file") from None
 
     def line(self, path: tuple[str, ...]) -> int:
         """Return the line on which the entry at `path` stands, or the innermost section around it that is found."""
@@ -298,5 +292,5 @@ def _line(name: str, given: Any, example: Any) -> str:
 
 
 def _groups(groups_of: int | None) -> str:
-    head = "# Protect groups of so many, such as families, not only people.\n"
+    head = "# Protect groups of this size, such as families, not only people.\n"
     return head + _line("protects_groups_of", groups_of, 1)

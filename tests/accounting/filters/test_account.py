@@ -346,7 +346,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("adjacency", ["replace", "REPLACE", None], ids=repr)
     def test_a_word_is_no_adjacency(self, adjacency) -> None:
-        with pytest.raises(ParameterError, match="is no adjacency"):
+        with pytest.raises(ParameterError, match="is not an adjacency"):
             open_account(BUDGETS["pure"], segments=["north", "south"], adjacency=adjacency)
 
     def test_a_refusal_is_no_yes(self) -> None:
@@ -440,7 +440,7 @@ class TestBadInput:
         with pytest.raises(ParameterError, match="was weighed against another"):
             open_account(BUDGETS["approximate"]).book(line)
         gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
-        with pytest.raises(ParameterError, match="is no price"):
+        with pytest.raises(ParameterError, match="is not a price"):
             open_account(BUDGETS["pure"]).book(
                 open_account(BUDGETS["approximate"]).quote(SingleRelease(event=gaussian))
             )

@@ -236,14 +236,14 @@ def open_account(
         raise ParameterError(
             "segments",
             segments,
-            reason="is no list of names",
+            reason="is not a list of names",
             remedy='write for example ["north", "south"], or leave it out',
         )
     if not isinstance(budget, Budget):
         raise ParameterError(
             "budget",
             budget,
-            reason="is no budget that a filter keeps exactly",
+            reason="is not a budget that a filter keeps exactly",
             remedy="set a PureDP, ConcentratedDP or ApproximateDP budget",
         )
     shares = shares or DeltaShares()

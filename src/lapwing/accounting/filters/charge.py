@@ -40,8 +40,8 @@ class SingleRelease:
 class Reservation:
     """A stream of questions that pays for its yeses: `opening` at once, `price` for each of at most `yeses` yeses.
 
-    All of it is held at the opening, so that a yes can always be paid: a refusal at that moment would itself announce
-    the yes. Closing gives back what no yes has used; the opening never comes back.
+    All of it is reserved at the opening, so that a yes can always be paid: a refusal at that moment would itself
+    announce the yes. Closing gives back what no yes has used; the opening never comes back.
 
     Parameters
     ----------
@@ -102,7 +102,9 @@ def _scope(segments: object) -> frozenset[str] | None:
     if segments is None or isinstance(segments, frozenset):
         return segments
     if isinstance(segments, str) or not isinstance(segments, Iterable):
-        raise ParameterError("segments", segments, reason="is no set of segments", remedy='write for example {"north"}')
+        raise ParameterError(
+            "segments", segments, reason="is not a set of segments", remedy='write for example {"north"}'
+        )
     return frozenset(segments)
 
 

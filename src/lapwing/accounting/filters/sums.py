@@ -58,7 +58,7 @@ _COMMON: Final = 2**1100 * 5**100 * math.lcm(*range(1, 65)) ** 2
 
 
 def require_carried(name: str, amount: Fraction | None) -> None:
-    """Refuse an amount that is no multiple of 1/`_COMMON`: sums of such amounts stay below 560 digits.
+    """Refuse an amount that is not a multiple of 1/`_COMMON`: sums of such amounts stay below 560 digits.
 
     Proof: proofs/sum_filters.md
 
@@ -176,5 +176,5 @@ class ConcentratedFilter:
 
 def _known(currency: str, amount: Fraction | None) -> Fraction:
     if amount is None:
-        raise ParameterError(currency, amount, reason="is no price", remedy="book only what was admitted")
+        raise ParameterError(currency, amount, reason="is not a price", remedy="book only what was admitted")
     return amount

@@ -112,7 +112,7 @@ def init(
 def _allowance(given: str) -> tuple[str, dict[str, str]]:
     analyst, _, epsilon = given.rpartition("=")
     if not analyst:
-        raise ParameterError("allow", given, reason="says no allowance", remedy="write --allow ana=1")
+        raise ParameterError("allow", given, reason="is not NAME=EPSILON", remedy="write --allow ana=1")
     return analyst, {"epsilon": epsilon}
 
 

@@ -305,7 +305,7 @@ def _site(row: Row) -> list[str]:
 
 def _number(cell: BoundedValue) -> int | float | Fraction:
     if isinstance(cell.value, str):
-        raise TypeError(f"{cell.value!r} is no number")
+        raise TypeError(f"{cell.value!r} is not a number")
     return cell.value
 
 
@@ -322,7 +322,7 @@ def sceptic(cast: Cast) -> None:
     stage.act("The sceptic: is it true?")
     stage.say(
         "Two sparse vectors claim epsilon 1. An auditor that shares no code with them searches for the two "
-        "neighbouring tables they tell apart best, and computes what they give away after so many noes:"
+        "neighbouring tables they tell apart best, and computes what they give away after a number of noes:"
     )
     variants = {"as that lecture prints it": DOCUMENT_002.variant, "lapwing's": _ours()}
     stage.table(

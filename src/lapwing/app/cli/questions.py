@@ -63,9 +63,10 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
         f"it takes {', '.join(as_typed(Setting(one)) for one in sorted(statistic.options))}",
     )
     if len(words) != 2 + statistic.columns:
-        shape = " ".join([name, "TABLE", *["COLUMN"] * statistic.columns])
         quotes = ', and put the condition in quotes: --where "age > 3"' if {"where", "steps"} & set(given) else ""
-        raise ParameterError("question", " ".join(words), reason="has another shape", remedy=f"write: {shape}{quotes}")
+        raise ParameterError(
+            "question", " ".join(words), reason="has another shape", remedy=f"write: {statistic.shape}{quotes}"
+        )
     for number in given.keys() & {"max_rows", "max_groups", "k"}:
         given[number] = as_int(number, given[number])
     if "at" in given:

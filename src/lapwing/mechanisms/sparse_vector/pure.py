@@ -135,7 +135,7 @@ class SparseVector(PureStreamMechanism):
         )
 
     def placed_for(self, questions: int, confidence: Exact = "0.9") -> Self:
-        """Return the same stream with its threshold shifted so that the margin for so many questions is smallest.
+        """Return the same stream with its threshold shifted so that the margin for these questions is smallest.
 
         Of many questions just below the threshold some will meet large noise, so a stream for many questions does well
         to shift its threshold up. It then misses more of what lies just above: right for a search through thousands,
@@ -144,7 +144,7 @@ class SparseVector(PureStreamMechanism):
         return replace(self, shift=self.shift + self.best_lift(questions, confidence), questions=questions)
 
     def for_margin(self, within: Exact, *, questions: int, confidence: Exact = "0.9") -> Self:
-        """Return the same stream, placed for so many questions, at the smallest epsilon (of three digits) for a margin.
+        """Return the same stream, placed for these questions, at the smallest epsilon (of three digits) for a margin.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ def _number_share(tells: YesReveals, given: Exact | None) -> Fraction:
         return Fraction(1, 2) if given is None else probability("number_share", given)
     if given is not None and exact("number_share", given):
         raise ParameterError(
-            "number_share", given, reason="pays for numbers that no yes tells", remedy="write tells=YesReveals.NUMBER"
+            "number_share", given, reason="pays for numbers that no yes shows", remedy="write tells=YesReveals.NUMBER"
         )
     return Fraction(0)
 

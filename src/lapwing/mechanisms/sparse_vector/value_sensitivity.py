@@ -84,7 +84,7 @@ class ValueSensitivity:
                 raise ParameterError(
                     "adjacency",
                     adjacency,
-                    reason="is no adjacency",
+                    reason="is not an adjacency",
                     remedy="write Adjacency.ADD_REMOVE or Adjacency.REPLACE",
                 )
 
