@@ -251,7 +251,7 @@ class Tables:
 
         `versions` are those of all tables; where newer ones were announced just now, those count.
         """
-        with self._leased(self._present(versions), charged=False):
+        with self._lease(self._present(versions), charged=False):
             yield
 
     def lease(self, versions: Mapping[str, int]) -> AbstractContextManager[Engine]:
@@ -260,10 +260,10 @@ class Tables:
         One that is not open is opened, but not where the tables have moved on: what was paid for was an answer about
         these versions.
         """
-        return self._leased(versions, charged=True)
+        return self._lease(versions, charged=True)
 
     @contextmanager
-    def _leased(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
+    def _lease(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
         held = self._engines.take(versions)
         if held is None:
             with self._engines.opening:

@@ -170,7 +170,7 @@ class StreamTerms:
         cases = [(1, 0), (1, 1)] if many == 1 else [_all_of(many, self.yeses)]
         return max(int(self.mechanism.margin(confidence, questions=asked, above=above)) for asked, above in cases)
 
-    def written(self) -> str:
+    def to_text(self) -> str:
         """Return the terms as the ledger keeps them."""
         return to_text(self)
 
@@ -191,13 +191,13 @@ class StreamTerms:
         def at(epsilon: Fraction) -> "StreamTerms":
             return self.at(ceil_to_grid(epsilon, FINEST)).placed_for(questions, confidence)
 
-        def granted(epsilon: Fraction) -> bool:
+        def suffices(epsilon: Fraction) -> bool:
             try:
                 return at(epsilon).margin(confidence, questions=questions) <= within
             except ParameterError:  # so little epsilon that its noise cannot be drawn
                 return False
 
-        if not granted(LARGEST_EPSILON):  # a confidence that is none is refused by name here
+        if not suffices(LARGEST_EPSILON):  # a confidence that is none is refused by name here
             least = at(LARGEST_EPSILON).margin(confidence, questions=questions)
             raise ParameterError(
                 "within",
@@ -207,7 +207,7 @@ class StreamTerms:
             )
         search = decimals(digits=3)
         while search.open:
-            search.tell(granted(search.guess))
+            search.tell(suffices(search.guess))
         return at(plausible_price("epsilon", search.above))
 
 

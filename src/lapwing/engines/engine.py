@@ -109,11 +109,11 @@ class Engine(ABC):
         for aggregate in filter(is_cohort, aggregates):
             cohorts.setdefault(aggregate.table, []).append(aggregate.where)
 
-        def counted() -> dict[str, Iterator[int]]:
+        def count_cohorts() -> dict[str, Iterator[int]]:
             count = self._cohorts.counts
             return {table: iter(count(table, where, versions=versions)) for table, where in cohorts.items()}
 
-        counts = hide_failures(counted, self._on_failure)
+        counts = hide_failures(count_cohorts, self._on_failure)
         return [Sensitive(next(counts[a.table])) if is_cohort(a) else self.number(a) for a in aggregates]
 
     def crowded(self) -> list[str]:
@@ -132,11 +132,11 @@ class Engine(ABC):
         self.close()
 
     def _run(self, aggregate: Aggregate, shape: Callable[[Aggregate, Sequence[Row]], T]) -> Sensitive[T]:
-        def answered() -> Sensitive[T]:
+        def answer() -> Sensitive[T]:
             statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
             return Sensitive(shape(aggregate, self._rows(statement)))
 
-        return hide_failures(answered, self._on_failure)
+        return hide_failures(answer, self._on_failure)
 
     def _is_crowded(self, table: Table) -> bool:
         writer, row = self._writer(), RowOf(table)

@@ -75,7 +75,7 @@ class _Select:
     def __init__(self, tree: exp.Select, max_rows: int | None, max_groups: int | None) -> None:
         only(tree, "expressions", "from_", "where", "group", "with_", "order", "limit")
         self.tree = tree
-        self.reader = _given(tree.args.get("with_"))
+        self.reader = _read_with(tree.args.get("with_"))
         rows, where = self.reader.rows(tree.args.get("from_")), tree.args.get("where")
         condition = And((rows.where, *([self.reader.where(where)] if where else [])))
         group = tree.args.get("group")
@@ -171,7 +171,7 @@ class _Select:
         )
 
 
-def _given(with_: exp.Expr | None) -> Reader:
+def _read_with(with_: exp.Expr | None) -> Reader:
     """Return a reader that knows what WITH names: rows of one table or of an earlier name, with a condition."""
     given: dict[str, Given] = {}
     reader = Reader(given)

@@ -179,7 +179,7 @@ class Reader:
         if isinstance(right, exp.Subquery):
             operator, left, right = FLIPPED[operator], right, left
         if isinstance(left, exp.Subquery):
-            return self._counted(left, operator, right)
+            return self._read_count(left, operator, right)
         return Compare(operator, self.value(left), self.value(right))
 
     def value(self, node: exp.Expr) -> Value:
@@ -334,7 +334,7 @@ class Reader:
         only(test, "this", "expression")
         return times(self.value(test.expression))
 
-    def _counted(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
+    def _read_count(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
         """Read (SELECT COUNT(*) FROM ... WHERE same person ...) >= n, and the other comparisons with n."""
         select, rows, where = self._inner(subquery)
         if len(select.expressions) != 1 or not is_count(select.expressions[0]):

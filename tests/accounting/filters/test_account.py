@@ -461,7 +461,7 @@ class TestStaleQuotes:
 
     @pytest.mark.parametrize("residue", [0.0, 0.05])
     def test_a_residue_of_nothing_does_not_grow(self, residue) -> None:
-        spent = replace(ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares()), residue=0.0)
+        spent = replace(ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares()), residue=0.0)
         cost = cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 100))))
         with pytest.raises(ParameterError, match="cannot follow"):
             spent.book(cost, Accepted(residue=residue))

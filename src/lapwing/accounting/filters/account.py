@@ -278,8 +278,8 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
     ):
         raise ParameterError(
             "budget",
-            _spoken(budget),
-            reason=f"is not above {_spoken(account.budget)} in every number",
+            _describe(budget),
+            reason=f"is not above {_describe(account.budget)} in every number",
             remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards; "
             "suspend the population to stop all spending",
         )
@@ -337,8 +337,8 @@ def _fresh(budget: Budget, shares: DeltaShares) -> Filter:
         case ConcentratedDP(rho=rho):
             return ConcentratedFilter(rho=rho)
         case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateFilter.opened(epsilon, delta, shares)
+            return ApproximateFilter.fresh(epsilon, delta, shares)
 
 
-def _spoken(budget: Guarantee) -> str:
+def _describe(budget: Guarantee) -> str:
     return ", ".join(f"{one.name} {float(getattr(budget, one.name)):.6g}" for one in fields(budget))

@@ -75,7 +75,7 @@ class ApproximateFilter:
     """An (epsilon, delta) budget: OR(pure sum, Gaussian residue), with one book.
 
     Every interaction that goes through it is (`epsilon`, delta)-differentially private, where delta is what
-    `ApproximateFilter.opened` was given, whatever is asked after whatever answer and however streams are interleaved.
+    `ApproximateFilter.fresh` was given, whatever is asked after whatever answer and however streams are interleaved.
 
     Proof: proofs/two_arms.md (with proofs/residue.md for the residue and proofs/sum_filters.md for the sum)
 
@@ -92,12 +92,12 @@ class ApproximateFilter:
     failures: Fraction
 
     @staticmethod
-    def opened(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "ApproximateFilter":
+    def fresh(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "ApproximateFilter":
         """Return the filter of a fresh (epsilon, delta) budget.
 
         Examples
         --------
-        >>> fresh = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+        >>> fresh = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
         >>> round(fresh.residue, 6)  # a Gaussian release with sigma = 4.2 sensitivities fits
         0.056024
         """

@@ -126,7 +126,7 @@ class PureFilter:
     def book(self, cost: Cost, step: Accepted) -> "PureFilter":
         """Add an admitted cost."""
         del step
-        epsilon = _known("epsilon", cost.epsilon)
+        epsilon = _require_price("epsilon", cost.epsilon)
         return replace(self, spent=self.spent + epsilon, reserved=self.reserved + cost.reserved)
 
     def settle(self, *, spent: Fraction = Fraction(0), returned: Fraction = Fraction(0)) -> "PureFilter":
@@ -167,14 +167,14 @@ class ConcentratedFilter:
     def book(self, cost: Cost, step: Accepted) -> "ConcentratedFilter":
         """Add an admitted cost."""
         del step
-        return replace(self, spent=self.spent + _known("rho", cost.rho))
+        return replace(self, spent=self.spent + _require_price("rho", cost.rho))
 
     def settle(self, **_: Fraction) -> "ConcentratedFilter":
         """Change nothing: the whole stream was paid at its opening."""
         return self
 
 
-def _known(currency: str, amount: Fraction | None) -> Fraction:
+def _require_price(currency: str, amount: Fraction | None) -> Fraction:
     if amount is None:
         raise ParameterError(currency, amount, reason="is not a price", remedy="book only what was admitted")
     return amount

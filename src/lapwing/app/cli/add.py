@@ -299,7 +299,7 @@ def _write(place: Path, text: str, population: str, table: str) -> _Written:
     """Try the table, append it to lapwing.toml and bring the ledger along; a refusal leaves all as it was."""
     before = place.read_text(encoding="utf-8")
     after = before.rstrip("\n") + "\n" + text
-    with _opened(place.parent, after, table) as workspace:
+    with _open_as_written(place.parent, after, table) as workspace:
         with waiting("opening the data"):
             found = workspace.unreadable(population)
             crowded = not found and bool(workspace.crowded(population, table=table))
@@ -315,7 +315,7 @@ def _write(place: Path, text: str, population: str, table: str) -> _Written:
         return _Written(list(found.values()) or _unannounced(workspace, population), crowded)
 
 
-def _opened(folder: Path, text: str, table: str) -> Workspace:
+def _open_as_written(folder: Path, text: str, table: str) -> Workspace:
     """Open the workspace as it would be; what is refused is not a line of a file that nobody has written."""
     try:
         return open_workspace(folder, text)
