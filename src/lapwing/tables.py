@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.engines.engine import Engine
-from lapwing.engines.reading import Generations, hide_failures
+from lapwing.engines.engine import Engine, Generations
+from lapwing.engines.reading import hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
