@@ -1,6 +1,6 @@
 """The spine: the one place where a question becomes an answer.
 
-Plan, price, charge, commit, read, add noise, commit, tell: in this order, and there is no other way through. Until the
+Plan, price, charge, commit, read, add noise, commit, return: in this order, with no way around. Until the
 charge, nothing depends on data; a refusal costs nothing. After it, there is the answer, or one failure that says
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """

@@ -265,7 +265,7 @@ class TestBackups:
 
     def test_no_new_ledger_is_made_where_one_was_lost(self, file) -> None:
         file.unlink()
-        with pytest.raises(LedgerUnwritableError, match="tells of ledger 2f1c, which had come to entry 21"):
+        with pytest.raises(LedgerUnwritableError, match="names ledger 2f1c, which had come to entry 21"):
             Place.in_file(file).create("new")
         assert not file.exists()
 
@@ -454,5 +454,5 @@ class TestExports:
 
     def test_another_file_is_no_export(self, quick_path) -> None:
         (quick_path / "x").write_text("hello\n", "ascii")
-        with pytest.raises(ParameterError, match="is no export"):
+        with pytest.raises(ParameterError, match="is not an export"):
             check_export(quick_path / "x")

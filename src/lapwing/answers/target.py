@@ -83,7 +83,7 @@ def parse_target(
     confidence: Exact = "0.95",
     **others: object,
 ) -> Target:
-    """Return the one target that was said; refuse none, several, and prices out of reason.
+    """Return the one target that was said; refuse none, several, and prices out of range.
 
     >>> parse_target(epsilon="0.1")
     AtEpsilon(epsilon=Fraction(1, 10), delta=None)
@@ -146,7 +146,7 @@ def plausible_price(name: str, given: object) -> Fraction:
         raise ParameterError(
             name,
             given,
-            reason="is out of reason",
+            reason="is out of range",
             remedy=f"stay between 1e-9 and {LARGEST_EPSILON}; common prices are 0.01 to 1",
         )
     return short(name, number)

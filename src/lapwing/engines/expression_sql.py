@@ -102,7 +102,7 @@ def _missing(writer: Writer, row: RowOf, name: str) -> str:
 def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
     """Return which values of a column count as present, or None where all but NULL do."""
     column = writer.column(row, name)
-    if name == writer.population.person_key(row.table):  # which is no column of the catalogue
+    if name == writer.population.person_key(row.table):  # which is not a column of the catalogue
         return None
     match writer.type_of(row, name):
         case Real():

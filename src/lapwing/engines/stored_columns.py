@@ -52,7 +52,9 @@ def stored_name(table: Table, declared: str, stored: Sequence[str]) -> str:
     matches = matches or [name for name in stored if name.casefold() == declared.casefold()]
     if len(matches) != 1:
         there = ", ".join(stored)
-        raise RegistrationError(table.name, reason=f"has not one column {declared!r}", remedy=f"it has {there}")
+        raise RegistrationError(
+            table.name, reason=f"does not have exactly one column {declared!r}", remedy=f"it has {there}"
+        )
     return matches[0]
 
 
@@ -83,6 +85,23 @@ def select_list(
             raise _mismatch(table, name, kind, column, remedy.format(type_))
         pieces.append(f"{read(name, column, type_)} AS {dialect.name(name)}")
     return ", ".join(pieces)
+
+
+def kind_of(dialect: Dialect, stored: str) -> str | None:
+    """Return the kind of a stored type.
+
+    >>> kind_of(DUCKDB, "BIGINT"), kind_of(DUCKDB, "DECIMAL(18,3)"), kind_of(POSTGRES, "character varying")
+    ('integer', 'real', 'text')
+    """
+    bare = StoredColumn("", stored).bare
+    kinds = {
+        "integer": dialect.integers,
+        "real": dialect.reals | {"decimal", "numeric"},
+        "text": dialect.texts,
+        "date": dialect.days,
+        "boolean": {"boolean"},
+    }
+    return next((kind for kind, names in kinds.items() if bare in names), None)
 
 
 def _mismatch(table: Table, name: str, kind: ColumnType | None, stored: StoredColumn, remedy: str) -> RegistrationError:

@@ -81,7 +81,7 @@ class PostgresDatabase(Database):
 
     def __init__(self, dsn: str, *, schema: str = "lapwing", patience: float = 30.0, head: Path | None = None) -> None:
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
-            raise ParameterError("schema", schema, reason="is no plain name", remedy='write for example "lapwing"')
+            raise ParameterError("schema", schema, reason="is not a plain name", remedy='write for example "lapwing"')
         self._dsn, self._schema, self._patience = dsn, schema, patience
         self.head = None if head is None else HeadFile(head)
 
@@ -210,7 +210,7 @@ class AdvisoryGate(Gate):
 
     def _give_back(self, place: int) -> None:
         with suppress(Exception):  # where the connection is gone, so is the lock
-            self._asked("select pg_advisory_unlock(%s)", place)
+            self._ask("select pg_advisory_unlock(%s)", place)
 
     def close(self) -> None:
         """Close the connection."""
@@ -221,13 +221,13 @@ class AdvisoryGate(Gate):
         """Try to lock; a connection that broke since it was last used is replaced, once."""
         was_open, statement = self._connection is not None, "select pg_try_advisory_lock(%s)"
         try:
-            return self._asked(statement, place)
+            return self._ask(statement, place)
         except Exception:
             if not was_open:
                 raise
-        return self._asked(statement, place)
+        return self._ask(statement, place)
 
-    def _asked(self, statement: str, place: int) -> bool:
+    def _ask(self, statement: str, place: int) -> bool:
         if self._connection is None or self.process != os.getpid():
             self._connection, self.process = self._connect(), os.getpid()
         try:

@@ -86,7 +86,7 @@ class SqliteDatabase(Database):
         connection.execute(f"pragma busy_timeout = {int(self._patience * 1000)}")
         (application,) = connection.execute("pragma application_id").fetchone()
         if application != _APPLICATION:
-            raise LedgerSchemaError(f"{self.place} is an SQLite file, but no ledger of lapwing; name the right file")
+            raise LedgerSchemaError(f"{self.place} is an SQLite file, but not a ledger of lapwing; name the right file")
         for setting, wanted, shown in _SETTINGS:
             connection.execute(f"pragma {setting} = {wanted}").fetchall()
             (found,) = connection.execute(f"pragma {setting}").fetchone()
@@ -224,7 +224,7 @@ class FileGate(Gate):
     def _take(self, place: int) -> bool:
         if sys.platform != "win32":  # where only the threads of this process take turns
             try:
-                fcntl.lockf(self._opened(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                fcntl.lockf(self._open_lock(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
             except BlockingIOError:
                 return False
         return True
@@ -243,7 +243,7 @@ class FileGate(Gate):
                 self._descriptor = -1
                 _gates.pop(self._path, None)
 
-    def _opened(self) -> int:
+    def _open_lock(self) -> int:
         if self._descriptor < 0:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         return self._descriptor

@@ -80,7 +80,7 @@ class Opening:
 
     @property
     def digest(self) -> str:
-        """What tells two openings with the same key apart; the secret is no part of it."""
+        """What tells two openings with the same key apart; the secret is not part of it."""
         limits = [self.units, self.dearest, self.questions]
         return digest([self.stream, to_record(self.charge), limits, sorted(self.tables), self.terms])
 
@@ -184,5 +184,5 @@ def require_sealed(given: object) -> bytes:
     """Return `given` if it can be stored as a sealed secret; its content never appears in a message."""
     if not isinstance(given, bytes) or not 0 < len(given) <= _WIDEST:
         found = f"<{len(given)} bytes>" if isinstance(given, bytes) else f"<{type(given).__name__}>"
-        raise ParameterError("sealed", found, reason="is no sealed secret", remedy=f"give 1 to {_WIDEST} bytes")
+        raise ParameterError("sealed", found, reason="is not a sealed secret", remedy=f"give 1 to {_WIDEST} bytes")
     return given

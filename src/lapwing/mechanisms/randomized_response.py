@@ -257,10 +257,10 @@ class RandomizedResponse(Priced[RandomizedResponseRelease]):
         try:
             answers = np.asarray(counts, np.float64)
         except (TypeError, ValueError):
-            answers = np.empty(0)  # which is refused like any other that are no counts
+            answers = np.empty(0)  # which is refused like any other that are not counts
         if answers.shape != (self.event.categories,):
             remedy = f"count the answers of all {self.event.categories} categories"
-            raise ParameterError("counts", counts, reason="is no count of every category", remedy=remedy)
+            raise ParameterError("counts", counts, reason="is not a count of every category", remedy=remedy)
         estimates: NDArray[np.float64] = (answers - answers.sum() * self.chances.lie) / self.chances.gap
         return estimates
 

@@ -202,7 +202,7 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
 def _is_monotone(monotone_under: object) -> bool:
     if not isinstance(monotone_under, Adjacency | None):
         remedy = "write Adjacency.ADD_REMOVE, or leave it out"
-        raise ParameterError("monotone_under", monotone_under, reason="is no adjacency", remedy=remedy)
+        raise ParameterError("monotone_under", monotone_under, reason="is not an adjacency", remedy=remedy)
     match monotone_under:
         case None:
             return False
@@ -212,7 +212,7 @@ def _is_monotone(monotone_under: object) -> bool:
             raise ParameterError(
                 "monotone_under",
                 monotone_under,
-                reason="is no adjacency under which all scores move the same way: where a person is replaced, one may "
+                reason="is not an adjacency under which all scores move the same way: if a person is replaced, one may "
                 "rise while another falls",
                 remedy="leave it out, at twice the noise",
             )

@@ -329,8 +329,8 @@ def condition(given: object) -> Condition:
             return Truth(given)
         case _:
             raise BadQuestionError(
-                f'this is no condition ({type(given).__name__}); write it as SQL text, "age < 30", or with col(...), '
-                "&, | and ~"
+                f'this is not a condition ({type(given).__name__}); write it as SQL text, "age < 30", or with col(...),'
+                " &, | and ~"
             )
 
 

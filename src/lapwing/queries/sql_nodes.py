@@ -309,7 +309,7 @@ def table_name(node: exp.Expr) -> str:
         return str(literal(node).value)
     name = name_of(node)
     if name.table is not None:
-        raise BadQuestionError(f"{name.table}.{name.name} is no table; write its name alone, as has(visits)")
+        raise BadQuestionError(f"{name.table}.{name.name} is not a table; write its name alone, as has(visits)")
     return name.name
 
 

@@ -267,8 +267,8 @@ def _literal(number: Fraction) -> Measure:
     bits = number.denominator.bit_length() - 1
     if number.denominator != 2**bits or bits > _MOST_BITS:
         raise BadQuestionError(
-            f"{number} is no multiple of a power of two, so it would be rounded; scale the answer instead, which costs "
-            "nothing"
+            f"{number} is not a multiple of a power of two, so it would be rounded; scale the answer instead, which "
+            "costs nothing"
         )
     term = ConstantTerm(number.numerator)
     check_fits(term)

@@ -331,7 +331,7 @@ class _Conditions:
                 self.term(left, table, depth + 1)
                 self.term(right, table, depth + 1)
             case Rounded(inner, bits):
-                _require(0 <= bits < 2**6, f"2^{bits} is no width to round to")
+                _require(0 <= bits < 2**6, f"2^{bits} is not a width to round to")
                 self.term(inner, table, depth + 1)
                 self.count(2)
 

@@ -211,12 +211,12 @@ def checked_event(given: object) -> Event:
     >>> checked_event("noise")
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: event = 'noise' is no event; give what happened: the event of a mechanism
+    lapwing.errors.ParameterError: event = 'noise' is not an event; give what happened: the event of a mechanism
     """
     if isinstance(given, get_args(Event)):
         return given  # type: ignore[no-any-return]
     remedy = "give its .event" if hasattr(given, "event") else "give what happened: the event of a mechanism"
-    raise ParameterError("event", given, reason="is no event", remedy=remedy)
+    raise ParameterError("event", given, reason="is not an event", remedy=remedy)
 
 
 def required_adjacency(event: Event, population: Adjacency | None = None) -> Adjacency | None:
@@ -264,14 +264,16 @@ def _parts(event: Event) -> Iterator[Event]:
 
 def _events(name: str, given: object) -> tuple[Event, ...]:
     if not isinstance(given, tuple) or not given:
-        raise ParameterError(name, given, reason="is no tuple of events", remedy="write at least one, in a tuple")
+        raise ParameterError(name, given, reason="is not a tuple of events", remedy="write at least one, in a tuple")
     return tuple(checked_event(part) for part in given)
 
 
 def _rate(name: str, given: object) -> Fraction:
     rate = exact(name, given)
     if not 0 < rate <= 1:
-        raise ParameterError(name, given, reason="is no sampling rate", remedy="write a number above 0 and at most 1")
+        raise ParameterError(
+            name, given, reason="is not a sampling rate", remedy="write a number above 0 and at most 1"
+        )
     return rate
 
 

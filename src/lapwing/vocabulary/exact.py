@@ -35,7 +35,7 @@ _RATIO = re.compile(r"[+-]?\d{1,400}\s*/\s*\d{1,400}")
 
 
 def exact(name: str, given: object) -> Fraction:
-    """Return the rational number that `given` is; refuse what is no number, under the `name` of the parameter.
+    """Return the rational number that `given` is; refuse what is not a number, under the `name` of the parameter.
 
     >>> exact("epsilon", "0.1")
     Fraction(1, 10)
@@ -181,7 +181,7 @@ def _from_text(name: str, given: str) -> Fraction:
         return _from_number(name, float(text))
     if not (_NUMBER.fullmatch(text) or _RATIO.fullmatch(text)) or not text.isascii():
         remedy = 'write a decimal such as "0.1" or a ratio such as "1/3"'
-        raise ParameterError(name, given, reason="is no number", remedy=remedy)
+        raise ParameterError(name, given, reason="is not a number", remedy=remedy)
     try:
         return Fraction(text.replace(" ", ""))
     except ZeroDivisionError:

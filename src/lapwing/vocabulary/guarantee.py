@@ -35,12 +35,12 @@ def checked_adjacency(given: object) -> Adjacency:
     >>> checked_adjacency("replace")
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: adjacency = 'replace' is no adjacency; write Adjacency.ADD_REMOVE or ...
+    lapwing.errors.ParameterError: adjacency = 'replace' is not an adjacency; write Adjacency.ADD_REMOVE or ...
     """
     if isinstance(given, Adjacency):
         return given
     remedy = "write Adjacency.ADD_REMOVE or Adjacency.REPLACE"
-    raise ParameterError("adjacency", given, reason="is no adjacency", remedy=remedy)
+    raise ParameterError("adjacency", given, reason="is not an adjacency", remedy=remedy)
 
 
 @stored("privacy-unit")

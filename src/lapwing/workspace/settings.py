@@ -194,7 +194,7 @@ def _budget(outer: Section, name: str) -> Budget:
             case epsilon, delta, None if epsilon is not None:
                 return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
     remedy = 'write { epsilon = "3" }, { epsilon = "3", delta = "1e-6" } or { rho = "1/2" }'
-    raise section.error((), "this is no budget", remedy)
+    raise section.error((), "this is not a budget", remedy)
 
 
 def _table(name: str, section: Section, folder: Path) -> tuple[Table, Source]:
@@ -223,7 +223,7 @@ def _source(section: Section, folder: Path) -> Source:
                 'name a .parquet or .csv file, or write { duckdb = "file", table = "name" }, '
                 '{ postgres = "address", table = "name" } or { spark = "name" }'
             )
-            raise section.error(("source",), f"source = {shown} is no file that can be read", remedy)
+            raise section.error(("source",), f"source = {shown} is not a file that can be read", remedy)
         return FileSource(path=folder / given)
     inner = section.section("source")
     place, address, spark = (inner.take(word, str, None) for word in ("duckdb", "postgres", "spark"))

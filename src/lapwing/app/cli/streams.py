@@ -258,7 +258,9 @@ def stream_offer(
     """Return the terms that were offered for a stream, which is bought by epsilon or by accuracy."""
     for word in ("delta", "rho"):
         if word in offer:
-            raise ParameterError(word, offer[word], reason="buys no stream", remedy="offer --epsilon or --within")
+            raise ParameterError(
+                word, offer[word], reason="cannot pay for a stream", remedy="offer --epsilon or --within"
+            )
     terms: StreamOffer = {
         "at_least": as_int("at_least", at_least, most=2**62),
         "yeses": as_int("yeses", yeses),

@@ -83,7 +83,7 @@ class ValueLattice:
         if not _is_plain_vector(opened):
             del opened
             raise ParameterError(
-                "values", Sensitive(None), reason="is no list of values", remedy="use a plain array of one dimension"
+                "values", Sensitive(None), reason="is not a list of values", remedy="use a plain array of one dimension"
             )
         places: Steps = np.clip(self._place(opened), -FARTHEST, FARTHEST)
         return places
@@ -105,7 +105,7 @@ class ValueLattice:
             raise ParameterError(
                 "thresholds",
                 type(thresholds),
-                reason="is no list of numbers",
+                reason="is not a list of numbers",
                 remedy="use a plain array of one dimension",
             )
         if isinstance(thresholds, np.ndarray) and thresholds.dtype.kind in "iu" and self.step == 1:

@@ -271,7 +271,7 @@ class SparseVectorStream:
             if refusing:
                 raise
             kind: type[BaseException] = StreamError
-        except BaseException as failure:  # noqa: BLE001 - an interrupt is no reason to give an answer for nothing
+        except BaseException as failure:  # noqa: BLE001 - an interrupt is not a reason to give an answer for nothing
             interrupts = (KeyboardInterrupt, SystemExit)
             kind = next((one for one in interrupts if isinstance(failure, one)), StreamError)
         self._asked, self._yeses, self._units = before

@@ -309,7 +309,7 @@ def doubt(confidence: object) -> float:
     """Return what is left to 1 from the confidence of a statement about accuracy, rounded down."""
     wanted = probability("confidence", confidence)
     if wanted > _SUREST:
-        reason, remedy = "is surer than statements about accuracy are made", "stay at or below 1 - 1e-9"
+        reason, remedy = "is too close to 1", "stay at or below 1 - 1e-9"
         raise ParameterError("confidence", confidence, reason=reason, remedy=remedy)
     return float_below(1 - wanted)
 
@@ -318,5 +318,5 @@ def one_of(kind: type[Choice], name: str, given: object) -> Choice:
     """Return `given` if it is one of the choices."""
     if not isinstance(given, kind):
         choices = " or ".join(str(choice) for choice in kind)
-        raise ParameterError(name, given, reason=f"is no {kind.__name__}", remedy=f"write {choices}")
+        raise ParameterError(name, given, reason=f"is not a {kind.__name__}", remedy=f"write {choices}")
     return given

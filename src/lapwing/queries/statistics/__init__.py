@@ -20,7 +20,7 @@ STATISTICS: Final[dict[str, Statistic]] = {
 
 
 def read_statistic(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
-    """Return the question that one column of a SELECT asks, and a name for it; refuse what is no statistic."""
+    """Return the question that one column of a SELECT asks, and a name for it; refuse what is not a statistic."""
     words = {word: read for statistic in STATISTICS.values() for word, read in statistic.sql.items()}
     if _word(node) not in words:
         raise refusal(node, filter(None, (_written(word, name) for word, (name, _) in words.items())))

@@ -31,7 +31,7 @@ class CountDistinct(Question):
             return plan_people(planner)
         planner.require_ungrouped()
         key = planner.key(By(column=self.column))
-        planner.keys = (replace(key, missing=False),)  # what is missing is no value, as in SQL
+        planner.keys = (replace(key, missing=False),)  # what is missing is not a value, as in SQL
         return planner.build(DistinctKeys(max_cells=planner.groups()), Distinct())
 
 
@@ -79,7 +79,7 @@ STATISTICS = (
     Statistic(
         name="distinct",
         ask=count_distinct,
-        tells="values",
+        result="values",
         columns=1,
         options=WHERE | {"max_groups"},
         sql={exp.Distinct: ("count", _read)},

@@ -62,7 +62,7 @@ class Steps(NoisyMeaning):
 
     @property
     def in_canonical(self) -> "Steps":
-        """What an analyst calls the steps is no part of the question."""
+        """What an analyst calls the steps is not part of the question."""
         return Steps(names=())
 
     def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
@@ -105,7 +105,7 @@ STATISTICS = (
     Statistic(
         name="funnel",
         ask=funnel,
-        tells="people",
+        result="people",
         options=WHERE | {"steps"},
         needs={"steps": "--step CONDITION, once for each"},
     ),
