@@ -22,8 +22,7 @@ Shipped: TypeAlias = SparseVector | AdaptiveSparseVector | GaussianSparseVector
 
 _NOES = 6
 _GAUSSIAN_NOES = 12
-_FAR = 3
-"""How far one person moves a value: not 1, so that a sensitivity that is forgotten or squared is seen."""
+_FAR = 3  # how far one person moves a value: not 1, so that a sensitivity that is forgotten or squared is seen
 _RISING = ([0] * 5, [*[_FAR] * 4, -_FAR])
 _TOGETHER = ([0] * 5, [*[_FAR] * 4, 0])
 

@@ -18,8 +18,7 @@ from lapwing.app.clinic import concepts
 from lapwing.app.clinic.concepts import APPENDIX, BYPASS, CAESAREAN, COLONOSCOPY, HERNIA, JOINT, TUMOUR, X_RAY, Numbers
 
 TODAY: Final = date(2025, 1, 1)
-BLOCK: Final = 1 << 14
-"""How many people a block has; the last one of a clinic may have fewer."""
+BLOCK: Final = 1 << 14  # how many people a block has; the last one of a clinic may have fewer
 OLDEST: Final = 99
 MOST_VISITS: Final = 30
 YEARS_OF_VISITS: Final = 10
