@@ -1,6 +1,6 @@
 """The bounded sum with SmartNoise SQL on PostgreSQL; says when a run begins and ends.
 
-Arguments: the connection string, the number of runs. SmartNoise knows one bound, so many rows of a person in all; five
+Arguments: the connection string, the number of runs. SmartNoise knows one bound: rows of a person in all; five
 groups of three rows are fifteen.
 """
 

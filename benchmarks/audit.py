@@ -61,7 +61,7 @@ def each(build) -> Callable[[Any, int], Any]:
 
 
 def of_vectors(measurement) -> Callable[[Any, int], Any]:
-    """So many outputs at once: a coordinate each, which has noise of its own."""
+    """Return many outputs at once: a coordinate each, which has noise of its own."""
     return lambda value, n: np.array(measurement([value] * n))
 
 

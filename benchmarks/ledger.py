@@ -52,7 +52,7 @@ def request(population: str = "pure") -> Request:
 
 
 def ledger_of(database, entries: int) -> Ledger:
-    """Make a ledger with so many entries, in one transaction."""
+    """Make a ledger with this number of entries, in one transaction."""
     ledger = create_ledger(database, name="bench")
     budgets = {
         "pure": PureDP(epsilon=Fraction(10**6)),

@@ -14,7 +14,9 @@ settings.load_profile("lapwing")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--times", type=int, default=1, help="so many times as many random cases, where a test draws them")
+    parser.addoption(
+        "--times", type=int, default=1, help="a factor for the number of random cases, where a test draws them"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """The spine: the one place where a question becomes an answer.
 
-Plan, price, charge, commit, read, add noise, commit, tell: in this order, and there is no other way through. Until the
+Plan, price, charge, commit, read, add noise, commit, return: in this order, with no way around. Until the
 charge, nothing depends on data; a refusal costs nothing. After it, there is the answer, or one failure that says
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
@@ -175,17 +175,17 @@ class Session:
     def stream(
         self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]
     ) -> QuestionStream:
-        """Open a stream of "at least so many?" questions that is paid per yes; use it in a `with`, or close it.
+        """Open a stream of "at least N people?" questions that is paid per yes; use it in a `with`, or close it.
 
         Parameters
         ----------
         name : what to call it, to go on with it in another process
         key : the idempotency key
         terms : `at_least=`, the number of people that is asked for, where a question does not say another; `yeses=`,
-            after so many it halts; `table=`, which may be left out where there is one table with a row a person; and
+            after which it halts; `table=`, which may be left out where there is one table with a row a person; and
             `epsilon=`, what it costs when all yeses are given, or `within=` at a `confidence=`, for the smallest one at
             which the verdicts of `questions=` (one, if not said) are right for counts that are so far away. With
-            `epsilon=` and `questions=` the threshold is placed for so many questions; more may be asked
+            `epsilon=` and `questions=` the threshold is placed for these questions; more may be asked
         """
         self._lifetime.require()
         agreed = StreamTerms.of(self.population, **terms)

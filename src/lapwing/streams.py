@@ -1,4 +1,4 @@
-"""Streams of "at least so many?" questions, paid per yes, that survive any crash.
+"""Streams of "at least N people?" questions, paid per yes, that survive any crash.
 
 The protocol of one question, which no path may shorten:
 
@@ -56,7 +56,7 @@ P = ParamSpec("P")
 STEPS: Final = ("stream.sealed", "stream.opened", "stream.intended", "stream.read", "stream.decided", "stream.told")
 """The fault points of a stream, in their order (see `lapwing.ledger.store`)."""
 
-_PATIENCE: Final = 3
+_PATIENCE: Final = 8
 """How often a question is put again when another process came first."""
 
 
@@ -122,7 +122,7 @@ class QuestionStream:
                 charge=self.terms.reservation(self.name),
                 units=self.terms.yeses,
                 tables=frozenset(table.name for table in self._population.tables),
-                terms=self.terms.written(),
+                terms=self.terms.to_text(),
                 sealed=sealed,
             )
         )
@@ -151,11 +151,11 @@ class QuestionStream:
         return self.record.units_left
 
     def chance_of_yes(self, people: int) -> float:
-        """Return the probability of a yes if there were really so many people. It is free: no data is involved."""
+        """Return the probability of a yes if there were really `people`. It is free: no data is involved."""
         return self.terms.chance_of_yes(people)
 
     def margin(self, questions: int = 1, confidence: Exact = "0.95") -> int:
-        """Return how far counts must be from the threshold for so many questions to be all decided right."""
+        """Return how far counts must be from the threshold for all of these questions to be decided right."""
         return self.terms.margin(confidence, questions=questions)
 
     def interval(self, answer: StreamAnswer, confidence: Exact = "0.95") -> Interval | None:
@@ -169,7 +169,7 @@ class QuestionStream:
     def ask(
         self, where: ConditionLike | AtLeastQuestion, *, at_least: int | None = None, key: str | None = None
     ) -> StreamAnswer:
-        """Say, after noise, whether at least so many people have a row for which `where` is true.
+        """Say, after noise, whether at least a number of people have a row for which `where` is true.
 
         A question that this stream was asked before, about the same data, is answered as it was, for free.
 
@@ -260,7 +260,7 @@ class QuestionStream:
     def _decide(self, intent: Intent, question: Plan | CanonicalQuestion) -> Decision:
         """Decide a question with the noise of its seed, and commit the outcome; return the one that stands."""
         if not isinstance(question.meaning, AtLeast):
-            raise BadQuestionError("only whether there are at least so many people is asked in a stream")
+            raise BadQuestionError("a stream is asked only whether there are at least N people")
         decided = self._read_and_decide(intent, question, question.meaning.people)
         if isinstance(decided, SealBrokenError):  # what cannot be opened is never guessed
             self._streams.forfeit(self.name)
@@ -292,7 +292,7 @@ class QuestionStream:
             self.name,
             number=intent.number,
             outcome=StreamOutcome.YES if answer else StreamOutcome.NO,
-            answer=verdicts.written(answer),
+            answer=verdicts.verdict_text(answer),
             sealed=stream.suspend(self._key),
         )
         fault_point("stream.told")

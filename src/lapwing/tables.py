@@ -8,7 +8,7 @@ noticed are the custodian's; they never enter the ledger, whose receipts must te
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,22 +27,12 @@ from lapwing.vocabulary.errors import RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import LockedFile
 from lapwing.vocabulary.loading import load_extra
 
-_BLOCK = 1 << 20
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSource:
     """A Parquet or CSV file."""
 
     path: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuckDBSource:
-    """A table of a DuckDB file."""
-
-    path: Path
-    table: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +58,7 @@ class SparkFiles:
     place: str
 
 
-Source: TypeAlias = FileSource | DuckDBSource | PostgresSource | SparkSource | SparkFiles
+Source: TypeAlias = FileSource | DuckDBTable | PostgresSource | SparkSource | SparkFiles
 
 
 def place_of(source: Source, folder: Path) -> tuple[str, ...]:
@@ -76,7 +66,7 @@ def place_of(source: Source, folder: Path) -> tuple[str, ...]:
     match source:
         case FileSource(path=path):
             return ("file", _from(folder, path))
-        case DuckDBSource(path=path, table=table):
+        case DuckDBTable(path=path, table=table):
             return ("duckdb", _from(folder, path), table.casefold())
         case PostgresSource(address=address, schema=schema, table=table):
             return ("postgres", address, schema, table)
@@ -91,7 +81,6 @@ def _from(folder: Path, path: Path) -> str:
 
 
 @stored("fingerprint")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
     """What a file was at a version: how it looks from outside, its content, and which table in it is meant."""
 
@@ -102,7 +91,6 @@ class Fingerprint:
 
 
 @stored("known-data")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KnownData:
     """Which ledger is ours, what each table was ("population.table"), and by which signs each population is known."""
 
@@ -140,17 +128,13 @@ class Fingerprints:
         with self._changing(table) as known:
             kept = known.tables.get(table)
             if kept and kept.version > version:
-                raise RegistrationError(
-                    table,
-                    reason=f"had version {kept.version} before, and it is {version} now",
-                    remedy="ask again; if that does not help, the ledger is an old one: bring back the newest",
-                )
+                reason = f"had version {kept.version} before, and it is {version} now"
+                remedy = "ask again; if that does not help, the ledger is an old one: bring back the newest"
+                raise RegistrationError(table, reason=reason, remedy=remedy)
             if kept and kept.version == version and (kept.sha256, kept.inside) != (found.sha256, inside):
-                raise RegistrationError(
-                    table,
-                    reason=f"has changed, and its data version is still {version}",
-                    remedy=f"bring the old data back, or lapwing advance {name}: the account goes on as it stands",
-                )
+                reason = f"has changed, and its data version is still {version}"
+                remedy = f"bring the old data back, or lapwing advance {name}: the account goes on as it stands"
+                raise RegistrationError(table, reason=reason, remedy=remedy)
             self._write(replace(known, tables={**known.tables, table: found}))
         return found.sha256
 
@@ -184,7 +168,7 @@ class Fingerprints:
     def owner(self, population: str, source: Source) -> str | None:
         """Return another population that was asked about at the place of a source, or about a copy of it, if any."""
         known = self._read()
-        file = source.path if isinstance(source, FileSource | DuckDBSource) else None
+        file = source.path if isinstance(source, FileSource | DuckDBTable) else None
         content = _content(file.name, file) if known.seen and file is not None and file.is_file() else None
         return known.owner(population, self._signs(source, content))
 
@@ -193,16 +177,13 @@ class Fingerprints:
         known = self._read()
         owner = known.owner(population, signs)
         if owner is not None:
-            raise RegistrationError(
-                f"{population}.{name}",
-                reason=f"holds the data of population {owner!r}, whose account goes on",
-                remedy=f"declare it as a table of {owner!r}",
-            )
+            reason = f"holds the data of population {owner!r}, whose account goes on"
+            raise RegistrationError(f"{population}.{name}", reason=reason, remedy=f"declare it as a table of {owner!r}")
         return set(known.seen.get(population, ()))
 
     def _signs(self, source: Source, content: str | None) -> set[tuple[str, ...]]:
         """Return by what a source is known again: its place and, wherever it is, its content."""
-        inside = (_inside(source),) if isinstance(source, DuckDBSource) else ()
+        inside = (_inside(source),) if isinstance(source, DuckDBTable) else ()
         return {place_of(source, self._path.parent), *([("content", content, *inside)] if content else [])}
 
     def _read(self) -> KnownData:
@@ -211,12 +192,9 @@ class Fingerprints:
         except FileNotFoundError:
             return KnownData()
         except ValueError:  # what the codec and ASCII refuse
-            raise SettingsError(
-                self._path.name,
-                0,
-                reason="is damaged, so nobody knows whether data changed since it was last asked about",
-                remedy="bring it back from a backup; if there is none and the data is what it was, delete this file",
-            ) from None
+            reason = "is damaged, so nobody knows whether data changed since it was last asked about"
+            remedy = "bring it back from a backup; if there is none and the data is what it was, delete this file"
+            raise SettingsError(self._path.name, 0, reason=reason, remedy=remedy) from None
 
     @contextmanager
     def _changing(self, table: str) -> Iterator[KnownData]:
@@ -225,11 +203,9 @@ class Fingerprints:
             with self._locked():
                 yield self._read()
         except OSError:
-            raise RegistrationError(
-                table,
-                reason=f"is new, and {self._path.name} cannot be written",
-                remedy="let somebody ask first who may write in the folder of the workspace",
-            ) from None
+            remedy = "let somebody ask first who may write in the folder of the workspace"
+            reason = f"is new, and {self._path.name} cannot be written"
+            raise RegistrationError(table, reason=reason, remedy=remedy) from None
 
     def _locked(self) -> LockedFile:
         """Be alone among all threads and processes."""
@@ -275,15 +251,7 @@ class Tables:
 
         `versions` are those of all tables; where newer ones were announced just now, those count.
         """
-        while True:
-            try:
-                self._watch(versions)
-                break
-            except RegistrationError:
-                before, versions = versions, self._ledger.population(self._population.name).tables
-                if versions == before:
-                    raise
-        with self._leased(versions, charged=False):
+        with self._lease(self._present(versions), charged=False):
             yield
 
     def lease(self, versions: Mapping[str, int]) -> AbstractContextManager[Engine]:
@@ -292,10 +260,10 @@ class Tables:
         One that is not open is opened, but not where the tables have moved on: what was paid for was an answer about
         these versions.
         """
-        return self._leased(versions, charged=True)
+        return self._lease(versions, charged=True)
 
     @contextmanager
-    def _leased(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
+    def _lease(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
         held = self._engines.take(versions)
         if held is None:
             with self._engines.opening:
@@ -308,20 +276,34 @@ class Tables:
             self._engines.give_back(held)
 
     def _open_at(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
-        name, present = self._population.name, versions
-        if charged:  # for some tables only, and some time ago
-            present = self._ledger.population(name).tables
-            if any(present.get(table) != version for table, version in versions.items()):
-                raise RegistrationError(name, reason="has another data version by now", remedy="ask again")
+        if not charged:  # any newer ones do
+            versions = self._present(versions)
+            return self._open(), versions
+        name = self._population.name
+        present = self._ledger.population(name).tables
+        if any(present.get(table) != version for table, version in versions.items()):
+            raise RegistrationError(name, reason="has another data version by now", remedy="ask again")
         self._watch(present)
         return self._open(), present
+
+    def _present(self, versions: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the present versions, these or newer ones, after a look at what changed unannounced."""
+        while True:
+            try:
+                self._watch(versions)
+            except RegistrationError:
+                before, versions = versions, self._ledger.population(self._population.name).tables
+                if versions == before:  # and not announced just now
+                    raise
+            else:
+                return versions
 
     def _watch(self, versions: Mapping[str, int]) -> None:
         """Refuse content that changed while its version did not, and the data of another population."""
         name = self._population.name
         for table, source in self._sources.items():
             content = None
-            if isinstance(source, FileSource | DuckDBSource):
+            if isinstance(source, FileSource | DuckDBTable):
                 content = self._fingerprints.check(name, table, versions[table], source.path, _inside(source))
             self._fingerprints.claim(name, table, source, content)
 
@@ -332,7 +314,7 @@ class Tables:
         return [
             table
             for table, source in self._sources.items()
-            if isinstance(source, FileSource | DuckDBSource)
+            if isinstance(source, FileSource | DuckDBTable)
             and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, _inside(source))
         ]
 
@@ -342,11 +324,8 @@ class Tables:
 
     def crowded(self) -> list[str]:
         """Return the tables declared to have one row a person in which somebody has several; for the custodian."""
-        engine = self._open()
-        try:
+        with closing(self._open()) as engine:
             return engine.crowded()
-        finally:
-            engine.close()
 
     def rehearsal(self) -> Engine:
         """Return an engine on made-up rows."""
@@ -368,14 +347,13 @@ class Tables:
         used = {_DATABASE[type(source)] for source in sources.values()}
         addresses = {source.address for source in sources.values() if isinstance(source, PostgresSource)}
         if len(used) > 1 or len(addresses) > 1:
-            raise RegistrationError(
-                self._population.name, reason="has tables in several databases", remedy="keep them in one place"
-            )
+            reason = "has tables in several databases"
+            raise RegistrationError(self._population.name, reason=reason, remedy="keep them in one place")
         if used == {"postgres"}:
             return self._postgres(addresses.pop())
         if used == {"spark"}:
             return self._spark()
-        places = {name: _on_duckdb(one) for name, one in sources.items()}
+        places = {name: one.path if isinstance(one, FileSource) else one for name, one in sources.items()}
         return DuckDB(self._population, places, time_limit=self._time_limit, on_failure=self._on_failure)
 
     def _postgres(self, address: str) -> Engine:
@@ -385,8 +363,9 @@ class Tables:
             for name, source in self._sources.items()
             if isinstance(source, PostgresSource)
         }
-        limit, log = self._time_limit, self._on_failure
-        engine: Engine = driver.PostgreSQL(self._population, tables, address, time_limit=limit, on_failure=log)
+        engine: Engine = driver.PostgreSQL(
+            self._population, tables, address, time_limit=self._time_limit, on_failure=self._on_failure
+        )
         return engine
 
     def _spark(self) -> Engine:
@@ -405,7 +384,7 @@ class Tables:
 
 _DATABASE: Mapping[type[Source], str] = {
     FileSource: "duckdb",
-    DuckDBSource: "duckdb",
+    DuckDBTable: "duckdb",
     PostgresSource: "postgres",
     SparkSource: "spark",
     SparkFiles: "spark",
@@ -419,17 +398,7 @@ def _known_data(text: str) -> KnownData:
 
 def _inside(source: Source) -> str:
     """Return the table inside a file that holds several."""
-    return source.table.casefold() if isinstance(source, DuckDBSource) else ""
-
-
-def _on_duckdb(source: Source) -> Path | DuckDBTable:
-    match source:
-        case FileSource(path=path):
-            return path
-        case DuckDBSource(path=path, table=table):
-            return DuckDBTable(path=path, table=table)
-        case _:  # pragma: no cover - the caller has looked
-            raise AssertionError
+    return source.table.casefold() if isinstance(source, DuckDBTable) else ""
 
 
 def _stat(table: str, file: Path) -> tuple[int, ...]:
@@ -442,13 +411,9 @@ def _stat(table: str, file: Path) -> tuple[int, ...]:
 
 
 def _content(table: str, file: Path) -> str:
-    content = hashlib.sha256()
     try:
         with file.open("rb") as opened:
-            while block := opened.read(_BLOCK):
-                content.update(block)
+            return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError:
-        raise RegistrationError(
-            table, reason=f"cannot be read from {file.name}", remedy="let this user read it"
-        ) from None
-    return content.hexdigest()
+        reason, remedy = f"cannot be read from {file.name}", "let this user read it"
+        raise RegistrationError(table, reason=reason, remedy=remedy) from None

@@ -120,6 +120,16 @@ def test_the_pairs_of_an_event_stand_for_its_whole_price(event, at_most) -> None
         assert worst <= loss.delta(level) + (0.03 if at_most == 32 else 0.003)
 
 
+def test_fewer_atoms_dominate_where_nearly_all_losses_are_equal() -> None:
+    """Where a person is added, a sample makes -log(1 - rate) of every huge loss: thousands of atoms side by side."""
+    noise = DiscreteLaplaceNoise(l1_sensitivity=9000, scale=Fraction(13, 2))
+    for ((law, _),) in price(PoissonSampled(part=noise, rate=Fraction(3, 2500))).orders:
+        (coarse,) = law.members(64)
+        assert coarse.masses.sum() == pytest.approx(1, abs=1e-12)
+        for level in (0.0, 1e-4, 1e-3, 1.2e-3):
+            assert law.delta(level) * (1 - 1e-12) <= coarse.delta(level) <= law.delta(level) + 1e-12
+
+
 @pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
 def test_a_symmetric_event_has_one_pair_and_a_sampled_one_two(event) -> None:
     expected = {PoissonSampled: 2, ExponentialSelection: 64}.get(type(event), 1)

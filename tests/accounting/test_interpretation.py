@@ -79,7 +79,7 @@ def test_naming_and_shaming_is_beyond_every_factor() -> None:
 
 @pytest.mark.parametrize("prior", [{}, {"a": -1.0}, {"a": 0.0}], ids=["empty", "negative", "zero"])
 def test_a_prior_is_a_distribution(prior) -> None:
-    with pytest.raises(ParameterError, match="is no distribution"):
+    with pytest.raises(ParameterError, match="is not a distribution"):
         compare_worlds(prior, lambda _: 1.0, lambda t: t)
 
 

@@ -64,7 +64,7 @@ class TestTheDivergenceOfASelection:
         ("epsilon", "times"), [("1e-8", 224 * 10**13), ("1e-8", 224 * 10**14), ("1e-9", 224 * 10**18)]
     )
     def test_countless_tiny_selections_are_not_free(self, epsilon, times) -> None:
-        """So many coins of ±epsilon/2 are Gaussian with mu = sqrt(times) epsilon/2 to seven digits, and attainable."""
+        """As many coins of ±epsilon/2 are Gaussian with mu = sqrt(times) epsilon/2 to seven digits, and attainable."""
         event = Repeated(part=ExponentialSelection(epsilon=Fraction(epsilon)), times=times)
         mu = math.sqrt(times) * float(epsilon) / 2
         truth = reference.solve(lambda level: reference.gaussian_delta(mu, level), 1e-6, 1000)

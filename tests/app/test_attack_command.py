@@ -55,7 +55,7 @@ def test_the_story_is_told_in_words_and_a_table() -> None:
     assert run.exit_code == 0
     assert run.output.startswith("DIFFERENCING\nAsk about everybody, and about everybody but her.")
     assert "attack         answers       stopped by" in run.output
-    assert "record says to more than 98.2 % (one record for another: twice epsilon)" in " ".join(run.output.split())
+    assert "record says to more than 98.2 % (a record replaced: twice epsilon)" in " ".join(run.output.split())
 
 
 def outcome(answers, recovered):

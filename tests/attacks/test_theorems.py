@@ -126,7 +126,7 @@ def test_what_the_study_teaches_is_bayes_over_every_table_of_people() -> None:
 
 
 def test_parameters_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(ParameterError, match="is no power of two; attack 256"):
+    with pytest.raises(ParameterError, match="is not a power of two; attack 256"):
         hadamard.transform(np.ones(100))
-    with pytest.raises(ParameterError, match=r"is e\^epsilon of no positive epsilon"):
+    with pytest.raises(ParameterError, match=r"is not e\^epsilon of a positive epsilon"):
         two_cells(1)

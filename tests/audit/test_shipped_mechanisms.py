@@ -46,7 +46,7 @@ class Suspect:
 
 
 def noisy(build, kind):
-    """So many answers at once: one coordinate each, every one with noise of its own."""
+    """A number of answers at once: one coordinate each, every one with noise of its own."""
     return lambda value, n: build(n).release(Sensitive(np.full(n, value, kind)))
 
 
@@ -60,7 +60,7 @@ def stream(mechanism):
 
 
 def keys(mechanism):
-    """So many keys at once, each with so many people: shown with its noisy count, or not."""
+    """A number of keys at once, each with a number of people: shown with its noisy count, or not."""
 
     def many(people, n):
         shown = mechanism.release(Sensitive(dict.fromkeys(range(n), (people,))))

@@ -116,7 +116,7 @@ def test_the_bound_comes_near_the_truth_and_stays_below(claim, truth) -> None:
 @pytest.mark.parametrize("n", [1, 7, 200])
 @pytest.mark.parametrize("risk", [0.3, 1e-3])
 def test_the_bounds_of_a_probability_are_those_of_clopper_and_pearson(n, risk) -> None:
-    """By their definition: at the lower bound, so many hits or more have just the probability `risk`."""
+    """By their definition: at the lower bound, that number of hits or more have just the probability `risk`."""
     for hits in {0, 1, n // 2, n}:
         low, high = float(at_least(hits, n, risk)), float(at_most(hits, n, risk))
         assert binom.sf(hits - 1, n, low) == pytest.approx(risk if hits else 1, rel=1e-5)
@@ -141,7 +141,7 @@ AUDITS, LOOSE = 200, Fraction(1, 10)
 
 
 def one_of_many_labels(rng):
-    """Both tables say the same, in three hundred ways: among so many events some look telling."""
+    """Both tables say the same, in three hundred ways: among that many events some look telling."""
     names = np.array([f"label {i}" for i in range(300)])
     return lambda _, n: names[rng.integers(0, len(names), n)].tolist()
 
@@ -158,7 +158,7 @@ HONEST = {
 
 
 def says_too_often(case) -> bool:
-    """Whether so many audits of a true claim refute it more often than the stated rate can explain."""
+    """Whether these audits of a true claim refute it more often than the stated rate can explain."""
     make, claim, samples = HONEST[case]
     draw = make(np.random.default_rng(11))
     alarms = sum(
@@ -449,7 +449,7 @@ REFUSED = {
     "nothing": ({"mechanism": None}, "not one callable"),
     "two mechanisms": ({"many": lambda _, n: [0] * n}, "not one callable"),
     "a number for a claim": ({"claim": 1.0}, "no guarantee"),
-    "a list that is no pair": ({"neighbours": [0, 1]}, "not two neighbouring tables"),
+    "a list that is not a pair": ({"neighbours": [0, 1]}, "not two neighbouring tables"),
     "three tables": ({"neighbours": (0, 1, 2)}, "not two neighbouring tables"),
     "no pair": ({"neighbours": []}, "not two neighbouring tables"),
     "too few draws": ({"samples": 3}, "out of range"),
@@ -458,11 +458,11 @@ REFUSED = {
     "a seed of text": ({"seed": "x"}, "no number"),
     "outputs without a value": ({"mechanism": lambda _: Opaque()}, "cannot be compared"),
     "outputs without end": ({"mechanism": lambda _: [0] * 5000}, "has more than 2000"),
-    "a scalar": ({"mechanism": None, "many": lambda _, _n: 3.0}, "is no row of outputs"),
-    "a generator": ({"mechanism": None, "many": lambda _, n: iter(range(n))}, "is no row of outputs"),
-    "a mapping": ({"mechanism": None, "many": lambda _, n: dict.fromkeys(range(n))}, "is no row of outputs"),
-    "one text": ({"mechanism": None, "many": lambda _, n: "x" * n}, "is no row of outputs"),
-    "an array of no dimension": ({"mechanism": None, "many": lambda _, n: np.array(n)}, "is no row of outputs"),
+    "a scalar": ({"mechanism": None, "many": lambda _, _n: 3.0}, "is not a row of outputs"),
+    "a generator": ({"mechanism": None, "many": lambda _, n: iter(range(n))}, "is not a row of outputs"),
+    "a mapping": ({"mechanism": None, "many": lambda _, n: dict.fromkeys(range(n))}, "is not a row of outputs"),
+    "one text": ({"mechanism": None, "many": lambda _, n: "x" * n}, "is not a row of outputs"),
+    "an array of no dimension": ({"mechanism": None, "many": lambda _, n: np.array(n)}, "is not a row of outputs"),
     "a bar that is not there": ({"progress": True}, "cannot be called"),
     "one output short": ({"mechanism": None, "many": lambda _, n: [0] * (n - 1)}, "not the 250 asked for"),
 }

@@ -92,7 +92,7 @@ def test_renyi_divergence_of_two_coins_and_of_the_impossible() -> None:
 
 
 def test_what_is_no_law_is_refused() -> None:
-    with pytest.raises(ParameterError, match="is no law on these outcomes"):
+    with pytest.raises(ParameterError, match="is not a law on these outcomes"):
         PairOfLaws(inputs=(0, 1), here=np.log([0.5, 0.4]), there=np.log([0.5, 0.5]), outcomes=[0, 1])
 
 

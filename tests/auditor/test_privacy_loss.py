@@ -20,7 +20,7 @@ def test_without_query_noise_what_is_likely_here_cannot_happen_there() -> None:
     witness = witness_of(naked, NeighbouringPair(here=[0, 1], there=[1, 0]), (NO, YES))
     assert witness.loss == math.inf
     assert math.exp(witness.log_probability) == pytest.approx((1 - math.exp(-1 / 2)) / 2, abs=1e-14)
-    assert privacy_loss(naked, witness.pair.swapped(), (NO, YES)) == -math.inf
+    assert privacy_loss(naked, NeighbouringPair(here=[1, 0], there=[0, 1]), (NO, YES)) == -math.inf
     assert worst_loss(naked, noes=1).loss == math.inf
 
 

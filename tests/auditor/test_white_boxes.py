@@ -1,4 +1,4 @@
-"""White boxes agree with closed forms, with the definitions they were derived from, and refuse what is no model."""
+"""White boxes agree with closed forms, with the definitions they were derived from, and refuse what is not a model."""
 
 import itertools
 import math
@@ -79,7 +79,7 @@ def test_a_histogram_moves_as_far_as_its_squared_norm_allows() -> None:
 
 
 def test_noise_on_the_whole_line_is_refused() -> None:
-    with pytest.raises(ParameterError, match="is on no lattice"):
+    with pytest.raises(ParameterError, match="is not on a lattice"):
         AddedNoise(law=Laplace(1), reach=1)
 
 

@@ -320,7 +320,7 @@ def test_a_yes_without_a_no_costs_only_the_yes() -> None:
 
 def test_a_transcript_of_nothing_and_one_that_cannot_be_are_refused() -> None:
     variant = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1)
-    with pytest.raises(ParameterError, match="no transcript"):
+    with pytest.raises(ParameterError, match="empty transcript"):
         worst_loss(variant, noes=0, yeses=0)
     with pytest.raises(ParameterError, match="goes on after the variant halted"):
         worst_loss(variant, yeses=2)

@@ -266,7 +266,7 @@ class TestIdempotency:
 
     def test_what_is_no_charge_cannot_be_answered(self, ledger) -> None:
         for seq in (1, 99):
-            with pytest.raises(ParameterError, match="is no charge"):
+            with pytest.raises(ParameterError, match="is not a charge"):
                 ledger.questions.answer(seq, "7")
 
 
@@ -682,7 +682,7 @@ class TestSharing:
             thread = threading.Thread(target=ask, args=(ledger, "k1"))
             thread.start()
             thread.join()
-            assert ledger.head().seq == outer.last, "and is no sign of damage"
+            assert ledger.head().seq == outer.last, "and is not a sign of damage"
             ask(ledger, "k2")
             assert ledger.head() == outer.receipt
         assert ledger.head().seq == outer.last + 4
@@ -727,5 +727,5 @@ class TestSharing:
         receipt = ask(ledger).receipt
         assert Receipt.parse(f" {receipt}\n") == receipt
         for wrong in ("", "lapwing:2f1c:7", f"lapwing:2f1c:-1:{'ab' * 32}", f"lapwing:2f1c:7:{'zz' * 32}"):
-            with pytest.raises(ParameterError, match="is no receipt"):
+            with pytest.raises(ParameterError, match="is not a receipt"):
                 Receipt.parse(wrong)

@@ -224,7 +224,7 @@ def test_an_array_that_does_its_own_arithmetic_is_refused_by_its_type(case, subc
 def test_a_count_of_values_is_checked_however_the_noise_is_said(case) -> None:
     if "values" in case.margin and "bins" not in case.fixed:
         for way in case.ways:
-            with pytest.raises(ParameterError, match="values = 'abc' is no number"):
+            with pytest.raises(ParameterError, match="values = 'abc' is not a number"):
                 case.build(**case.fixed, **way, values="abc")
 
 

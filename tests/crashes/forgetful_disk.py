@@ -16,7 +16,7 @@ import apsw
 _SECTOR = 512
 
 
-class PowerCut(Exception):  # noqa: N818 - it is no error of anyone
+class PowerCut(Exception):  # noqa: N818 - it is not an error of anyone
     """The power is off: nothing is read or written any more."""
 
 

@@ -18,7 +18,7 @@ SESSION_POINTS: Final = (
     *streams.STEPS,
 )
 TURNS: Final = {"sqlite": 4, "postgres": 2}
-"""So many kills at each point of a session: the first, second, ... time that it is reached, or as often as it is."""
+"""How many kills at each point of a session: the first, second, ... time that it is reached, or as often as it is."""
 
 REACHED: Final = {"ask": 2, "charge": 2, "answer": 2}
 """How often a step is surely reached: a stream may halt at its second question."""

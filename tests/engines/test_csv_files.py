@@ -111,7 +111,7 @@ def test_what_csv_can_say_is_read(tmp_path) -> None:
 def test_days_that_could_be_read_in_two_ways_are_refused_whoever_is_in_the_file(extra, tmp_path) -> None:
     ambiguous = [f"{i},0{1 + i % 9}/01/2020,x,1,1,true" for i in range(40)]
     with pytest.raises(
-        RegistrationError, match="line 2 has a cell in column born that is no day; write days as 2025-12-31"
+        RegistrationError, match="line 2 has a cell in column born that is not a day; write days as 2025-12-31"
     ):
         engine_on(tmp_path, [*ambiguous, *extra])
 
@@ -137,39 +137,39 @@ def test_the_header_says_the_separator_the_names_and_their_order(separator, tmp_
 
 
 def test_a_header_with_a_name_twice_is_refused(tmp_path) -> None:
-    with pytest.raises(RegistrationError, match="has not one column 'age'"):
+    with pytest.raises(RegistrationError, match="does not have exactly one column 'age'"):
         engine_on(tmp_path, [], f"{HEADER},age")
-    with pytest.raises(RegistrationError, match=r"has not one column 'pid'; it has $"):
+    with pytest.raises(RegistrationError, match=r"does not have exactly one column 'pid'; it has $"):
         engine_on(tmp_path, [], "")
 
 
 MISFITS = {
-    ("pid", "7.2"): "pid, that is no whole number of 64 bits; if keys are texts, say so: --key-type text",
-    ("pid", "7.0"): "pid, that is no whole number",
+    ("pid", "7.2"): "pid, that is not a whole number of 64 bits; if keys are texts, say so: --key-type text",
+    ("pid", "7.0"): "pid, that is not a whole number",
     (
         "pid",
         "1.23457E+12",
     ): "pid, that was rounded, as a spreadsheet does it, so that several people have one",
-    ("pid", "1_0"): "pid, that is no whole number",
-    ("pid", "0x1F"): "pid, that is no whole number",
-    ("pid", "P-7"): "pid, that is no whole number",
-    ("pid", "9223372036854775808"): "pid, that is no whole number",
-    ("age", "45.5"): "age that is no whole number of 64 bits; write it with digits alone, such as 1200, or declare",
-    ("age", "1_000"): "age that is no whole number",
-    ("age", "1e3"): "age that is no whole number",
-    ("age", "0x1F"): "age that is no whole number",
-    ("age", "NA"): "age that is no whole number of 64 bits; leave the cell empty where nothing is known",
-    ("bmi", "72_5"): "bmi that is no number; write it as 72.5",
-    ("bmi", "0x1F"): "bmi that is no number",
-    ("bmi", "NULL"): "bmi that is no number; leave the cell empty",
-    ("bmi", '"72,5"'): "bmi that is no number; write a point in place of the comma, such as 72.5",
-    ("born", "31.12.1980"): "born that is no day; write days as 2025-12-31",
-    ("born", "2020-02-03 25:00:00"): "born that is no day",
-    ("born", "2020-02-03 10:61:00"): "born that is no day",
-    ("born", "2020-02-30"): "born that is no day",
-    ("born", "2020-02-03 23:30:00+05:00"): "born that is no day",
-    ("born", "20200203"): "born that is no day",
-    ("smoker", "maybe"): "smoker that is no truth value; write true or false",
+    ("pid", "1_0"): "pid, that is not a whole number",
+    ("pid", "0x1F"): "pid, that is not a whole number",
+    ("pid", "P-7"): "pid, that is not a whole number",
+    ("pid", "9223372036854775808"): "pid, that is not a whole number",
+    ("age", "45.5"): "age that is not a whole number of 64 bits; write it with digits alone, such as 1200, or declare",
+    ("age", "1_000"): "age that is not a whole number",
+    ("age", "1e3"): "age that is not a whole number",
+    ("age", "0x1F"): "age that is not a whole number",
+    ("age", "NA"): "age that is not a whole number of 64 bits; leave the cell empty where nothing is known",
+    ("bmi", "72_5"): "bmi that is not a number; write it as 72.5",
+    ("bmi", "0x1F"): "bmi that is not a number",
+    ("bmi", "NULL"): "bmi that is not a number; leave the cell empty",
+    ("bmi", '"72,5"'): "bmi that is not a number; write a point in place of the comma, such as 72.5",
+    ("born", "31.12.1980"): "born that is not a day; write days as 2025-12-31",
+    ("born", "2020-02-03 25:00:00"): "born that is not a day",
+    ("born", "2020-02-03 10:61:00"): "born that is not a day",
+    ("born", "2020-02-30"): "born that is not a day",
+    ("born", "2020-02-03 23:30:00+05:00"): "born that is not a day",
+    ("born", "20200203"): "born that is not a day",
+    ("smoker", "maybe"): "smoker that is not a truth value; write true or false",
 }
 
 
@@ -235,7 +235,7 @@ def test_a_cell_that_can_be_read_in_one_way_is_read(column, cell, tmp_path) -> N
         ("50,,x,1,1,true,", 'line 42 has 7 cells, and the header has 6; write .* that holds "," in double quotes'),
         ("50,,x,72,5,1,true", "line 42 has 7 cells, and the header has 6"),
         ("50,,x", "line 42 has 3 cells, and the header has 6"),
-        ("50,,M\udcfcller,1,1,true", "line 42 is no text in UTF-8; save it as UTF-8"),
+        ("50,,M\udcfcller,1,1,true", "line 42 is not text in UTF-8; save it as UTF-8"),
         ("50,,x\ry,1,1,true", "line 42 has a CR inside; end lines with LF"),
     ],
     ids=["a cell too many, and empty", "a comma for a point", "too few", "Latin-1", "a carriage return"],

@@ -150,7 +150,7 @@ def test_a_type_that_is_no_key_type_is_refused_in_the_catalogue() -> None:
 
 
 def test_what_is_missing_is_named() -> None:
-    with pytest.raises(RegistrationError, match="has not one column 'age'; it has pid"):
+    with pytest.raises(RegistrationError, match="does not have exactly one column 'age'; it has pid"):
         DuckDB(patients(columns=COLUMNS[:1]), {"patients": pa.table({"pid": [1]})})
     with pytest.raises(RegistrationError, match="has no source"):
         DuckDB(patients(), {})
@@ -329,7 +329,7 @@ def test_a_type_is_that_of_the_column_that_is_read(tmp_path) -> None:
 
     with pytest.raises(RegistrationError, match="holds 'straße' as VARCHAR"):
         DuckDB(population, stored(straße=["1", "x"], strasse=[1, 2]))
-    with pytest.raises(RegistrationError, match="has not one column 'straße'"):
+    with pytest.raises(RegistrationError, match="does not have exactly one column 'straße'"):
         DuckDB(population, stored(STRAßE=["1", "x"], strasse=[1, 2]))
     with DuckDB(population, stored(STRASSE=[1, 2])) as engine:
         assert engine.number(plan(ask.total("patients", "straße"), population).aggregate).open_for_release() == 3

@@ -115,7 +115,7 @@ def test_a_person_key_that_merges_people_is_refused(engine_on, stored, kind) -> 
 def test_what_is_missing_is_named(engine_on, database) -> None:
     with pytest.raises(RegistrationError, match=r'is not in the database as "public"."patients"'):
         engine_on(patients())
-    with pytest.raises(RegistrationError, match="has not one column 'age'; it has pid"):
+    with pytest.raises(RegistrationError, match="does not have exactly one column 'age'; it has pid"):
         engine_on(patients(Column(name="age", type=Integer())), "create table patients (pid bigint)")
     with pytest.raises(RegistrationError, match="has no source"):
         PostgreSQL(patients(), {}, database)

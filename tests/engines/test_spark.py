@@ -113,7 +113,7 @@ def test_a_column_that_could_fail_or_round_is_refused_at_registration(spark, col
 
 
 def test_what_is_missing_is_named(spark, tmp_path) -> None:
-    with pytest.raises(RegistrationError, match="has not one column 'age'; it has pid"):
+    with pytest.raises(RegistrationError, match="does not have exactly one column 'age'; it has pid"):
         Spark(patients(COLUMNS[0]), {"patients": spark.createDataFrame(pa.table({"pid": [1]}))}, spark)
     with pytest.raises(RegistrationError, match="has no source"):
         Spark(patients(), {}, spark)

@@ -49,7 +49,7 @@ def _moves(before, after):
 
 
 def _excess_of_keys(plan, before, after):
-    """Compare the keys: one person brings only so many, and one that only they have counts no more than they are."""
+    """Compare the keys: a person brings no more than the bound, and one of theirs alone counts no more than they do."""
     people, changed = plan.unit.protects_groups_of, before.keys() ^ after.keys()
     alone = max((count for cell in changed for count in (*before.get(cell, ()), *after.get(cell, ()))), default=0)
     found = {"how many keys change": len(changed) > plan.sensitivity.l1, "a key of their own": alone > people}

@@ -91,7 +91,7 @@ class Kept:
             with Place.in_file(folder / LEDGER).open() as ledger:
                 self._require(ledger)
         except LapwingError as refused:
-            assert isinstance(refused, LedgerError), f"{refused!r} is no refusal of a ledger"  # noqa: PT017
+            assert isinstance(refused, LedgerError), f"{refused!r} is not a refusal of a ledger"  # noqa: PT017
             return False
         return True
 

@@ -29,7 +29,7 @@ class FoundError(AssertionError):
 
 
 def run(seconds, seed):
-    """Examine cases that follow from `seed` for so many seconds, each on another place; fail with what is found."""
+    """Examine cases that follow from `seed` for a number of seconds, each on another place; fail with what is found."""
     with Servers() as servers:
         pairs = zip(seeds_from(seed), itertools.cycle(PLACES), strict=False)
         searched(pairs, servers, until=time.monotonic() + seconds)

@@ -11,7 +11,6 @@ from typing import ClassVar
 import pytest
 
 from fuzz.damage import HEAD, LEDGER, LOG, Kept, flipped
-from lapwing.ledger import entries as head
 from lapwing.ledger.entries import Entry, HeadFile, Receipt, genesis, link, recall_digest
 from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.replay import verify
@@ -231,7 +230,7 @@ class TestEveryByte:
     def test_this_finds_a_log_that_was_not_missed(self, quick_path, monkeypatch) -> None:
         """If nobody looked at the head, a cut log would give budget back."""
         kept = Kept.of(quick_path / "kept", questions=1)
-        monkeypatch.setattr(head, "require", lambda *_, **__: None)
+        monkeypatch.setattr("lapwing.ledger.store.require_promised", lambda *_, **__: None)
         with pytest.raises(AssertionError, match="given something back"):
             kept.tried(kept.damaged(LOG, kept.files[LOG][: -20 * 536]), quick_path / "damaged")
 
@@ -266,7 +265,7 @@ class TestBackups:
 
     def test_no_new_ledger_is_made_where_one_was_lost(self, file) -> None:
         file.unlink()
-        with pytest.raises(LedgerUnwritableError, match="tells of ledger 2f1c, which had come to entry 21"):
+        with pytest.raises(LedgerUnwritableError, match="names ledger 2f1c, which had come to entry 21"):
             Place.in_file(file).create("new")
         assert not file.exists()
 
@@ -455,5 +454,5 @@ class TestExports:
 
     def test_another_file_is_no_export(self, quick_path) -> None:
         (quick_path / "x").write_text("hello\n", "ascii")
-        with pytest.raises(ParameterError, match="is no export"):
+        with pytest.raises(ParameterError, match="is not an export"):
             check_export(quick_path / "x")

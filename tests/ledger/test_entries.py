@@ -17,7 +17,7 @@ def test_a_name_is_what_people_would_call_a_thing(given) -> None:
     ids=repr,
 )
 def test_other_names_are_refused(given) -> None:
-    with pytest.raises(ParameterError, match="is no name"):
+    with pytest.raises(ParameterError, match="is not a name"):
         name("population", given)
 
 

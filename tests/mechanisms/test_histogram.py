@@ -79,5 +79,5 @@ def test_a_histogram_has_its_bins(histogram, cost, counts) -> None:
 @pytest.mark.parametrize("adjacency", ["replace", None, 1], ids=repr)
 @pytest.mark.parametrize(("histogram", "cost"), [(geometric_histogram, "epsilon"), (gaussian_histogram, "rho")])
 def test_what_is_no_adjacency_is_refused(histogram, cost, adjacency) -> None:
-    with pytest.raises(ParameterError, match=r"is no adjacency; write Adjacency\.ADD_REMOVE or Adjacency\.REPLACE"):
+    with pytest.raises(ParameterError, match=r"is not an adjacency; write Adjacency\.ADD_REMOVE or Adjacency\.REPLACE"):
         histogram(bins=9, adjacency=adjacency, **{cost: 1})

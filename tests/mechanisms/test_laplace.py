@@ -65,7 +65,7 @@ def test_answers_are_multiples_of_one_step_whatever_the_value(value) -> None:
 
 
 def test_the_precision_attack_tells_nothing() -> None:
-    """Haney et al. 2022: "the answer is no multiple of 2^-53" has probability 0.27 at 0 and 0 at 1 in floats."""
+    """Haney et al. 2022: "the answer is not a multiple of 2^-53" has probability 0.27 at 0 and 0 at 1 in floats."""
     mechanism = LaplaceMechanism(l1_sensitivity=1, epsilon=1, dimension=5000)
     for value in (0.0, 1.0):
         answers = mechanism.release(np.full(5000, value))

@@ -167,7 +167,7 @@ def test_an_array_of_no_dimension_is_refused_by_its_type(value) -> None:
     "value", [[1, 2.5], (1, 2.5), np.array([1, 2.5]), [1, "2"]], ids=["list", "tuple", "array", "text"]
 )
 def test_who_brings_real_values_is_told_where_they_belong(value) -> None:
-    with pytest.raises(ParameterError, match="holds something that is no integer; use LaplaceMechanism or Gauss"):
+    with pytest.raises(ParameterError, match="holds something that is not an integer; use LaplaceMechanism or Gauss"):
         add_noise(Sensitive(value), Scripted(0, 0))
 
 

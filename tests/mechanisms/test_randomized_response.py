@@ -170,7 +170,7 @@ def test_an_accuracy_buys_the_smallest_epsilon_of_six_digits() -> None:
 
 @pytest.mark.parametrize("counts", [[1], [1, 2, 3], [[1, 2]]], ids=["few", "many", "nested"])
 def test_estimates_need_a_count_for_every_category(counts) -> None:
-    with pytest.raises(ParameterError, match="is no count of every category"):
+    with pytest.raises(ParameterError, match="is not a count of every category"):
         RandomizedResponse(epsilon=1).estimate(counts)
 
 
@@ -181,5 +181,5 @@ def test_an_epsilon_that_promises_nothing_is_refused() -> None:
 
 @pytest.mark.parametrize("counts", ["ab", ["a", "b"], None, [1, [2]], [1, 2, 3]], ids=repr)
 def test_what_counts_no_answers_is_refused(counts) -> None:
-    with pytest.raises(ParameterError, match="is no count of every category"):
+    with pytest.raises(ParameterError, match="is not a count of every category"):
         RandomizedResponse(epsilon=1).estimate(counts)

@@ -82,14 +82,14 @@ def test_an_epsilon_beyond_the_lattice_is_refused(epsilon) -> None:
 @pytest.mark.parametrize("scores", [[1, 2], [[1, 2, 3]], 5, [1, 2, 3, 4]], ids=["few", "nested", "one", "many"])
 def test_the_number_of_scores_is_that_of_the_candidates(scores) -> None:
     with pytest.raises(
-        ParameterError, match=r"holds something that is no integer|one score for each of the candidates"
+        ParameterError, match=r"holds something that is not an integer|one score for each of the candidates"
     ):
         LATTICE.offsets(scores)
 
 
 @pytest.mark.parametrize("given", [True, "add-remove", 1], ids=repr)
 def test_what_is_no_adjacency_is_refused_as_such(given) -> None:
-    with pytest.raises(ParameterError, match=r"is no adjacency; write Adjacency\.ADD_REMOVE, or leave it out"):
+    with pytest.raises(ParameterError, match=r"is not an adjacency; write Adjacency\.ADD_REMOVE, or leave it out"):
         PermuteAndFlip(sensitivity=1, candidates=2, epsilon=1, monotone_under=given)
 
 

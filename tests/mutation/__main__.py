@@ -45,7 +45,7 @@ def source_of(path: Path) -> str:
 
 
 def run_of(mutant: Mutant, control: Control, near: int, most: float) -> Run:
-    """Return the run of tests that reach what is mutated: in the nearest files, the quickest for so many seconds."""
+    """Return the run of tests that reach what is mutated: in the nearest files, the quickest for some seconds."""
     files = nearest_tests(mutant.path)[:near]
     reach = control.of(mutant.path, mutant.piece, files)
     taken = itertools.accumulate(reach.values())

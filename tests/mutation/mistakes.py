@@ -93,7 +93,7 @@ def drawn(possible: Sequence[Sequence[Mutant]], seed: int) -> Iterator[Mutant]:
 def pieces(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
     """Find functions and methods that compute or decide, and the tables of the file, each with its name.
 
-    A number with a name, such as a limit or how many terms are added up, is a choice: one more or less is no mistake.
+    A number with a name, such as a limit or how many terms are added up, is a choice: one more or less is allowed.
     """
     for node in tree.body:
         match node:

@@ -162,7 +162,7 @@ class Ended:
 
 
 def run_all(runs: Iterable[tuple[Any, Run]], processes: int, ended: Callable[[Any, Ended], None]) -> None:
-    """Do each run, so many at once, and hand over how each has ended."""
+    """Do each run, a number of them at once, and hand over how each has ended."""
     going: dict[int, tuple[Any, TemporaryDirectory[str]]] = {}
 
     def wait() -> None:

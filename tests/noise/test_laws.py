@@ -36,7 +36,7 @@ NAMES = [kind.__name__ for kind in KINDS]
         (float("nan"), "is not a number"),
         (float("inf"), "is infinite"),
         (True, "is a truth value"),
-        ("ten", "is no number"),
+        ("ten", "is not a number"),
         (None, "is a NoneType"),
         ("1e-5", "is too small"),
         (2**80, "is too large"),

@@ -28,7 +28,7 @@ def on_the_grid(exact, law):
 
 
 def off_the_grid(released, bits):
-    """Return how often an answer is no multiple of 2^-bits."""
+    """Return how often an answer is not a multiple of 2^-bits."""
     steps = np.ldexp(released, bits)
     return np.mean(steps != np.floor(steps))
 

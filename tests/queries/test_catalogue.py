@@ -14,7 +14,7 @@ UNIT = PrivacyUnit(person_key="pid")
 
 REFUSED = [
     (lambda: Integer(low=3, high=1), "the wrong way round"),
-    (lambda: Integer(low=3), "only half there"),
+    (lambda: Integer(low=3), "are incomplete"),
     (lambda: Integer(low=0, high=2**63), "out of range"),
     (lambda: Integer(low=0.5, high=1), "not a whole number"),
     (lambda: Real(low=0, high=float("inf")), "is infinite"),
@@ -30,7 +30,7 @@ REFUSED = [
     (lambda: Category(values=("a\x00",)), "no text"),
     (lambda: Category(values=(2**63,)), "out of range"),
     (lambda: Date(first=date(2020, 1, 2), last=date(2020, 1, 1)), "the wrong way round"),
-    (lambda: Table(name="", columns=()), "is no name"),
+    (lambda: Table(name="", columns=()), "is not a name"),
     (lambda: Table(name="t" * 64, columns=()), "at most 63 bytes"),
     (lambda: Table(name="t\x00", columns=()), "no text"),
     (

@@ -177,8 +177,11 @@ REFUSED = [
     (lambda: ask.quantiles("visits", "nights", "0.5", cells=10**7), "out of range"),
     (lambda: ask.count("nowhere"), "it has codes, patients, visits"),
     (lambda: ask.count("patients", "nights > 3"), "visits has it"),
-    (lambda: ask.count("patients", 3), r"this is no condition \(int\); write it as SQL text"),
-    (lambda: ask.count("patients", "born > '31.12.1980'"), "^'31.12.1980' is no day; write a day as date '2025-01-31'"),
+    (lambda: ask.count("patients", 3), r"this is not a condition \(int\); write it as SQL text"),
+    (
+        lambda: ask.count("patients", "born > '31.12.1980'"),
+        "^'31.12.1980' is not a day; write a day as date '2025-01-31'",
+    ),
     (lambda: ask.count("visits", max_groups=0, by="kind"), "max_groups = 0"),
     (lambda: ask.count_rows("visits", max_rows=-1), "max_rows = -1"),
     (lambda: ask.count_rows("visits", max_rows=0), "max_rows = 0"),

@@ -88,7 +88,8 @@ def test_the_widest_bounds_that_time_can_have_are_taken() -> None:
 @pytest.mark.parametrize("edge", [10**30, -(10**30), 2**63, Fraction(2**65 - 1, 2)])
 def test_an_edge_that_64_bits_do_not_hold_is_refused(edge) -> None:
     refused(
-        ask.count("patients", by=ask.bins("age", sorted([0, edge]))), "an edge of 'age' is no whole number of 64 bits"
+        ask.count("patients", by=ask.bins("age", sorted([0, edge]))),
+        "an edge of 'age' is not a whole number of 64 bits",
     )
 
 

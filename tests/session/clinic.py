@@ -47,7 +47,7 @@ def population(adjacency: Adjacency = Adjacency.ADD_REMOVE, protects_groups_of: 
 
 
 class FixedNumber:
-    """An engine that counts so many people, whatever is asked; and data that is always there."""
+    """An engine that counts this number of people, whatever is asked; and data that is always there."""
 
     def __init__(self, number: int) -> None:
         self._number = number

@@ -218,7 +218,7 @@ def test_an_answer_that_the_ledger_does_not_take_is_the_one_failure(rich, monkey
 
     def short(what: str, given: str) -> str:
         if what == "answer":
-            raise ParameterError(what, given, reason="is no text", remedy="give at most 10 characters")
+            raise ParameterError(what, given, reason="is not text", remedy="give at most 10 characters")
         return real(what, given)
 
     monkeypatch.setattr(questions, "text", short)

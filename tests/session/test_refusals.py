@@ -254,7 +254,7 @@ def test_a_column_that_is_true_or_false_is_a_condition_in_python_too(clinic) -> 
     for text, condition in written.items():
         asked = [clinic.preview(count("patients", one), epsilon=1).asked.text for one in (text, condition)]
         assert asked[0] == asked[1]
-    with pytest.raises(BadQuestionError, match=r"this is no condition \(int\); write it as SQL text"):
+    with pytest.raises(BadQuestionError, match=r"this is not a condition \(int\); write it as SQL text"):
         _ = lw.col("survivor") & 3
 
 

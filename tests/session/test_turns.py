@@ -111,7 +111,7 @@ def test_whoever_waited_for_a_failure_fails_free_of_charge_and_may_ask_anew(ledg
 
 
 def test_whoever_waited_for_one_that_was_refused_asks_in_its_place(ledger, monkeypatch) -> None:
-    """The first has no allowance any more; that is no reason for the others to fail."""
+    """The first has no allowance any more; that is not a reason for the others to fail."""
     ledger.administration.set_allowance("clinic", "poor", PureDP(epsilon=Fraction(1, 1000)))
     poor, rich, data = door(ledger, Slow(), analyst="poor"), door(ledger, FixedNumber(7), analyst="rich"), Slow()
     charge = ledger.questions.charge

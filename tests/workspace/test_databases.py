@@ -133,7 +133,7 @@ def test_a_database_that_is_not_there_costs_nothing(quick_path, monkeypatch, add
 
 
 def test_an_address_in_the_wrong_place_is_not_repeated(quick_path) -> None:
-    with pytest.raises(SettingsError, match="source = an address is no file") as refused:
+    with pytest.raises(SettingsError, match="source = an address is not a file") as refused:
         lw.create(quick_path, settings(f'"postgresql://reader:{SECRET}@localhost/db"'))
     assert SECRET not in str(refused.value)
 

@@ -249,11 +249,11 @@ def test_a_ledger_that_is_gone_is_not_begun_anew(folder) -> None:
         file.unlink()
     with pytest.raises(
         SettingsError,
-        match=r"tells of a ledger, and that is gone; bring the ledger back.*newest backup.*delete this file",
+        match=r"names a ledger that is gone; bring the ledger back.*newest backup.*delete this file",
     ):
         lw.create(folder)
     (folder / "fingerprints.json").unlink()
-    with pytest.raises(LedgerUnwritableError, match=r"ledger\.head tells of ledger .*; bring it back"):
+    with pytest.raises(LedgerUnwritableError, match=r"ledger\.head names ledger .*; bring it back"):
         lw.create(folder)
     (folder / "ledger.head").unlink()
     lw.create(folder).close()

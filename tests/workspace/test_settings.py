@@ -5,9 +5,10 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.queries.catalogue import KeyType, RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.tables import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource
+from lapwing.tables import FileSource, PostgresSource, SparkFiles, SparkSource
 from lapwing.vocabulary.errors import SettingsError
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PureDP
 from lapwing.workspace.settings import read_settings
@@ -61,7 +62,7 @@ def test_all_that_can_be_declared_is_read(tmp_path) -> None:
     assert (visits.rows, visits.key_type, visits.max_rows) == (RowsPerPerson.MANY_A_PERSON, KeyType.TEXT, 3)
     assert clinic.sources == {
         "patients": FileSource(path=tmp_path / "patients.parquet"),
-        "visits": DuckDBSource(path=tmp_path / "clinic.duckdb", table="visits"),
+        "visits": DuckDBTable(path=tmp_path / "clinic.duckdb", table="visits"),
     }
 
 
@@ -104,20 +105,20 @@ def test_tables_may_be_in_other_databases(tmp_path, written, source) -> None:
         ("protects_groups_of = 2", "protects_groups_of = 0", 5, "out of range"),
         ('{ epsilon = "3" }', '{ epsilon = "0" }', 6, "epsilon = '0' is zero"),
         ('{ epsilon = "3" }', "{ epsilon = nan }", 6, "is not a number"),
-        ('{ epsilon = "3" }', '{ epsilon = "3", rho = "1" }', 6, "this is no budget"),
+        ('{ epsilon = "3" }', '{ epsilon = "3", rho = "1" }', 6, "this is not a budget"),
         ('{ epsilon = "3" }', '{ epsilon = "3", delta = 2 }', 6, "not strictly between 0 and 1"),
         ('{ epsilon = "3" }', '{ epsilom = "3" }', 6, "did you mean epsilon"),
-        ("now = 2025-01-01", "now = 2025-13-01", 7, "is no TOML"),
+        ("now = 2025-01-01", "now = 2025-13-01", 7, "is not TOML"),
         ("ana = { epsilon = 1 }", "ana = { epsilon = -1 }", 10, "is negative"),
-        ('"patients.parquet"', '"patients.xlsx"', 13, "no file that can be read"),
+        ('"patients.parquet"', '"patients.xlsx"', 13, "not a file that can be read"),
         ('"patients.parquet"', '{ duckdb = "a", postgres = "b", table = "c" }', 13, "no single place"),
         ('["F", "M"]', '["F", "F"]', 16, "name a category twice"),
-        ('["F", "M"]', "[]", 16, "are no categories"),
+        ('["F", "M"]', "[]", 16, "are not categories"),
         ("low = 0, high = 120", "low = 120, high = 0", 17, "the wrong way round"),
-        ("low = 0, high = 120", "low = 0", 17, "only half there"),
+        ("low = 0, high = 120", "low = 0", 17, "are incomplete"),
         ("low = 0, high = 120", "lower = 0, high = 120", 17, "lower means nothing"),
-        ('step = "1/64"', 'step = "0.1"', 18, "no power of two"),
-        ('step = "1/64"', "step = 0", 18, "no power of two"),
+        ('step = "1/64"', 'step = "0.1"', 18, "not a power of two"),
+        ('step = "1/64"', "step = 0", 18, "not a power of two"),
         ("low = 10, high = 60", "low = nan, high = 60", 18, "is not a number"),
         ("low = 10, ", "", 18, "has no low"),
         ('type = "boolean"', 'type = "bool"', 20, "type = 'bool' is unknown; write one of integer"),

@@ -211,7 +211,7 @@ def in_a_child(act: Callable[[], None], *, wait: bool = True) -> int:
 
 
 def together(act: Callable[[int], None], threads: int) -> None:
-    """Run `act` in so many threads, and raise what any of them raised."""
+    """Run `act` in a number of threads, and raise what any of them raised."""
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(act, i) for i in range(threads)]:
             done.result(120)

@@ -157,12 +157,12 @@ def test_a_file_that_cannot_be_read_is_said(clinic, monkeypatch) -> None:
     monkeypatch.setattr(Path, "open", guarded)
     with pytest.raises(RegistrationError, match=r"cannot be read from patients\.csv; let this user read it") as told:
         clinic.ask(lw.count("patients"), epsilon=1)
-    assert os.sep not in str(told.value), "where the folder is, is no matter of analysts"
+    assert os.sep not in str(told.value), "where the folder is, is not a matter of analysts"
 
 
 BAD_TABLES = {
     "a time on no day": {"seen": pa.array([0, 2**62], pa.int64()).cast(pa.timestamp("ms"))},
-    "bytes that are no text": {
+    "bytes that are not text": {
         "city": pa.Array.from_buffers(pa.string(), 2, pa.array([b"ok", b"\xff"], pa.binary()).buffers())
     },
 }
@@ -362,5 +362,5 @@ def test_an_unknown_population_is_refused_with_those_there_are(folder) -> None:
 
 @pytest.mark.parametrize("name", ["", " ", " ana"])
 def test_an_analyst_without_a_name_is_nobody_and_not_whoever_is_logged_in(folder, name) -> None:
-    with pytest.raises(lw.LapwingError, match="is no name; write 1 to 200 printable characters"):
+    with pytest.raises(lw.LapwingError, match="is not a name; write 1 to 200 printable characters"):
         lw.open(folder, analyst=name)

@@ -102,10 +102,11 @@ class DominatingPair:
         gaps = np.diff(self.losses)
         gaps = gaps / float(gaps.sum())
         weight = np.cbrt((self.masses[1:] + self.masses[:-1]) * gaps**2)
-        weight = weight / float(weight.sum()) + gaps
+        weight = weight / (float(weight.sum()) or 1.0) + gaps  # none, where all mass sits at equal losses
         place = np.concatenate([[0.0], np.cumsum(weight)]) / float(weight.sum())
-        chosen = np.unique(np.searchsorted(place, np.linspace(0.0, 1.0, at_most)).clip(0, len(place) - 1))
-        return self.onto(self.losses[chosen])
+        chosen = np.searchsorted(place, np.linspace(0.0, 1.0, at_most))
+        chosen[-1] = len(place) - 1  # however little lies between it and the one before
+        return self.onto(np.unique(self.losses[chosen]))
 
     def onto(self, knots: Floats) -> "DominatingPair":
         """Return the pair with atoms at `knots` only, which must reach from the lowest to the highest loss.

@@ -67,7 +67,7 @@ def renyi_bound(event: GaussianSparseVectorRelease, alpha: float) -> float:
     Proof: proofs/gaussian_sparse_vector.md
     """
     if not 1 < alpha < np.inf:
-        raise ParameterError("alpha", alpha, reason="is no Renyi order", remedy="write a finite number above 1")
+        raise ParameterError("alpha", alpha, reason="is not a Renyi order", remedy="write a finite number above 1")
     if event.questions > MOST_QUESTIONS:
         raise ParameterError(
             "questions",

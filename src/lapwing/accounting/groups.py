@@ -70,7 +70,7 @@ def amplified(guarantee: Guarantee, rate: Fraction) -> PureDP | ApproximateDP:
 
 def _group_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
     e = float_above(epsilon)
-    factor = math.expm1(k * e) / math.expm1(e) if k * e < 600 else math.inf  # noqa: PLR2004 - e^600 is no factor
+    factor = math.expm1(k * e) / math.expm1(e) if k * e < 600 else math.inf  # noqa: PLR2004 - e^600 is not a factor
     grown = fraction_above(float_above(delta) * factor) if math.isfinite(factor) else Fraction(1)
     if grown >= 1:
         raise ParameterError(

@@ -64,7 +64,9 @@ def compare_worlds(
     (0.9, 0.0)
     """
     if not prior or any(belief < 0 for belief in prior.values()) or not sum(prior.values()):
-        raise ParameterError("prior", prior, reason="is no distribution", remedy="give non-negative beliefs, not all 0")
+        raise ParameterError(
+            "prior", prior, reason="is not a distribution", remedy="give non-negative beliefs, not all 0"
+        )
     seen = {table: likelihood(table) * belief for table, belief in prior.items()}
     unseen = {table: likelihood(without(table)) * belief for table, belief in prior.items()}
     return Worlds(_normalised(seen), _normalised(unseen))

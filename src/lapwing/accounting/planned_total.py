@@ -2,7 +2,7 @@
 
 It is the composition of all charges by their privacy-loss distributions. For a list that was fixed in advance that is a
 guarantee, and a tight one. For a list that was chosen on the way it is none: an adversary who stops by such a total
-passes it several times over (docs/decisions/admission.md). So it is no odometer in the sense of Rogers, Roth, Ullman
+passes it several times over (docs/decisions/admission.md). It is not an odometer in the sense of Rogers, Roth, Ullman
 and Vadhan 2016, which would hold at all times; the guarantee is the account's budget, and filters keep it.
 """
 

@@ -123,7 +123,7 @@ class PricedLoss:
 
     @property
     def _is_beyond_counting(self) -> bool:
-        """Whether there are so many uses that the round-off of each would add up to something: nothing is claimed."""
+        """Whether the round-off of all uses together is too large: then nothing is claimed."""
         return sum(times for _, times in self.factors) > COUNTABLE
 
     def delta(self, epsilon: float) -> float:

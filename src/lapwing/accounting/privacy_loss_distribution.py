@@ -38,7 +38,7 @@ _MOST_USES_ON_A_GRID = 10**11
 """Round-off grows with the uses: beyond, it would be a hundredth of all mass."""
 
 _LARGEST_LOSS = 1e5
-"""A law that reaches higher is not composed: a grid would be too coarse for all others, and e^loss is no number."""
+"""A law that reaches higher is not composed: a grid would be too coarse for all others, and e^loss is not a number."""
 
 _RARE = 1e-30
 _LARGEST_EPSILON = 2.0**49
@@ -165,8 +165,8 @@ def _homogeneous(factors: Sequence[Factor]) -> Window | None:
 def _line(factors: Sequence[Factor], target: TiltTarget, scale: float | None = None) -> SpectralLine | None:
     """Return a line for `target`; None where a grid serves better.
 
-    That is so if the characteristic function of a law is a long sum, unless so many uses are made that a grid would be
-    too coarse for them: then fewer frequencies, with more smoothing, have to do.
+    That is so if the characteristic function of a law is a long sum, unless a grid would be too coarse for all
+    uses together: then fewer frequencies, with more smoothing, have to do.
     """
     if any(isinstance(law, SampledLaw) for law, _ in factors):
         return None

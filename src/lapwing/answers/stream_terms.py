@@ -16,17 +16,16 @@ from lapwing.accounting.filters.charge import Reservation, StreamClosing, cost_o
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.accounting.filters.sums import ConcentratedFilter
 from lapwing.answers.answer import CONFIDENCE
-from lapwing.answers.preview import BudgetStatus
+from lapwing.answers.preview import BudgetStatus, Forecast
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, as_confidence, plausible_price, require_price, require_words
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.vocabulary.codec import from_text, stored, to_text
-from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
 from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PureDP
-from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.search import decimals
 from lapwing.vocabulary.wording import Setting, format_exact, format_short, percent, several
 
@@ -36,7 +35,7 @@ _MOST_PEOPLE: Final = 2**62
 
 
 class StreamOffer(TypedDict, total=False):
-    """The words for a stream: what it asks, and `epsilon`, or `within` at a `confidence`, for so many `questions`."""
+    """The words for a stream: what it asks, and `epsilon`, or `within` at a `confidence` for all `questions`."""
 
     at_least: Required[int]
     yeses: Required[int]
@@ -48,7 +47,6 @@ class StreamOffer(TypedDict, total=False):
 
 
 @stored("stream-terms")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamTerms:
     """What is agreed when a stream is opened.
 
@@ -92,13 +90,13 @@ class StreamTerms:
         population : what is asked about
         at_least, yeses, table : what is asked, and how many yeses there are to give
         epsilon : what it may cost; the threshold is placed for `questions` if they are said
-        within, confidence, questions : for the smallest epsilon (of three digits) at which so many questions, one if it
-            is not said, are all answered right with this probability, if all counts are `within` or more away
+        within, confidence, questions : for the smallest epsilon (of three digits) at which all `questions`, one if it
+            is not said, are answered right with this probability, if all counts are `within` or more away
         """
         require_words(others, StreamOffer.__annotations__)
         if at_least is None or yeses is None:
             raise BadQuestionError(
-                "a stream asks for so many people and gives so many yeses; write ",
+                "a stream needs a number of people to ask for and a number of yeses; write ",
                 Setting("at_least", 200),
                 ", ",
                 Setting("yeses", 5),
@@ -151,17 +149,17 @@ class StreamTerms:
         return self.mechanism.reservation(name)
 
     def spent(self, yeses: int, account: Account) -> Fraction:
-        """Return the epsilon that it has cost an account after so many yeses; all of it where that was paid at once."""
+        """Return the epsilon that it has cost an account after these yeses; all of it where that was paid at once."""
         if not paid_by_yes(account):
             return self.epsilon
         return self.mechanism.threshold_epsilon + yeses * self.mechanism.yes_price
 
     def chance_of_yes(self, people: int, *, at_least: int | None = None) -> float:
-        """Return the probability of a yes if there were really so many people."""
+        """Return the probability of a yes if there were really `people`."""
         return self.mechanism.chance_of_yes(as_int("people", people, least=0, most=_MOST_PEOPLE), at_least)
 
     def margin(self, confidence: Exact = "0.95", *, questions: int = 1) -> int:
-        """Return how far counts must be from the threshold for so many verdicts to be all right, whichever they are.
+        """Return how far counts must be from the threshold for all of these verdicts to be right, whichever they are.
 
         Of `k` questions any may deserve a yes, up to the yeses there are. That k counts which deserve a no, and as many
         as there are yeses which deserve one, are *all* told apart is less likely than any such case, so that its
@@ -171,7 +169,7 @@ class StreamTerms:
         cases = [(1, 0), (1, 1)] if many == 1 else [_all_of(many, self.yeses)]
         return max(int(self.mechanism.margin(confidence, questions=asked, above=above)) for asked, above in cases)
 
-    def written(self) -> str:
+    def to_text(self) -> str:
         """Return the terms as the ledger keeps them."""
         return to_text(self)
 
@@ -181,24 +179,24 @@ class StreamTerms:
         return from_text(StreamTerms, text)
 
     def placed_for(self, questions: int, confidence: Exact) -> "StreamTerms":
-        """Return the terms with the shift at which the margin for so many questions is smallest."""
+        """Return the terms with the shift at which the margin for these questions is smallest."""
         asked, above = _all_of(questions, self.yeses)
         centred = replace(self, shift=0)
         return replace(self, shift=int(centred.mechanism.best_lift(asked, confidence, above=above)))
 
     def for_margin(self, within: Fraction, questions: int, confidence: Exact) -> "StreamTerms":
-        """Return the terms at the smallest epsilon (of three digits) whose margin for so many questions is `within`."""
+        """Return the terms at the smallest epsilon (of three digits) whose margin for these questions is `within`."""
 
         def at(epsilon: Fraction) -> "StreamTerms":
             return self.at(ceil_to_grid(epsilon, FINEST)).placed_for(questions, confidence)
 
-        def granted(epsilon: Fraction) -> bool:
+        def suffices(epsilon: Fraction) -> bool:
             try:
                 return at(epsilon).margin(confidence, questions=questions) <= within
             except ParameterError:  # so little epsilon that its noise cannot be drawn
                 return False
 
-        if not granted(LARGEST_EPSILON):  # a confidence that is none is refused by name here
+        if not suffices(LARGEST_EPSILON):  # a confidence that is none is refused by name here
             least = at(LARGEST_EPSILON).margin(confidence, questions=questions)
             raise ParameterError(
                 "within",
@@ -208,7 +206,7 @@ class StreamTerms:
             )
         search = decimals(digits=3)
         while search.open:
-            search.tell(granted(search.guess))
+            search.tell(suffices(search.guess))
         return at(plausible_price("epsilon", search.above))
 
 
@@ -225,7 +223,7 @@ def paid_by_yes(account: Account) -> bool:
 
 
 def _all_of(questions: int, yeses: int) -> tuple[int, int]:
-    """Return, for so many questions that deserve a no besides as many as can get a yes: all of them, and the latter."""
+    """Return the hardest case, `questions` noes and besides as many yeses as there can be: their sum, and the yeses."""
     above = min(questions, yeses)
     return questions + above, above
 
@@ -259,25 +257,17 @@ _SEARCHES: Final = (10, 100, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class StreamPreview(Result):
+class StreamPreview(Forecast):
     """A stream before it is opened. Nothing of it depends on data.
 
-    Parameters
-    ----------
-    terms : what would be agreed
-    confidence, questions, margin : so many verdicts are all right, with this probability, if each true count is
-        `margin` or more away from the number that is asked for
-    before : how the account stands
-    after : how it would stand while the stream is open, and after all its yeses; a refusal where the account says no
-    at_best : how it would stand if the stream were closed after noes only; a refusal like `after`
+    All `questions` are answered right, with probability `confidence`, if each true count is `margin` or more
+    away from the number that is asked for. `after` is while the stream is open, and after all its yeses; `at_best` if
+    it were closed after noes only.
     """
 
     terms: StreamTerms
-    confidence: Fraction
     questions: int
     margin: int
-    before: BudgetStatus
-    after: BudgetStatus | Refusal
     at_best: BudgetStatus | Refusal
 
     @staticmethod
@@ -295,16 +285,6 @@ class StreamPreview(Result):
             after=after,
             at_best=after if isinstance(after, Refusal) else after.booked(StreamClosing(stream=_PREVIEWED)),
         )
-
-    @property
-    def affordable(self) -> bool:
-        """Whether the account has enough for it now; while spending is suspended, it is refused all the same."""
-        return not isinstance(self.after, Refusal)
-
-    @property
-    def refusal(self) -> BudgetExceededError | None:
-        """Why it would be refused now."""
-        return self.after.error() if isinstance(self.after, Refusal) else None
 
     @property
     def opening(self) -> Fraction:
@@ -331,7 +311,7 @@ class StreamPreview(Result):
                 return False
 
     def chance_of_yes(self, people: int) -> float:
-        """Return the probability of a yes if there were really so many people."""
+        """Return the probability of a yes if there were really `people`."""
         return self.terms.chance_of_yes(people)
 
     @property
@@ -343,7 +323,6 @@ class StreamPreview(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the preview as JSON values."""
-        after, best = self.after, self.at_best
         return {
             **terms_record(self.terms, self.before.account),
             "confidence": format_exact(self.confidence),
@@ -352,8 +331,8 @@ class StreamPreview(Result):
             "chance_of_yes": {str(people): chance for people, chance in self.chances.items()},
             "affordable": self.affordable,
             "left": self.before.to_dict(),
-            "left_afterwards": None if isinstance(after, Refusal) else after.to_dict(),
-            "left_at_best": None if isinstance(best, Refusal) else best.to_dict(),
+            "left_afterwards": None if isinstance(self.after, Refusal) else self.after.to_dict(),
+            "left_at_best": None if isinstance(self.at_best, Refusal) else self.at_best.to_dict(),
             "refusal": None if self.refusal is None else self.refusal.to_dict(),
             "warnings": list(self.before.warnings),
         }
@@ -367,8 +346,7 @@ class StreamPreview(Result):
 
     def __repr__(self) -> str:
         asks = f"at least {self.terms.at_least:,}, {several(self.terms.yeses, 'yes')}"
-        can = "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
-        return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {can}>"
+        return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {self._can}>"
 
     def __str__(self) -> str:
         terms = self.terms

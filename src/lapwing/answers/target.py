@@ -83,10 +83,8 @@ def parse_target(
     confidence: Exact = "0.95",
     **others: object,
 ) -> Target:
-    """Return the one target that was said; refuse none, several, and prices out of reason.
+    """Return the one target that was said; refuse none, several, and prices out of range.
 
-    Examples
-    --------
     >>> parse_target(epsilon="0.1")
     AtEpsilon(epsilon=Fraction(1, 10), delta=None)
     >>> parse_target(epsilon=0.1) == parse_target(epsilon="0.1")  # a float is read as it is written
@@ -148,7 +146,7 @@ def plausible_price(name: str, given: object) -> Fraction:
         raise ParameterError(
             name,
             given,
-            reason="is out of reason",
+            reason="is out of range",
             remedy=f"stay between 1e-9 and {LARGEST_EPSILON}; common prices are 0.01 to 1",
         )
     return short(name, number)

@@ -25,7 +25,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StreamAnswer(Result):
-    """Whether there are, after noise, at least so many people.
+    """Whether there are, after noise, at least the number of people asked for.
 
     Parameters
     ----------
@@ -108,7 +108,6 @@ class StreamAnswer(Result):
 
 
 @stored("verdict")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredVerdict:
     """What was decided, as the ledger keeps it."""
 
@@ -118,7 +117,7 @@ class StoredVerdict:
     price: Fraction
 
 
-def written(answer: Decided) -> str:
+def verdict_text(answer: Decided) -> str:
     """Return what was decided as the ledger keeps it."""
     return to_text(
         StoredVerdict(

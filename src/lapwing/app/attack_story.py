@@ -38,16 +38,15 @@ class ClinicUnderAttack:
     _opened: ExitStack = field(default_factory=ExitStack)
 
     def target(self, people: int, *, ages: range) -> AttackTarget:
-        """Return the first so many patients of these ages who share their date of birth with nobody in the clinic."""
+        """Return the first `people` patients of these ages who share their date of birth with nobody in the clinic."""
         patients = make_block(SEED, 0, PEOPLE)[TABLE]
         born, age, trait = (np.ma.masked_array(patients[column]) for column in (PUBLIC, "age", self.trait))
         _, which, times = np.unique(born.filled(np.datetime64("NaT")), return_inverse=True, return_counts=True)
         known = ~np.ma.getmaskarray(born) & (times[which] == 1)
         places = np.flatnonzero(known & (age.filled(-1) >= ages.start) & (age.filled(-1) < ages.stop))[:people]
         if places.size < people:
-            raise ParameterError(
-                "people", people, reason=f"are more than the {places.size} there are", remedy="attack fewer"
-            )
+            reason = f"are more than the {places.size} there are"
+            raise ParameterError("people", people, reason=reason, remedy="attack fewer")
         names: tuple[date, ...] = tuple(born.data[places].tolist())
         return AttackTarget(names=names, trait=trait.data[places].astype(bool))
 
@@ -76,41 +75,33 @@ class Scene:
     """One attack: how many patients of which ages it is on, which trait of theirs, and in a sentence what it does."""
 
     people: int
-    ages: range
-    trait: str
     told: str
     run: Callable[[Campaign], list[CampaignOutcome]]
+    ages: range = OLD
+    trait: str = "hypertension"
 
 
 SCENES: Final[Mapping[str, Scene]] = {
     "reconstruction": Scene(
         people=64,
-        ages=OLD,
-        trait="hypertension",
         told="Ask how many of random groups of 64 patients have high blood pressure, and solve the equations "
         "(Dinur and Nissim 2003).",
         run=Campaign.reconstruction,
     ),
     "hadamard": Scene(
         people=256,
-        ages=OLD,
-        trait="hypertension",
         told="Ask about 256 groups of 256 patients that are chosen so that one transform solves for everybody (Dwork "
         "and Yekhanin 2008).",
         run=Campaign.hadamard,
     ),
     "averaging": Scene(
         people=64,
-        ages=OLD,
-        trait="hypertension",
         told="Ask the same again and again, until fresh noise has cancelled itself: about everybody, and about "
         "everybody but her, for 32 patients.",
         run=Campaign.averaging,
     ),
     "differencing": Scene(
         people=64,
-        ages=OLD,
-        trait="hypertension",
         told="Ask about everybody, and about everybody but her. Noise that both answers share cancels; noise that is "
         "remembered by the true size tells whether the size changed.",
         run=Campaign.differencing,

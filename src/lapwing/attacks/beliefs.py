@@ -24,14 +24,9 @@ RARE, FREQUENT = Fraction(1, 5), Fraction(3, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyBeliefs:
-    """What an insurer believes about Alice after each answer that the study might give.
+    """What an insurer believes about Alice after each answer that the study might give, at the price of epsilon.
 
-    Parameters
-    ----------
-    epsilon : what the answer cost
-    prior : his belief beforehand that she is sick
-    answers : the answers
-    with_data, without_data : his belief afterwards, if her data was used and if it was left out
+    `prior` is his belief beforehand that she is sick; the others are those afterwards, with her data used and left out.
     """
 
     epsilon: Fraction
@@ -49,22 +44,15 @@ class StudyBeliefs:
     @property
     def odds_factor(self) -> float:
         """By how much her data moves the odds at most, over all answers."""
-        return max(
-            max(ratio, 1 / ratio)
-            for ratio in (
-                _odds(one) / _odds(other) for one, other in zip(self.with_data, self.without_data, strict=True)
-            )
-        )
+        pairs = zip(self.with_data, self.without_data, strict=True)
+        ratios = [one / (1 - one) / (other / (1 - other)) for one, other in pairs]
+        return max(max(ratio, 1 / ratio) for ratio in ratios)
 
 
 def study_beliefs(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> StudyBeliefs:
-    """Return what an insurer comes to believe about Alice.
+    """Return what an insurer comes to believe about Alice, who is in the study with so many `others`.
 
-    Parameters
-    ----------
-    epsilon : what the answer cost
-    others : how many people are in the study with her
-    beyond : how far the answers go below zero and above everybody
+    The answers go as far as `beyond` below zero and above everybody.
 
     >>> beliefs = study_beliefs("1/2")
     >>> round(beliefs.prior, 3), round(beliefs.with_data[-1], 2), round(beliefs.without_data[-1], 2)
@@ -84,7 +72,10 @@ def study_beliefs(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> Stud
     answers = range(-beyond, people + 2 + beyond)
 
     def after(told: int) -> Worlds[tuple[int, int]]:
-        return compare_worlds(prior, lambda t: _likelihood(told - sum(t), float(price)), lambda t: (0, t[1]))
+        def likelihood(table: tuple[int, int]) -> float:
+            return math.tanh(float(price) / 2) * math.exp(-float(price) * abs(told - sum(table)))
+
+        return compare_worlds(prior, likelihood, lambda table: (0, table[1]))
 
     worlds = [after(told) for told in answers]
     return StudyBeliefs(
@@ -100,16 +91,8 @@ def _about_alice(beliefs: "dict[tuple[int, int], float]") -> float:
     return math.fsum(belief for (alice, _), belief in beliefs.items() if alice)
 
 
-def _likelihood(noise: int, epsilon: float) -> float:
-    return math.tanh(epsilon / 2) * math.exp(-epsilon * abs(noise))
-
-
 def _binomial(people: int, sick: int, share: float) -> float:
     return math.comb(people, sick) * share**sick * (1 - share) ** (people - sick)
-
-
-def _odds(belief: float) -> float:
-    return belief / (1 - belief)
 
 
 _CELLS = range(-2, 4)
@@ -118,14 +101,11 @@ _CELLS = range(-2, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoCells:
-    """What a noisy table (sick, well) gives away about one person, as ratios of probabilities.
+    """What a noisy table (sick, well) gives away about one person, as ratios of probabilities; `ratio` is e^epsilon.
 
-    Parameters
-    ----------
-    ratio : e^epsilon
-    one_step : the largest ratio between the table with her and the table without her (ADD_REMOVE)
-    two_steps : the largest ratio between the table where she is sick and the one where she is well (REPLACE)
-    surest : the most that a belief of one half can become, about whether she is sick
+    `one_step` is the largest between the table with her and the one without her (ADD_REMOVE), `two_steps` the largest
+    between the table where she is sick and the one where she is well (REPLACE). `surest` is the most that a belief of
+    one half can become, about whether she is sick.
     """
 
     ratio: Fraction
@@ -138,11 +118,7 @@ def two_cells(ratio: Exact) -> TwoCells:
     """Attain twice epsilon between two records: geometric noise on the cells of a table in which everybody is once.
 
     Under `ADD_REMOVE` she adds one to one cell, and the table is epsilon-DP, exactly. Another record of hers takes one
-    from a cell and adds one to the other, and the loss is twice epsilon, exactly.
-
-    Parameters
-    ----------
-    ratio : e^epsilon, a fraction above 1
+    from a cell and adds one to the other, and the loss is twice epsilon, exactly. `ratio` is e^epsilon, above 1.
 
     >>> two_cells(2)
     TwoCells(ratio=Fraction(2, 1), one_step=Fraction(2, 1), two_steps=Fraction(4, 1), surest=Fraction(4, 5))
@@ -170,12 +146,8 @@ def with_and_without(ratio: Exact, doubt: Exact) -> Fraction:
     """Return by what factor one person's data moves a belief, in the example that attains e^(2 epsilon) in the limit.
 
     Two people's bits, almost surely both one; randomized response tells their exclusive or, and says one. With the
-    first person's data left out, as a zero, it is about the second alone (document 004, Theorem 2.1).
-
-    Parameters
-    ----------
-    ratio : e^epsilon, a fraction above 1
-    doubt : the prior belief that the second bit is zero
+    first person's data left out, as a zero, it is about the second alone (document 004, Theorem 2.1). `ratio` is
+    e^epsilon, above 1, and `doubt` the prior belief that the second bit is zero.
 
     >>> with_and_without(2, "1e-9"), float(with_and_without(2, "1e-9"))
     (Fraction(3999999998, 1000000001), 3.999999994)
@@ -193,13 +165,10 @@ def with_and_without(ratio: Exact, doubt: Exact) -> Fraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedInTheClear:
-    """What naming and shaming does to an attacker's belief about one person who is named, and to how many people.
+    """What naming and shaming does: the belief that she is sick, before and after she was named as sick.
 
-    Parameters
-    ----------
-    additive : the smallest delta for which it has delta-additive secrecy, exactly
-    before, after : the belief that she is sick, before and after she was named as sick
-    somebody : how likely it is that somebody is named
+    `additive` is the smallest delta for which it has delta-additive secrecy, exactly; `somebody` how likely it is that
+    somebody is named.
     """
 
     additive: Fraction
@@ -238,5 +207,5 @@ def geometric(noise: int, ratio: Fraction) -> Fraction:
 def _above_one(ratio: Exact) -> Fraction:
     factor = exact("ratio", ratio)
     if factor <= 1:
-        raise ParameterError("ratio", ratio, reason="is e^epsilon of no positive epsilon", remedy="give more than 1")
+        raise ParameterError("ratio", ratio, reason="is not e^epsilon of a positive epsilon", remedy="give more than 1")
     return factor

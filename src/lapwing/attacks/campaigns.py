@@ -30,16 +30,9 @@ Name: TypeAlias = int | str | date
 
 
 class AttackedDoor:
-    """A session that is asked how many of some people have a trait.
+    """A session that is asked how many of some people have a trait, for epsilon a question.
 
-    Parameters
-    ----------
-    session : an analyst at the door
-    table : where the people are
-    column : the public column by which the attacker tells them apart
-    names : what that column holds for each person
-    trait : the secret column
-    epsilon : what the attacker offers for each question
+    The attacker tells them apart by a public column of the table, which holds these names; the trait is a secret one.
     """
 
     name: Final = "lapwing"
@@ -112,11 +105,9 @@ def _other(name: Name, number: int) -> Name:
 Progress: TypeAlias = Callable[[], None]
 
 NOTHING: Final = "nothing"
-HASTE: Final = 10
-"""The part of the budget that an impatient attacker offers for each question is 1/HASTE."""
+HASTE: Final = 10  # the part of the budget that an impatient attacker offers for each question is 1/HASTE
 QUESTIONS_A_PERSON: Final = 4
-QUESTIONS_A_PERSON_ROUNDED: Final = 16
-"""Rounding to tens is more noise than i2b2 adds, and nobody counts the questions."""
+QUESTIONS_A_PERSON_ROUNDED: Final = 16  # rounding to tens is more noise than i2b2 adds, and nobody counts the questions
 AVERAGED: Final = 32
 I2B2_TIMES: Final = 100
 DOOR_TIMES: Final = 6
@@ -161,18 +152,10 @@ class Doors(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignOutcome:
-    """What came of one attack on one answerer.
+    """What came of one attack on one answerer: what was asked and answered, and what stopped the attacker.
 
-    Parameters
-    ----------
-    attack : how
-    against : whom
-    answers : what kind of answers they give
-    asked, answered : questions; what was asked after the last answer was refused
-    recovered : the share of people whom the attacker is right about; in tracing, of members whom he names
-    chance : what he would have got by guessing
-    stopped : what stopped him
-    people : how many people (in tracing, members) that is a share of
+    `recovered` is the share of people whom he is right about (in tracing, of members whom he names), `chance` what he
+    would have got by guessing, and `people` how many that is a share of.
     """
 
     attack: str
@@ -216,13 +199,11 @@ class Campaign:
             (Bunny(trait), more),
             (self._door(len(cohorts)), cohorts),
         ]
+        ways = {"least squares": reconstruction.least_squares, "linear program": reconstruction.linear_program}
         outcomes = []
         for answerer, asked in plans:
             heard = self._interrogate(answerer, asked)
-            for way, solve in (
-                ("least squares", reconstruction.least_squares),
-                ("linear program", reconstruction.linear_program),
-            ):
+            for way, solve in ways.items():
                 outcomes.append(self._guessed(way, answerer, heard, solve(heard)))
         impatient = self._door(HASTE)
         heard = self._interrogate(impatient, cohorts)
@@ -232,12 +213,11 @@ class Campaign:
         """Ask as many questions as there are people, and transform the answers into the people."""
         cohorts, trait = hadamard.hadamard_cohorts(self.target.people), self.target.trait
         noisy = I2b2(trait, Coins(self.seed, "hadamard"))
-        answerers: list[Answerer] = [ExactAnswers(trait), noisy, self._door(len(cohorts))]
-        heard = [self._interrogate(answerer, cohorts) for answerer in answerers]
-        return [
-            self._guessed("Hadamard", answerer, one, hadamard.guess_from(one))
-            for answerer, one in zip(answerers, heard, strict=True)
-        ]
+        outcomes = []
+        for answerer in (ExactAnswers(trait), noisy, self._door(len(cohorts))):
+            heard = self._interrogate(answerer, cohorts)
+            outcomes.append(self._guessed("Hadamard", answerer, heard, hadamard.guess_from(heard)))
+        return outcomes
 
     def averaging(self) -> list[CampaignOutcome]:
         """Ask the same again and again: in words that lapwing sees through, and in words that it does not."""
@@ -324,7 +304,7 @@ class Campaign:
         return CampaignOutcome(
             attack=attack,
             against=answerer.name,
-            answers=_kind(answerer),
+            answers=_ANSWERS.get(type(answerer), CampaignAnswers.AD_HOC),
             asked=heard.planned,
             answered=heard.answers.size,
             recovered=share,
@@ -334,30 +314,20 @@ class Campaign:
         )
 
     def _stopped(self, answerer: Answerer) -> str:
-        match answerer:
-            case I2b2():
-                return f"{NOTHING} ({answerer.accounts_used} accounts)"
-            case AttackedDoor():
-                return self._one_more(answerer)
-            case _:
-                return NOTHING
-
-    def _one_more(self, door: AttackedDoor) -> str:
-        """Ask what was never asked before."""
-        cohort = Coins(self.seed, "one more").flips(self.target.people)
-        try:
-            door.count(cohort, spelling=len(TRIVIAL))
-        except BudgetError:
-            first = f"{door.free} repeats" if door.free else f"noise ±{door.margin(cohort):,.0f} (95 %)"
-            return f"{first}, ledger"
+        """Return what stops an attacker; a door is asked what was never asked before."""
+        if isinstance(answerer, I2b2):
+            return f"{NOTHING} ({answerer.accounts_used} accounts)"
+        if isinstance(answerer, AttackedDoor):
+            cohort = Coins(self.seed, "one more").flips(self.target.people)
+            try:
+                answerer.count(cohort, spelling=len(TRIVIAL))
+            except BudgetError:
+                noise = f"noise ±{answerer.margin(cohort):,.0f} (95 %)"
+                return f"{answerer.free} repeats, ledger" if answerer.free else f"{noise}, ledger"
         return NOTHING
 
 
-def _kind(answerer: Answerer) -> CampaignAnswers:
-    match answerer:
-        case ExactAnswers():
-            return CampaignAnswers.EXACT
-        case AttackedDoor():
-            return CampaignAnswers.LAPWING
-        case _:
-            return CampaignAnswers.AD_HOC
+_ANSWERS: Final[dict[type, CampaignAnswers]] = {
+    ExactAnswers: CampaignAnswers.EXACT,
+    AttackedDoor: CampaignAnswers.LAPWING,
+}

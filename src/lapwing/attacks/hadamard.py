@@ -30,7 +30,7 @@ def transform(numbers: Numbers) -> Numbers:
     """
     size = numbers.size
     if size & (size - 1) or not size:
-        raise ParameterError("people", size, reason="is no power of two", remedy="attack 256 of them, say")
+        raise ParameterError("people", size, reason="is not a power of two", remedy="attack 256 of them, say")
     done, half = numbers.astype(float), 1
     while half < size:
         pairs = done.reshape(-1, 2, half)

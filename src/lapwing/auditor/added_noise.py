@@ -44,8 +44,6 @@ class AddedNoise(FiniteModel):
     norm : how that is measured
     dimension : how many coordinates there are
 
-    Examples
-    --------
     Geometric noise of scale 2 on a count: epsilon is 1/2, and attained by every answer at or below the smaller count.
 
     >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
@@ -62,7 +60,7 @@ class AddedNoise(FiniteModel):
 
     def __post_init__(self) -> None:
         if self.law.step is None:
-            raise ParameterError("law", self.law, reason="is on no lattice", remedy="round it to one")
+            raise ParameterError("law", self.law, reason="is not on a lattice", remedy="round it to one")
         for name in ("reach", "dimension"):
             object.__setattr__(self, name, as_int(name, getattr(self, name)))
 

@@ -1,6 +1,6 @@
 """What one answer contributes to the probability of a transcript, integrated over the threshold noise z.
 
-The noisy value g + ν passes when ν >= z + least, where `least` is the margin minus g (or, where equality is no yes, the
+The noisy value g + ν passes when ν >= z + least, where `least` is the margin minus g (or, if equality is not a yes, the
 next lattice point). Every factor is log-concave in z.
 
 Integrals and sums of log-concave functions have nearly full double precision, and what is left out is certified: a
@@ -135,8 +135,6 @@ def log_integral(log_f: LogFunction, landmarks: list[float], unit: float) -> flo
     landmarks : all points at which it is not analytic, the ends of that interval among them
     unit : the shortest length on which it changes
 
-    Examples
-    --------
     >>> round(log_integral(lambda z: -np.abs(z), [0.0], 1.0) - math.log(2), 13)
     0.0
     """

@@ -19,8 +19,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from lapwing.auditor.event_scores import Score, scores, telling
-from lapwing.auditor.evidence import Reals, at_least, at_most, currency_of, least_loss
-from lapwing.auditor.finding import Finding, allowed
+from lapwing.auditor.evidence import Reals, at_least, at_most, least_loss
+from lapwing.auditor.finding import Finding, allowed, currency_of
 from lapwing.auditor.outcomes import OutcomeReader, Outcomes, Raised, stacked
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, positive, probability
@@ -97,10 +97,8 @@ def audit(
 
     Raises
     ------
-    ParameterError : the claim is no guarantee, the neighbours are no pair, or outputs cannot be compared
+    ParameterError : the claim is not a guarantee, the neighbours are not a pair, or outputs cannot be compared
 
-    Examples
-    --------
     A count with half the noise it needs.
 
     >>> import numpy as np
@@ -124,7 +122,7 @@ def audit(
         seconds=None if seconds is None else float(positive("seconds", seconds)),
         risk=float(probability("false_alarm", false_alarm)),
         seed=as_int("seed", seed, least=0),
-        progress=_told(progress),
+        progress=_as_progress(progress),
     )
     return trial.run(name or str(getattr(mechanism or many, "__name__", "the mechanism")))
 
@@ -225,7 +223,7 @@ class _Trial:
     def _learn(self, pair: int, side: int, size: int) -> None:
         known = self.learnt.setdefault((pair, side), [])
         missing = size - sum(map(len, known))
-        known += [self._drawn(pair, side, n) for n in self._batches(missing)]
+        known += [self._draw_outcomes(pair, side, n) for n in self._batches(missing)]
 
     def _suspicion(self, pair: int, risk: float) -> Suspicion:
         """Fit scores on one half of what was drawn to learn from, and choose the best event on the other."""
@@ -249,19 +247,19 @@ class _Trial:
         return Suspicion(score=score, threshold=cut, hope=hope)
 
     def _confirm(self, pair: int, chosen: Suspicion, size: int, *, keep: bool) -> list[int]:
-        """Return how often the event happened in so many fresh draws of either table; they may teach later looks."""
+        """Return how often the event happened in `n` fresh draws of either table; they may teach later looks."""
         hits = [0, 0]
         batches = list(self._batches(size))
         for i, n in enumerate(batches):
             for side in self._order():
-                fresh = self._drawn(pair, side, n)
+                fresh = self._draw_outcomes(pair, side, n)
                 hits[side] += chosen.holds(fresh)
                 if keep:
                     self.learnt[pair, side].append(fresh)
             self.progress(self._done(), f"confirming: {i + 1} of {len(batches)}")
         return hits
 
-    def _drawn(self, pair: int, side: int, n: int) -> Outcomes:
+    def _draw_outcomes(self, pair: int, side: int, n: int) -> Outcomes:
         read = self.reader.read(self.draw(self.pairs[pair][side], n))
         if len(read) != n:
             raise ParameterError(
@@ -350,10 +348,10 @@ def _outcome(mechanism: Any, table: Any) -> Any:
 def _checked_claim(claim: object) -> Guarantee:
     if isinstance(claim, PureDP | ApproximateDP | ConcentratedDP | GaussianDP):
         return claim
-    raise ParameterError("claim", claim, reason="is no guarantee", remedy="write for example PureDP(epsilon=1)")
+    raise ParameterError("claim", claim, reason="is not a guarantee", remedy="write for example PureDP(epsilon=1)")
 
 
-def _told(progress: object) -> Progress:
+def _as_progress(progress: object) -> Progress:
     if progress is None:
         return lambda _done, _doing: None
     if callable(progress):

@@ -70,8 +70,6 @@ class Choice(FiniteModel):
     candidates : how many there are; the worst case needs no more than four
     gaps : where it is told by how much the winner won: the ends of the intervals in which that is looked at, from 0
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.guarantee import PureDP
     >>> found = Choice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=2.0, sensitivity=1).worst(PureDP(epsilon=1))
     >>> round(found.number, 6)
@@ -141,8 +139,6 @@ class HistogramChoice(FiniteModel):
     adjacency : whether rows come, or take the place of others
     rows : how many rows one person has; all in one cell
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.guarantee import PureDP
     >>> median = HistogramChoice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=2.0, cells=4, at=(Fraction(1, 2),))
     >>> median.worst(PureDP(epsilon=1)).refuted
@@ -262,8 +258,6 @@ class ThresholdedKeys(FiniteModel):
     reach : how far neighbours' counts are apart in all, each by at most `people`
     people : how many people are protected together
 
-    Examples
-    --------
     The key of one person alone shows with probability P(noise >= threshold - 1): that is the whole delta.
 
     >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace

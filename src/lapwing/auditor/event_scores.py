@@ -64,7 +64,7 @@ def telling(here: Outcomes, there: Outcomes) -> tuple[list[int], int]:
 
 
 def _most_different(here: Outcomes, there: Outcomes, columns: list[int], most: int) -> list[int]:
-    """Return at most so many columns, in their order: those with the largest chi-square between the tables."""
+    """Return at most this number of columns, in their order: those with the largest chi-square between the tables."""
     if len(columns) <= most:
         return columns
     here, there = here[:_MOST_REGRESSED], there[:_MOST_REGRESSED]
@@ -210,14 +210,14 @@ def _likelihood_ratio(
     def score(outcomes: Outcomes) -> Reals:
         return ratios[np.minimum(cells(outcomes), size - 1)]
 
-    def told(t: float) -> str:
+    def describe(t: float) -> str:
         single = here.columns == 1 and not np.any(here.labels[:, 0] == 0)
         if not single:
             return f"the likelihood ratio of {words} is at least {np.exp(t):.4g}"
         chosen = {reader.meaning(int(code)) for code in np.unique(here.labels[score(here) >= t, 0])}
         return f"the output is one of {', '.join(sorted(chosen)[:5])}"
 
-    return Score(score, told, hint)
+    return Score(score, describe, hint)
 
 
 def _log_ratios(mine: Codes, theirs: Codes, size: int) -> Reals:

@@ -44,18 +44,6 @@ def at_most(hits: ArrayLike, draws: float, risk: float) -> Reals:
     return 1.0 - at_least(missed, draws, risk)
 
 
-def currency_of(claim: Guarantee) -> str:
-    """Return what a loss is counted in when this is claimed."""
-    match claim:
-        case PureDP() | ApproximateDP():
-            return "epsilon"
-        case ConcentratedDP():
-            return "rho"
-        case GaussianDP():
-            return "mu"
-    assert_never(claim)
-
-
 def least_loss(claim: Guarantee, low: ArrayLike, high: ArrayLike) -> Reals:
     """Return the least loss, in the currency of the claim, with which P(E) >= low here and P(E) <= high there agree.
 

@@ -5,12 +5,12 @@ and a claim that it does not refute may still be false.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, assert_never
+from typing import Any
 
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.exact import exact, fill
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
 
@@ -36,8 +36,6 @@ class Finding(Result):
     samples : how many outputs were drawn, on all tables together; 0 if none
     detail : whatever else there is to say in one sentence: why the audit stopped, how likely the event is
 
-    Examples
-    --------
     >>> found = Finding(
     ...     suspect="half the noise", claim=PureDP(epsilon=1), method="exact sum", currency="epsilon",
     ...     achieved=2.0, confidence=1, where="output <= 0, on counts 0 and 1", refuted=True,
@@ -61,15 +59,13 @@ class Finding(Result):
 
     def __post_init__(self) -> None:
         if self.currency not in CURRENCIES:
-            raise ParameterError(
-                "currency", self.currency, reason="is no currency", remedy=f"write one of {', '.join(CURRENCIES)}"
-            )
+            remedy = f"write one of {', '.join(CURRENCIES)}"
+            raise ParameterError("currency", self.currency, reason="is not a currency", remedy=remedy)
         sure = exact("confidence", self.confidence)
         if not 0 < sure <= 1:
-            raise ParameterError(
-                "confidence", self.confidence, reason="is no probability", remedy="write 1 if computed"
-            )
-        object.__setattr__(self, "confidence", sure)
+            reason, remedy = "is not a probability", "write 1 if computed"
+            raise ParameterError("confidence", self.confidence, reason=reason, remedy=remedy)
+        fill(self, confidence=sure)
 
     @property
     def claimed(self) -> float:
@@ -114,48 +110,32 @@ class Finding(Result):
         }
 
 
+def currency_of(claim: Guarantee) -> str:
+    """Return what a loss is counted in when this is claimed."""
+    return next(iter(parameters(claim)))
+
+
 def allowed(claim: Guarantee, currency: str) -> float:
     """Return how much of `currency` a claim allows.
 
     >>> allowed(GaussianDP(mu_squared="1/4"), "mu"), allowed(PureDP(epsilon=1), "delta")
     (0.5, 0.0)
     """
-    match claim, currency:
-        case ((PureDP() | ApproximateDP()), "epsilon"):
-            return float(claim.epsilon)
-        case PureDP(), "delta":
-            return 0.0
-        case ApproximateDP(), "delta":
-            return float(claim.delta)
-        case ConcentratedDP(), "rho":
-            return float(claim.rho)
-        case GaussianDP(), "mu":
-            return math.sqrt(claim.mu_squared)
-        case _:
-            raise ParameterError(
-                "currency", currency, reason=f"does not measure {claim}", remedy="see Finding.currency"
-            )
+    known = parameters(claim) | ({"delta": 0.0} if isinstance(claim, PureDP) else {})
+    if currency not in known:
+        raise ParameterError("currency", currency, reason=f"does not measure {claim}", remedy="see Finding.currency")
+    return known[currency]
 
 
 def parameters(claim: Guarantee) -> dict[str, float]:
-    """Return the numbers of a claim, by what people call them.
+    """Return the numbers of a claim, by what people call them; the first is what a loss is counted in.
 
     >>> parameters(ApproximateDP(epsilon="0.1", delta="1e-6"))
     {'epsilon': 0.1, 'delta': 1e-06}
     """
-    match claim:
-        case PureDP():
-            return {"epsilon": float(claim.epsilon)}
-        case ApproximateDP():
-            return {"epsilon": float(claim.epsilon), "delta": float(claim.delta)}
-        case ConcentratedDP():
-            return {"rho": float(claim.rho)}
-        case GaussianDP():
-            return {"mu": math.sqrt(claim.mu_squared)}
-    assert_never(claim)
-
-
-_KINDS: dict[type, str] = {ConcentratedDP: " (zero-concentrated)", GaussianDP: " (Gaussian)"}
+    if isinstance(claim, GaussianDP):
+        return {"mu": math.sqrt(claim.mu_squared)}
+    return {one.name: float(getattr(claim, one.name)) for one in fields(claim)}
 
 
 def in_words(claim: Guarantee) -> str:
@@ -165,7 +145,11 @@ def in_words(claim: Guarantee) -> str:
     'epsilon = 0.1 and delta = 1e-06'
     """
     numbers = " and ".join(f"{name} = {number:.4g}" for name, number in parameters(claim).items())
-    return f"{numbers}{_KINDS.get(type(claim), '')}"
+    return f"{numbers}{_SUFFIXES.get(type(claim), '')}"
+
+
+_SUFFIXES: dict[type, str] = {ConcentratedDP: " (zero-concentrated)", GaussianDP: " (Gaussian)"}
+_KINDS = {PureDP: "pure", ApproximateDP: "approximate", ConcentratedDP: "concentrated", GaussianDP: "gaussian"}
 
 
 def claim_record(claim: Guarantee) -> dict[str, str]:
@@ -174,16 +158,7 @@ def claim_record(claim: Guarantee) -> dict[str, str]:
     >>> claim_record(PureDP(epsilon="0.1"))
     {'kind': 'pure', 'epsilon': '1/10'}
     """
-    match claim:
-        case PureDP():
-            return {"kind": "pure", "epsilon": str(claim.epsilon)}
-        case ApproximateDP():
-            return {"kind": "approximate", "epsilon": str(claim.epsilon), "delta": str(claim.delta)}
-        case ConcentratedDP():
-            return {"kind": "concentrated", "rho": str(claim.rho)}
-        case GaussianDP():
-            return {"kind": "gaussian", "mu_squared": str(claim.mu_squared)}
-    assert_never(claim)
+    return {"kind": _KINDS[type(claim)], **{one.name: str(getattr(claim, one.name)) for one in fields(claim)}}
 
 
 def _number(value: float) -> float | str:

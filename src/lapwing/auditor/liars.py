@@ -6,7 +6,7 @@ sampled. A liar is here to be caught. None is an option anywhere.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,43 +28,11 @@ from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.auditor.sparse_vector_oracle import AfterCrash, Halting, Reveals, SparseVectorVariant
 from lapwing.auditor.stream_models import achieved_by
 from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes, Transcript
-from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, WhiteBox, measured
+from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, WhiteBox, measure
 from lapwing.auditor.worst_pairs import AuditedMovement, NeighbouringPair, witness_of
 from lapwing.vocabulary.guarantee import ApproximateDP, Guarantee, PureDP
 
-_CLAIM = PureDP(epsilon=Fraction(1))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamLiar:
-    """A sparse vector with a false claim.
-
-    Attributes
-    ----------
-    name : the lie in a few words
-    source : where it was printed, or how it comes about
-    variant : its description
-    claim : what it claims
-    loses : the most it loses on any pair of neighbours; infinite if there is no bound
-    movement, sensitivity : the neighbours for which the claim is made
-    pair, transcript : where it is caught
-    """
-
-    name: str
-    source: str
-    variant: SparseVectorVariant
-    loses: float
-    pair: NeighbouringPair
-    transcript: Transcript
-    claim: PureDP = _CLAIM
-    movement: AuditedMovement = AuditedMovement.EITHER_WAY
-    sensitivity: Fraction = Fraction(1)
-
-    def worst(self) -> Achieved:
-        """Return what it loses where it is caught."""
-        return achieved_by(witness_of(self.variant, self.pair, self.transcript), self.variant, self.claim)
-
-
+_CLAIM = PureDP(epsilon=1)
 _NOES = 4
 """Enough to show what is wrong, and few enough to be seen by sampling."""
 
@@ -79,15 +47,35 @@ _TOGETHER = _answers(0, 1, yes_here=0, yes_there=1)
 _NOES_THEN_YES = (NO,) * _NOES + (YES,)
 _NOES_THEN_LOW_NUMBER = (NO,) * _NOES + (AuditedYes(compared=AuditedWithin(-math.inf, 0)),)
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamLiar:
+    """A sparse vector with a false claim about neighbours that differ by `movement` and `sensitivity`.
+
+    It `loses` this at the most on any pair of neighbours; infinite if there is no bound. Where it is caught is told by
+    `pair` and `transcript`: noes to questions that rise, then a yes to one that falls, unless said otherwise.
+    """
+
+    name: str  # the lie in a few words
+    source: str  # where it was printed, or how it comes about
+    variant: SparseVectorVariant
+    claim: PureDP = _CLAIM
+    loses: float = math.inf
+    movement: AuditedMovement = AuditedMovement.EITHER_WAY
+    sensitivity: Fraction = Fraction(1)
+    pair: NeighbouringPair = _APART
+    transcript: Transcript = _NOES_THEN_YES
+
+    def worst(self) -> Achieved:
+        """Return what it loses where it is caught."""
+        return achieved_by(witness_of(self.variant, self.pair, self.transcript), self.variant, self.claim)
+
+
 DOCUMENT_002 = StreamLiar(
     name="returns_the_value_it_compared_and_aborts_late",
     source="document 002, the sparse vector technique as printed. Proof: proofs/sparse_vector_counterexample.md",
     variant=SparseVectorVariant(
-        threshold=Laplace(2),
-        query=Laplace(2),
-        yeses=1,
-        reveals=Reveals.COMPARED_VALUE,
-        halting=Halting.ONE_YES_LATE,
+        threshold=Laplace(2), query=Laplace(2), yeses=1, reveals=Reveals.COMPARED_VALUE, halting=Halting.ONE_YES_LATE
     ),
     loses=math.inf,
     movement=AuditedMovement.TOGETHER,
@@ -97,39 +85,29 @@ DOCUMENT_002 = StreamLiar(
 
 STREAM_LIARS = (
     DOCUMENT_002,
-    StreamLiar(
+    replace(
+        DOCUMENT_002,
         name="returns_the_value_it_compared",
         source="Lyu, Su and Li 2017, Algorithm 3: document 002 without its late abort",
         variant=SparseVectorVariant(threshold=Laplace(2), query=Laplace(2), yeses=1, reveals=Reveals.COMPARED_VALUE),
-        loses=math.inf,
-        movement=AuditedMovement.TOGETHER,
-        pair=_TOGETHER,
-        transcript=_NOES_THEN_LOW_NUMBER,
     ),
-    StreamLiar(
+    replace(
+        DOCUMENT_002,
         name="returns_the_value_it_compared_with_twice_the_noise",
         source="document 002 with the right scale for its questions: more noise does not mend it",
         variant=SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1, reveals=Reveals.COMPARED_VALUE),
-        loses=math.inf,
-        movement=AuditedMovement.TOGETHER,
-        pair=_TOGETHER,
-        transcript=_NOES_THEN_LOW_NUMBER,
     ),
     StreamLiar(
         name="gives_all_questions_the_scale_of_monotone_ones",
         source="document 002 with bits only, under its own (replace) neighbours",
         variant=SparseVectorVariant(threshold=Laplace(2), query=Laplace(2), yeses=1),
         loses=1.5,
-        pair=_APART,
-        transcript=_NOES_THEN_YES,
     ),
     StreamLiar(
         name="gives_all_questions_the_exponential_scale_of_monotone_ones",
         source="exponential noise, calibrated for counts that move together, asked about counts that do not",
         variant=SparseVectorVariant(threshold=Exponential(2), query=Exponential(2), yeses=1),
         loses=1.5,
-        pair=_APART,
-        transcript=_NOES_THEN_YES,
     ),
     StreamLiar(
         name="aborts_one_yes_too_late",
@@ -151,7 +129,6 @@ STREAM_LIARS = (
         name="leaves_the_questions_without_noise",
         source="Lyu, Su and Li 2017, Algorithm 5 (Stoddard, Chen and Machanavajjhala)",
         variant=SparseVectorVariant(threshold=Laplace(2), query=NoNoise(), yeses=1),
-        loses=math.inf,
         pair=NeighbouringPair(here=(0, 1), there=(1, 0)),
         transcript=(NO, YES),
     ),
@@ -159,7 +136,6 @@ STREAM_LIARS = (
         name="never_stops",
         source="Lyu, Su and Li 2017, Algorithm 6 (Chen, Xiao, Zhang and Xu)",
         variant=SparseVectorVariant(threshold=Laplace(2), query=Laplace(2), yeses=1, halting=Halting.NEVER),
-        loses=math.inf,
         pair=_answers(0, 1, yes_here=0, yes_there=-1, yeses=_NOES),
         transcript=(NO,) * _NOES + (YES,) * _NOES,
     ),
@@ -167,7 +143,6 @@ STREAM_LIARS = (
         name="tests_any_number_of_thresholds",
         source="Chen and Machanavajjhala 2015, generalized private threshold testing: Lap(1/ε₁), Lap(1/ε₂), no halt",
         variant=SparseVectorVariant(threshold=Laplace(4), query=Laplace(4 / 3), yeses=1, halting=Halting.NEVER),
-        loses=math.inf,
         pair=_answers(0, 1, yes_here=0, yes_there=-1, yeses=_NOES),
         transcript=(NO,) * _NOES + (YES,) * _NOES,
     ),
@@ -175,17 +150,12 @@ STREAM_LIARS = (
         name="leaves_the_threshold_without_noise",
         source="noise on each value, none on the threshold: then every no is paid for, too",
         variant=SparseVectorVariant(threshold=NoNoise(), query=Laplace(2), yeses=1),
-        loses=math.inf,
-        pair=_APART,
-        transcript=_NOES_THEN_YES,
     ),
     StreamLiar(
         name="pushes_the_threshold_down_with_one_sided_noise",
         source="exponential noise subtracted from the threshold instead of added",
         variant=SparseVectorVariant(threshold=Mirrored(Exponential(2)), query=Exponential(4), yeses=1),
-        loses=math.inf,
         pair=_answers(-1, 0, yes_here=-1, yes_there=-2),
-        transcript=_NOES_THEN_YES,
     ),
     StreamLiar(
         name="asks_about_halves_on_a_lattice_of_ones",
@@ -194,7 +164,6 @@ STREAM_LIARS = (
         loses=2.0,
         sensitivity=Fraction(1, 2),
         pair=_answers(0.5, 1, yes_here=0, yes_there=-0.5),
-        transcript=_NOES_THEN_YES,
     ),
     StreamLiar(
         name="tells_the_gap_of_values_off_the_lattice",
@@ -202,7 +171,6 @@ STREAM_LIARS = (
         variant=SparseVectorVariant(
             threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1, reveals=Reveals.GAP
         ),
-        loses=math.inf,
         pair=NeighbouringPair(here=(0.5,), there=(1,)),
         transcript=(AuditedYes(gap=0.5),),
         sensitivity=Fraction(1, 2),
@@ -213,7 +181,6 @@ STREAM_LIARS = (
         variant=SparseVectorVariant(
             threshold=AuditedGeometric(2), query=AuditedGeometric(2), yeses=1, after_crash=AfterCrash.ASKED_AGAIN
         ),
-        loses=math.inf,
         movement=AuditedMovement.TOGETHER,
         pair=NeighbouringPair(here=(-1, *(0,) * 5), there=(0, *(0,) * 5)),
         transcript=(NO, *(LOST,) * 5),
@@ -223,21 +190,12 @@ STREAM_LIARS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneShotLiar:
-    """A release with a false claim.
+    """A release with a false claim. What is computed is all that it `loses`, so that says nothing more."""
 
-    Attributes
-    ----------
-    name : the lie in a few words
-    source : where it was printed, or how it comes about
-    claim : what it claims
-    box : what it really does
-    loses : None, for what is computed is all there is
-    """
-
-    name: str
-    source: str
+    name: str  # the lie in a few words
+    source: str  # where it was printed, or how it comes about
     claim: Guarantee
-    box: WhiteBox
+    box: WhiteBox  # what it really does
     loses: None = None
 
     def worst(self) -> Achieved:
@@ -273,39 +231,28 @@ class FloatLaplace:
     sum is exact, so y is a multiple of 2^-53, too. From 0, y is the noise itself, whose last bits are finer. (Mironov,
     *On significance of the least significant bits for differential privacy*, CCS 2012; Haney and others 2022.)
 
-    Parameters
-    ----------
-    around : the answer near which all reachable floats are listed, between 0 and 1/4
-    draws : how many consecutive values of U, seen from 0, make up the neighbourhood
-
-    Examples
-    --------
     >>> found = FloatLaplace().worst(PureDP(epsilon=1))
     >>> found.number, found.event
     (inf, 'a float that 0 reaches and 1 does not')
     """
 
-    around: float = 0.1
-    draws: int = 1 << 16
+    around: float = 0.1  # the answer near which all reachable floats are listed, between 0 and 1/4
+    draws: int = 1 << 16  # how many consecutive values of U, seen from 0, make up the neighbourhood
 
     def worst(self, claim: Guarantee) -> Achieved:
         """Return what is lost near one float."""
-        return measured(self.laws(), claim)
+        return measure(self.laws(), claim)
 
     def laws(self) -> PairOfLaws:
         """Return the laws of: a float that only 0 reaches, one that only 1 reaches, one that both do, another place."""
         from_0, from_1 = self.reachable()
-        shared = np.isin(from_0, from_1)
+        alone = [np.count_nonzero(~np.isin(one, other)) for one, other in ((from_0, from_1), (from_1, from_0))]
         masses = [
-            _CHANCE * np.array([np.count_nonzero(~shared), 0, np.count_nonzero(shared)], np.float64),
-            _CHANCE * np.array([0, np.count_nonzero(~np.isin(from_1, from_0)), np.isin(from_1, from_0).sum()]),
+            _CHANCE * np.array([alone[0], 0, len(from_0) - alone[0]], np.float64),
+            _CHANCE * np.array([0, alone[1], len(from_1) - alone[1]], np.float64),
         ]
-        names = [
-            "a float that 0 reaches and 1 does not",
-            "a float that 1 reaches and 0 does not",
-            "a float that both reach",
-            "a float elsewhere",
-        ]
+        only = "a float that 0 reaches and 1 does not", "a float that 1 reaches and 0 does not"
+        names = [*only, "a float that both reach", "a float elsewhere"]
         with np.errstate(divide="ignore"):
             here, there = (np.log(np.append(mass, 1 - mass.sum())) for mass in masses)
         return PairOfLaws(inputs=(0, 1), here=here, there=there, outcomes=names)
@@ -375,13 +322,13 @@ ONE_SHOT_LIARS = (
     OneShotLiar(
         name="shows_keys_at_the_threshold_and_not_only_above_it",
         source=">= written for >: the key of one person alone shows e^ε times too often",
-        claim=ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)),
+        claim=ApproximateDP(epsilon=1, delta="1e-6"),
         box=ThresholdedKeys(law=AuditedDiscreteLaplace(1), threshold=14, reach=1),
     ),
     OneShotLiar(
         name="names_and_shames",
         source="document 004, example 2.3: one record in a thousand is published, which is (0, 1/1000)-private",
-        claim=ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)),
+        claim=ApproximateDP(epsilon=1, delta="1e-6"),
         box=NameAndShame(1e-3),
     ),
 )

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import exact, positive
+from lapwing.vocabulary.exact import exact, fill, positive
 
 Reals: TypeAlias = NDArray[np.float64]
 Offset: TypeAlias = Fraction | int | float
@@ -52,16 +52,31 @@ class NoiseLaw(Protocol):
 
 
 @dataclass(frozen=True)
-class _OnTheLine(ABC):
-    """A continuous law, from its three functions of a real number."""
+class _FromTails(ABC):
+    """A law with a scale, from its functions of x: a real number, or on a lattice a whole number of steps."""
 
     scale: float
 
     landmarks: ClassVar[tuple[float, ...]] = (0.0,)
-    step: ClassVar[Fraction | None] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", float(positive("scale", self.scale)))
+        fill(self, scale=float(positive("scale", self.scale)))
+
+    @abstractmethod
+    def _density(self, x: Reals) -> Reals:
+        """Return the logarithm of the density (on a lattice: of the probability) at x."""
+
+    @abstractmethod
+    def _upper(self, x: Reals) -> Reals:
+        """Return ln P(noise >= x)."""
+
+    def _lower(self, x: Reals) -> Reals:
+        """Return ln P(noise < x), on a lattice ln P(noise <= x); this one is of symmetric laws."""
+        return self._upper(-x)
+
+
+class _OnTheLine(_FromTails):
+    step: ClassVar[Fraction | None] = None
 
     def log_density(self, z: ArrayLike, offset: Offset = 0) -> Reals:
         return self._density(np.asarray(z, np.float64) + float(offset))
@@ -71,18 +86,6 @@ class _OnTheLine(ABC):
 
     def log_below(self, z: ArrayLike, offset: Offset = 0) -> Reals:
         return self._lower(np.asarray(z, np.float64) + float(offset))
-
-    @abstractmethod
-    def _density(self, x: Reals) -> Reals:
-        """Return the logarithm of the density."""
-
-    @abstractmethod
-    def _upper(self, x: Reals) -> Reals:
-        """Return ln P(noise >= x)."""
-
-    @abstractmethod
-    def _lower(self, x: Reals) -> Reals:
-        """Return ln P(noise < x)."""
 
 
 class Laplace(_OnTheLine):
@@ -98,9 +101,6 @@ class Laplace(_OnTheLine):
     def _upper(self, x: Reals) -> Reals:
         tail = -np.abs(x) / self.scale + _LOG_HALF
         return np.where(x >= 0, tail, np.log1p(-np.exp(tail)))
-
-    def _lower(self, x: Reals) -> Reals:
-        return self._upper(-x)
 
 
 class Exponential(_OnTheLine):
@@ -131,10 +131,7 @@ class Gaussian(_OnTheLine):
         return -0.5 * (x / self.scale) ** 2 - math.log(self.scale * math.sqrt(2 * math.pi))
 
     def _upper(self, x: Reals) -> Reals:
-        return self._lower(-x)
-
-    def _lower(self, x: Reals) -> Reals:
-        return np.asarray(log_ndtr(x / self.scale), np.float64)
+        return np.asarray(log_ndtr(-x / self.scale), np.float64)
 
 
 @dataclass(frozen=True)
@@ -158,27 +155,25 @@ class NoNoise(_OnTheLine):
 
 
 @dataclass(frozen=True)
-class _OnALattice(ABC):
-    """A law on the multiples of `step`, from its three functions of a whole number of steps."""
+class _OnALattice(_FromTails):
+    """A law on the multiples of `step`."""
 
-    scale: float
     _: KW_ONLY
     step: Fraction = Fraction(1)
 
-    landmarks: ClassVar[tuple[float, ...]] = (0.0,)
-
     def __post_init__(self) -> None:
+        super().__post_init__()
         step = positive("step", self.step)
         if step.denominator & (step.denominator - 1):  # then lattice points would not be floats
-            raise ParameterError("step", self.step, reason="is no dyadic fraction", remedy="write 1, 1/2, 1/1024, ...")
-        object.__setattr__(self, "step", step)
-        object.__setattr__(self, "scale", float(positive("scale", self.scale)))
+            remedy = "write 1, 1/2, 1/1024, ..."
+            raise ParameterError("step", self.step, reason="is not a dyadic fraction", remedy=remedy)
+        fill(self, step=step)
 
     def log_density(self, z: ArrayLike, offset: Offset = 0) -> Reals:
         steps = Fraction(offset) / self.step
         if steps.denominator != 1:
             return np.full(np.shape(z), -np.inf)
-        return self._mass(self._steps(z) + int(steps))
+        return self._density(self._steps(z) + int(steps))
 
     def log_at_least(self, z: ArrayLike, offset: Offset = 0) -> Reals:
         return self._upper(self._steps(z) + math.ceil(Fraction(offset) / self.step))
@@ -196,18 +191,6 @@ class _OnALattice(ABC):
             raise ParameterError("z", z, reason=f"is not on the lattice of step {self.step}", remedy="use the offset")
         return steps
 
-    @abstractmethod
-    def _mass(self, n: Reals) -> Reals:
-        """Return ln P(noise = n steps)."""
-
-    @abstractmethod
-    def _upper(self, n: Reals) -> Reals:
-        """Return ln P(noise >= n steps)."""
-
-    @abstractmethod
-    def _lower(self, n: Reals) -> Reals:
-        """Return ln P(noise <= n steps)."""
-
 
 class AuditedGeometric(_OnALattice):
     """P(x) ∝ e^(-x/scale) on x = 0, step, 2 step, ...: the one-sided law of the lattice.
@@ -216,7 +199,7 @@ class AuditedGeometric(_OnALattice):
     (-1.5, -1.5)
     """
 
-    def _mass(self, n: Reals) -> Reals:
+    def _density(self, n: Reals) -> Reals:
         return np.where(n >= 0, _log_one_minus_exp(self._rate) - n * self._rate, -np.inf)
 
     def _upper(self, n: Reals) -> Reals:
@@ -233,15 +216,12 @@ class AuditedDiscreteLaplace(_OnALattice):
     0.562177
     """
 
-    def _mass(self, n: Reals) -> Reals:
+    def _density(self, n: Reals) -> Reals:
         return math.log(math.tanh(self._rate / 2)) - np.abs(n) * self._rate
 
     def _upper(self, n: Reals) -> Reals:
         tail = -np.where(n >= 1, n, 1 - n) * self._rate - math.log1p(math.exp(-self._rate))
         return np.where(n >= 1, tail, np.log1p(-np.exp(tail)))
-
-    def _lower(self, n: Reals) -> Reals:
-        return self._upper(-n)
 
 
 class AuditedDiscreteGaussian(_OnALattice):
@@ -251,7 +231,7 @@ class AuditedDiscreteGaussian(_OnALattice):
     0.398942
     """
 
-    def _mass(self, n: Reals) -> Reals:
+    def _density(self, n: Reals) -> Reals:
         return -0.5 * (n * self._rate) ** 2 + float(_log_gaussian_tails(self._rate, 1)[0])
 
     def _upper(self, n: Reals) -> Reals:
@@ -259,14 +239,13 @@ class AuditedDiscreteGaussian(_OnALattice):
         tail = _log_gaussian_tails(self._rate, 1 << int(np.max(outer, initial=1)).bit_length())[outer]
         return np.where(n >= 1, tail, np.log1p(-np.exp(tail)))
 
-    def _lower(self, n: Reals) -> Reals:
-        return self._upper(-n)
-
 
 class _Rounded(_OnALattice):
     """A law on the line, rounded to the nearest multiple of `step`: log-concave where the law is."""
 
-    def _mass(self, n: Reals) -> Reals:
+    of: ClassVar[type[_OnTheLine]]
+
+    def _density(self, n: Reals) -> Reals:
         return log_between(self._before_rounding, (n, -0.5), (n, 0.5))
 
     def _upper(self, n: Reals) -> Reals:
@@ -276,9 +255,8 @@ class _Rounded(_OnALattice):
         return self._before_rounding.log_below(n, 0.5)
 
     @property
-    @abstractmethod
     def _before_rounding(self) -> _OnTheLine:
-        """The law in steps."""
+        return self.of(1 / self._rate)
 
 
 class AuditedRoundedGaussian(_Rounded):
@@ -288,9 +266,7 @@ class AuditedRoundedGaussian(_Rounded):
     0.382925
     """
 
-    @property
-    def _before_rounding(self) -> Gaussian:
-        return Gaussian(1 / self._rate)
+    of = Gaussian
 
 
 class AuditedRoundedLaplace(_Rounded):
@@ -300,9 +276,7 @@ class AuditedRoundedLaplace(_Rounded):
     0.393469
     """
 
-    @property
-    def _before_rounding(self) -> Laplace:
-        return Laplace(1 / self._rate)
+    of = Laplace
 
 
 def just_above(offset: Offset, step: Fraction | None) -> Offset:
@@ -373,16 +347,12 @@ class _Moved:
 
     def __post_init__(self) -> None:
         if isinstance(self.law, NoNoise):
-            raise ParameterError("law", self.law, reason="is no noise to move", remedy="move the values instead")
+            raise ParameterError("law", self.law, reason="is not noise to move", remedy="move the values instead")
         by = exact("by", self.by)
         if self.law.step is not None and (by / self.law.step).denominator != 1:
-            raise ParameterError(
-                "by",
-                self.by,
-                reason=f"leaves the lattice of step {self.law.step}",
-                remedy="shift by a multiple of the step",
-            )
-        object.__setattr__(self, "by", by)
+            reason = f"leaves the lattice of step {self.law.step}"
+            raise ParameterError("by", self.by, reason=reason, remedy="shift by a multiple of the step")
+        fill(self, by=by)
 
     @property
     def scale(self) -> float:
@@ -416,7 +386,6 @@ class _Moved:
 class Shifted(_Moved):
     """`law` plus the public constant `by` (on a lattice: a multiple of its step).
 
-    >>> from lapwing.auditor.noise_laws import Exponential
     >>> float(np.exp(Shifted(Exponential(2), by=-2).log_at_least(-2)))
     1.0
     """
@@ -425,7 +394,6 @@ class Shifted(_Moved):
 class Mirrored(_Moved):
     """`law` with its sign turned round: one-sided noise that is pushed the wrong way.
 
-    >>> from lapwing.auditor.noise_laws import Exponential
     >>> float(np.exp(Mirrored(Exponential(2)).log_at_least(1)))
     0.0
     """

@@ -1,4 +1,4 @@
-"""Whatever a mechanism says, as columns: numbers, and labels for all that is no number.
+"""Whatever a mechanism says, as columns: numbers, and labels for all that is not a number.
 
 Any fixed way of reading outputs is sound, since a function of the output is no more telling than the output. A better
 one sees more. An exception is an outcome too: that it was raised, and what it said.
@@ -42,7 +42,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Outputs, one a row: `numbers` holds NaN where `labels` holds the code of something that is no number."""
+    """Outputs, one a row: `numbers` holds NaN where `labels` holds the code of something that is not a number."""
 
     numbers: Reals
     labels: Codes
@@ -56,7 +56,7 @@ class Outcomes:
         return int(self.numbers.shape[1])
 
     def widened(self, columns: int) -> "Outcomes":
-        """Return them with exactly so many columns: shorter outputs have nothing there, longer ones lose their end."""
+        """Return them with just `columns` columns: shorter outputs have nothing there, longer ones lose their end."""
         missing = columns - self.columns
         if missing <= 0:
             return Outcomes(self.numbers[:, :columns], self.labels[:, :columns])
@@ -83,8 +83,6 @@ class OutcomeReader:
     A row is the parts of an output from left to right, each compound with a heading first; then, if a number in it is
     no double or is minus zero, what is left of each number beside the nearest double.
 
-    Examples
-    --------
     >>> read = OutcomeReader().read([("yes", 3.5), ("no",)])
     >>> read.numbers.tolist(), read.labels.tolist()
     ([[nan, nan, 3.5], [nan, nan, nan]], [[2, 3, 0], [4, 5, 1]])
@@ -107,7 +105,7 @@ class OutcomeReader:
             raise ParameterError(
                 "many",
                 f"a value of type {type(outputs).__name__}",
-                reason="is no row of outputs",
+                reason="is not a row of outputs",
                 remedy="return a list, or an array with a row an output",
             )
         return self._one_by_one(outputs)

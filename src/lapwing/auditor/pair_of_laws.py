@@ -52,8 +52,6 @@ class PairOfLaws:
     here, there : natural logarithms of probabilities; each law sums to one
     outcomes : what each of them is called, in the same order
 
-    Examples
-    --------
     Randomized response that tells the truth three times out of four:
 
     >>> coin = PairOfLaws(
@@ -77,7 +75,7 @@ class PairOfLaws:
                 raise ParameterError(
                     "here, there",
                     f"{law.shape} of total {math.exp(float(logsumexp(law))):.12g}",
-                    reason="is no law on these outcomes",
+                    reason="is not a law on these outcomes",
                     remedy="list every outcome, and give the logarithms of probabilities that sum to one",
                 )
 
@@ -141,7 +139,7 @@ class PairOfLaws:
         return replace(self, here=merged[0], there=merged[1], outcomes=names)
 
     def merged(self, at_most: int) -> "PairOfLaws":
-        """Return the pair with so many outcomes, at most: those of nearly the same loss are not told apart any more.
+        """Return the pair with `at_most` outcomes: those of nearly the same loss are merged.
 
         What it then loses is lost at least.
         """

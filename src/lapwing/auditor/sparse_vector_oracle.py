@@ -9,6 +9,7 @@ Proof: proofs/sparse_vector_oracle.md
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from fractions import Fraction
@@ -38,7 +39,7 @@ from lapwing.auditor.transcripts import (
     values_asked,
 )
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import as_int, exact, positive
+from lapwing.vocabulary.exact import as_int, exact, fill, positive
 
 
 class Reveals(Flag):
@@ -85,22 +86,14 @@ class AfterCrash(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClearYes:
-    """The first of two comparisons of the adaptive sparse vector: more noise, a margin to clear, a smaller price.
-
-    Parameters
-    ----------
-    query : the law of the noise of this comparison
-    margin : how far above the noisy threshold the noisy value must be
-    price : what a clear yes costs, in yeses
-    """
+    """The first of two comparisons of the adaptive sparse vector: more noise, a margin to clear, a smaller price."""
 
     query: NoiseLaw
-    margin: Number
-    price: Fraction = Fraction(1, 2)
+    margin: Number  # how far above the noisy threshold the noisy value must be
+    price: Fraction = Fraction(1, 2)  # what a clear yes costs, in yeses
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "margin", exact("margin", self.margin))
-        object.__setattr__(self, "price", positive("price", self.price))
+        fill(self, margin=exact("margin", self.margin), price=positive("price", self.price))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,21 +103,6 @@ class SparseVectorVariant:
     Every question has a true value g (measured from its public threshold). Threshold noise ρ is drawn, and for each
     question query noise ν; the answer is yes if g + ν >= ρ.
 
-    Parameters
-    ----------
-    threshold : the law of ρ
-    query : the law of ν
-    yeses : after how many yeses the variant stops
-    reveals : what a yes tells beside itself
-    numeric : the law of the fresh noise of the numeric answer, if there is one
-    clear : the first comparison of the adaptive variant, if it has two
-    comparison : whether equality is a yes
-    halting : whether it stops with the last yes, one too late, or never
-    threshold_noise : whether ρ is drawn once or anew after every yes
-    after_crash : what becomes of a yes that is lost in a crash
-
-    Examples
-    --------
     AboveThreshold at epsilon 1, and its worst pair: many questions that rise, then one that falls.
 
     >>> from lapwing.auditor.noise_laws import Laplace
@@ -137,53 +115,38 @@ class SparseVectorVariant:
     (0.0046535, 0.0017198, 0.9954)
     """
 
-    threshold: NoiseLaw
-    query: NoiseLaw
-    yeses: int
+    threshold: NoiseLaw  # the law of ρ
+    query: NoiseLaw  # the law of ν
+    yeses: int  # after how many the variant stops
     reveals: Reveals = Reveals.BIT
-    numeric: NoiseLaw | None = None
-    clear: ClearYes | None = None
+    numeric: NoiseLaw | None = None  # the law of the fresh noise of the numeric answer, if there is one
+    clear: ClearYes | None = None  # the first comparison of the adaptive variant, if it has two
     comparison: AuditedComparison = AuditedComparison.AT_LEAST
     halting: Halting = Halting.WITH_THE_LAST_YES
     threshold_noise: ThresholdNoise = ThresholdNoise.DRAWN_ONCE
     after_crash: AfterCrash = AfterCrash.COUNTS_AS_YES
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "yeses", as_int("yeses", self.yeses))
+        fill(self, yeses=as_int("yeses", self.yeses))
         if (Reveals.NUMERIC in self.reveals) != (self.numeric is not None):
-            raise ParameterError(
-                "numeric",
-                self.numeric,
-                reason=f"does not go with {self.reveals}",
-                remedy="give the law of the fresh noise if, and only if, a numeric answer is revealed",
-            )
+            remedy = "give the law of the fresh noise if, and only if, a numeric answer is revealed"
+            self._refuse("numeric", f"does not go with {self.reveals}", remedy)
         if Reveals.COMPARED_VALUE in self.reveals and (Reveals.GAP in self.reveals or self.clear):
-            raise ParameterError(
-                "reveals",
-                self.reveals,
-                reason="tells the noisy threshold itself, for which there is no density",
-                remedy="reveal the compared value alone, under one comparison",
-            )
+            reason = "shows the noisy threshold itself, for which there is no density"
+            self._refuse("reveals", reason, "reveal the compared value alone, under one comparison")
         if self.clear and self.halting is Halting.ONE_YES_LATE:
-            raise ParameterError(
-                "halting", self.halting, reason="is not known with two comparisons", remedy="halt with the last yes"
-            )
+            self._refuse("halting", "is not known with two comparisons", "halt with the last yes")
         if Reveals.GAP in self.reveals and isinstance(self.query, NoNoise) and self.threshold.step is None:
-            raise ParameterError(
-                "query",
-                self.query,
-                reason="makes the gap tell the threshold noise itself, for which there is no density",
-                remedy="reveal the bit, or put the noise on a lattice",
-            )
+            reason = "makes the gap show the threshold noise itself, for which there is no density"
+            self._refuse("query", reason, "reveal the bit, or put the noise on a lattice")
         lattices = {law.step for law in self._comparing_laws} - {None}
         continuous = self.threshold.step is None and not isinstance(self.threshold, NoNoise)
         if len(lattices) > 1 or (lattices and continuous):
-            raise ParameterError(
-                "query",
-                self.query,
-                reason=f"does not live where the threshold noise {self.threshold} lives",
-                remedy="put all noise on one lattice, or the query noise on the whole line",
-            )
+            reason = f"does not live where the threshold noise {self.threshold} lives"
+            self._refuse("query", reason, "put all noise on one lattice, or the query noise on the whole line")
+
+    def _refuse(self, name: str, reason: str, remedy: str) -> NoReturn:
+        raise ParameterError(name, getattr(self, name), reason=reason, remedy=remedy)
 
     @property
     def lattice(self) -> Fraction | None:
@@ -205,8 +168,6 @@ class SparseVectorVariant:
         questions : the true value of each question measured from its threshold, or a function of the answers so far
         transcript : one outcome a question
 
-        Examples
-        --------
         Document 002 returns the compared value. Three noes and then a number at most the threshold: the probability
         is 2^-5 / (4 * 5) on one table, and e^2 times less on a neighbour, where e^1 is claimed to be the most.
 
@@ -264,28 +225,32 @@ class SparseVectorVariant:
 
     def _check(self, transcript: Transcript) -> None:
         """Refuse what the variant could never say."""
-        above = [(i, outcome) for i, outcome in enumerate(transcript) if not isinstance(outcome, No)]
-        for i, outcome in above:
+        reason = next(self._impossible(transcript), None)
+        if reason is not None:
+            raise ParameterError("transcript", transcript, reason=reason, remedy="ask about something it can say")
+
+    def _impossible(self, transcript: Transcript) -> Iterator[str]:
+        for i, outcome in enumerate(transcript):
+            if isinstance(outcome, No):
+                continue
             exhausted = self.halting is Halting.ONE_YES_LATE and self.is_exhausted(transcript[:i])
             if isinstance(outcome, Abort) != exhausted:
-                self._refuse(transcript, f"and this variant do not agree that outcome {i} is an abort")
+                yield f"and this variant do not agree that outcome {i} is an abort"
             if i + 1 < len(transcript) and self.is_over(transcript[: i + 1]):
-                self._refuse(transcript, f"goes on after the variant halted with outcome {i}")
+                yield f"goes on after the variant halted with outcome {i}"
             if isinstance(outcome, Lost) and self.clear:
-                self._refuse(transcript, "does not say which of the two comparisons was lost")
+                yield "does not say which of the two comparisons was lost"
             if isinstance(outcome, AuditedYes):
-                self._check_told(transcript, outcome)
-
-    def _check_told(self, transcript: Transcript, yes: AuditedYes) -> None:
-        told = {Reveals.GAP: yes.gap, Reveals.COMPARED_VALUE: yes.compared, Reveals.NUMERIC: yes.numeric}
-        for kind, number in told.items():
-            if number is not None and kind not in self.reveals:
-                self._refuse(transcript, f"tells {kind}, but the variant reveals {self.reveals}")
-        if yes.level is Level.CLEAR and self.clear is None:
-            self._refuse(transcript, "has a clear yes, but the variant has one comparison only")
-
-    def _refuse(self, transcript: Transcript, reason: str) -> NoReturn:
-        raise ParameterError("transcript", transcript, reason=reason, remedy="ask about something it can say")
+                told = {
+                    Reveals.GAP: outcome.gap,
+                    Reveals.COMPARED_VALUE: outcome.compared,
+                    Reveals.NUMERIC: outcome.numeric,
+                }
+                for kind, number in told.items():
+                    if number is not None and kind not in self.reveals:
+                        yield f"tells {kind}, but the variant reveals {self.reveals}"
+                if outcome.level is Level.CLEAR and self.clear is None:
+                    yield "has a clear yes, but the variant has one comparison only"
 
     def _parts(self, values: tuple[Number, ...], transcript: Transcript) -> list[Counter[tuple[Number, Outcome]]]:
         """Return the pairs (value, outcome) that share one draw of the threshold noise, counted."""
@@ -327,7 +292,7 @@ class SparseVectorVariant:
         return [passes(law, least), *fresh]
 
     def _least(self, law: NoiseLaw, offset: Offset) -> Offset:
-        """Return what query noise minus threshold noise must be at least to pass: more, where equality is no yes."""
+        """Return what query noise minus threshold noise must be at least to pass: more, where equality is not a yes."""
         if self.comparison is AuditedComparison.AT_LEAST:
             return offset
         return just_above(offset, self.lattice if isinstance(law, NoNoise) else law.step)

@@ -58,8 +58,6 @@ class AuditedStream(FiniteModel):
     yeses : the transcripts that are searched, each by its numbers of clear and of plain yeses; one with all the plain
         yeses of the variant unless said otherwise
 
-    Examples
-    --------
     >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
     >>> noise = {"threshold": AuditedDiscreteLaplace(2), "query": AuditedDiscreteLaplace(4)}
     >>> above_threshold = SparseVectorVariant(**noise, yeses=1)
@@ -171,11 +169,11 @@ def _outcome_in_words(outcome: Outcome) -> str:
             return "lost"
         case AuditedYes(gap=gap, compared=compared, numeric=numeric, level=level):
             said = {"gap": gap, "value": compared, "number": numeric}
-            told = ", ".join(f"{name} {_told(number)}" for name, number in said.items() if number is not None)
+            told = ", ".join(f"{name} {_format_number(number)}" for name, number in said.items() if number is not None)
             return ("clear yes" if level is Level.CLEAR else "yes") + (f" ({told})" if told else "")
 
 
-def _told(number: Told) -> str:
+def _format_number(number: Told) -> str:
     if not isinstance(number, AuditedWithin):
         return f"{float(number or 0):g}"
     if math.isinf(number.low):

@@ -12,11 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Protocol, TypeAlias
 
-from lapwing.auditor.evidence import currency_of
-from lapwing.auditor.finding import Finding, allowed
-from lapwing.auditor.pair_of_laws import PairOfLaws, WorstEvent, in_words
+from lapwing.auditor.finding import Finding, allowed, currency_of
+from lapwing.auditor.pair_of_laws import PairOfLaws, in_words
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 EXACT, NOTHING = 1e-6, 1e-12
@@ -33,15 +33,9 @@ _CLIMBED = 3
 class Achieved:
     """How much is lost, in the currency of a claim, and where.
 
-    Attributes
-    ----------
-    claim : what was claimed
-    number : what was achieved: epsilon (at the delta of the claim), rho, or mu
-    delta : the delta that is achieved at the epsilon of the claim; None where the claim has no epsilon
-    inputs : the two neighbouring inputs, in words
-    event : what is seen, in words
-    here, there : how likely that is on the two inputs; None where it is a density, or an average over all events
-    laws : returns two laws that show it, for pictures
+    `number` is epsilon (at the delta of the claim), rho, or mu; `delta` is achieved at the epsilon of the claim,
+    where it has one. The two inputs and what is seen on them are told in words, with how likely that is `here` and
+    `there`: None where it is a density, or an average over all events. `laws` returns two that show it, for pictures.
     """
 
     claim: Guarantee
@@ -68,18 +62,18 @@ class Achieved:
         """Whether the claim is false."""
         return self.number > self.claimed * (1 + EXACT) + NOTHING
 
-    def finding(self, suspect: str, *, method: str = "computed") -> Finding:
+    def finding(self, suspect: str) -> Finding:
         """Return what is to be reported of a suspect.
 
         Where one input can say what the other cannot more often than the claim's delta, that delta is the news.
         """
-        by_delta = isinstance(self.claim, ApproximateDP) and math.isinf(self.number) and self.delta is not None
+        rare = self.delta if isinstance(self.claim, ApproximateDP) and math.isinf(self.number) else None
         return Finding(
             suspect=suspect,
             claim=self.claim,
-            method=method,
-            currency="delta" if by_delta else currency_of(self.claim),
-            achieved=self.delta if by_delta and self.delta is not None else self.number,
+            method="computed",
+            currency=currency_of(self.claim) if rare is None else "delta",
+            achieved=self.number if rare is None else rare,
             confidence=Fraction(1),
             where=f"{self.event} on {self.inputs}",
             refuted=self.refuted,
@@ -101,12 +95,12 @@ class WhiteBox(Protocol):
         """Return the most that was found to be lost."""
 
 
-def measured(laws: PairOfLaws, claim: Guarantee) -> Achieved:
+def measure(laws: PairOfLaws, claim: Guarantee) -> Achieved:
     """Return what a pair of laws achieves of a claim, in the worse of its two orders.
 
     >>> import numpy as np
     >>> coin = PairOfLaws(inputs=(0, 1), here=np.log([0.8, 0.2]), there=np.log([0.2, 0.8]), outcomes=[0, 1])
-    >>> found = measured(coin, PureDP(epsilon=1))
+    >>> found = measure(coin, PureDP(epsilon=1))
     >>> round(found.number, 6), found.refuted
     (1.386294, True)
     """
@@ -136,7 +130,7 @@ class FiniteModel(ABC):
 
         def at(inputs: Inputs) -> Achieved:
             if inputs not in known:
-                known[inputs] = measured(self.laws(inputs), claim)
+                known[inputs] = measure(self.laws(inputs), claim)
             return known[inputs]
 
         ranked = sorted(self.starts(), key=lambda inputs: _rank(at(inputs)), reverse=True)
@@ -158,32 +152,15 @@ def _climb(model: FiniteModel, at: Callable[[Inputs], Achieved], inputs: Inputs)
 
 
 def _one_way(laws: PairOfLaws, claim: Guarantee) -> Achieved:
+    inputs = " | ".join(in_words(side) for side in laws.inputs)
+    found = partial(Achieved, claim=claim, inputs=inputs, laws=lambda: laws)
     match claim:
-        case PureDP(epsilon=epsilon):
-            return _at_event(laws, claim, laws.epsilon(0.0), laws.delta(float(epsilon)))
-        case ApproximateDP(epsilon=epsilon, delta=delta):
-            return _at_event(laws, claim, laws.epsilon(float(delta)), laws.delta(float(epsilon)))
-        case GaussianDP():
-            return _at_event(laws, claim, laws.mu(), None)
         case ConcentratedDP():
             rho, order = max((laws.renyi(order) / order, order) for order in _ORDERS)
-            event = f"on average, at order {order:.3g}"
-            return Achieved(claim=claim, number=rho, delta=None, inputs=_words(laws), event=event, laws=lambda: laws)
-
-
-def _at_event(laws: PairOfLaws, claim: Guarantee, found: tuple[float, WorstEvent], delta: float | None) -> Achieved:
-    number, event = found
-    return Achieved(
-        claim=claim,
-        number=number,
-        delta=delta,
-        inputs=_words(laws),
-        event=str(event),
-        here=event.here,
-        there=event.there,
-        laws=lambda: laws,
-    )
-
-
-def _words(laws: PairOfLaws) -> str:
-    return " | ".join(in_words(side) for side in laws.inputs)
+            return found(number=rho, delta=None, event=f"on average, at order {order:.3g}")
+        case GaussianDP():
+            (number, event), delta = laws.mu(), None
+        case PureDP() | ApproximateDP():
+            allowed_delta = allowed(claim, "delta")
+            (number, event), delta = laws.epsilon(allowed_delta), laws.delta(float(claim.epsilon))
+    return found(number=number, delta=delta, event=str(event), here=event.here, there=event.there)

@@ -76,8 +76,6 @@ def every_transcript(
     above : the outcomes that a value above the threshold may have, such as `gap_bins(0, 2, inf)`; a bare yes unless
         said otherwise
 
-    Examples
-    --------
     >>> from lapwing.auditor.noise_laws import Laplace
     >>> above_threshold = SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1)
     >>> [len(transcript) for transcript in every_transcript(above_threshold, 3)]
@@ -130,7 +128,7 @@ def worst_loss(
     yeses: int | None = None,
     clear_yeses: int = 0,
 ) -> Witness:
-    """Return the worst transcript that was found among those with so many noes, then so many yeses.
+    """Return the worst transcript that was found among those with this number of noes, then this number of yeses.
 
     Equal outcomes share one true value. The values are searched for (on a lattice: among its points), and so are the
     numbers that are told; the values of each outcome move by the sensitivity, up, down or not at all. Both orders of
@@ -146,8 +144,6 @@ def worst_loss(
         one yes late; as many as noes where it never halts
     clear_yeses : how many get a clear yes, where the variant has two comparisons
 
-    Examples
-    --------
     AboveThreshold as documents 000 and 003 print it keeps its claim of epsilon 1, and attains it.
 
     >>> from lapwing.auditor.noise_laws import Laplace
@@ -161,7 +157,7 @@ def worst_loss(
         clear_yeses=as_int("clear_yeses", clear_yeses, least=0),
     )
     if not template:
-        raise ParameterError("noes", noes, reason="and no yes are no transcript", remedy="ask at least one question")
+        raise ParameterError("noes", noes, reason="is an empty transcript", remedy="ask at least one question")
     search = _Search(variant, positive("sensitivity", sensitivity), template)
     starts = sorted(search.starts(movement), key=lambda start: search.loss(*start))
     return search.witness(*max((search.climb(*start) for start in starts[-2:]), key=lambda end: search.loss(*end)))

@@ -12,23 +12,10 @@ from datetime import date
 from typing import Final, TypeAlias
 
 from lapwing.queries.catalogue import KeyType, Population, Table
-from lapwing.queries.column import (
-    INT64_HIGHEST,
-    INT64_LOWEST,
-    Boolean,
-    Category,
-    Column,
-    ColumnType,
-    Date,
-    Integer,
-    Real,
-    Text,
-)
-from lapwing.queries.predicate import DAYS, day
+from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from lapwing.queries.predicate import DAYS, INTEGERS, day
 
 Value: TypeAlias = int | float | str | bool | date
-FIRST_DAY, LAST_DAY = day(DAYS.lowest), day(DAYS.highest)
-
 SMALL: Final = 2**20
 """Of so small terms 64 bits hold the sum of 2^43 rows, more than a table of PostgreSQL can have."""
 _MOST_DIGITS: Final = 15
@@ -55,7 +42,7 @@ class StoredColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How one database spells what all of them can do.
+    """How one database spells what all of them can do; what it does not say is as most of them have it.
 
     Parameters
     ----------
@@ -75,24 +62,24 @@ class Dialect:
     in_order : a SELECT that is best planned on its own, with its rows in an order that the next step can use
     """
 
-    quote: str
-    mark: Callable[[int], str]
-    integer: str
-    real: str
+    quote: str = '"'
+    mark: Callable[[int], str] = lambda n: f"${n + 1}"
+    integer: str = "BIGINT"
+    real: str = "DOUBLE"
     text: str
-    day: str
-    truth: str
+    day: str = "DATE"
+    truth: str = "BOOLEAN"
     integers: frozenset[str]
     reals: frozenset[str]
     texts: frozenset[str]
     days: frozenset[str]
-    total: str
-    day_number: str
+    total: str = "SUM({})"
+    small_total: str | None = None
+    day_number: str = "({} - DATE '1970-01-01')"
     ymd: str
     text_number: str
-    text_order: str
-    starts_with: str
-    small_total: str | None = None
+    text_order: str = "{}"
+    starts_with: str = "starts_with({}, {})"
     in_order: str = "{0}"
     compares_rows: bool = True
 
@@ -134,46 +121,26 @@ class Dialect:
 
 
 DUCKDB = Dialect(
-    quote='"',
-    mark=lambda n: f"${n + 1}",
-    integer="BIGINT",
-    real="DOUBLE",
     text="VARCHAR",
-    day="DATE",
-    truth="BOOLEAN",
     integers=frozenset({"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}),
     reals=frozenset({"float", "double"}),
     texts=frozenset({"varchar", "uuid", "enum"}),
-    days=frozenset(
-        {"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"},
-    ),
-    total="SUM({})",
-    day_number="({} - DATE '1970-01-01')",
+    days=frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}),
     ymd="(year({0}) * 10000 + month({0}) * 100 + day({0}))",
     text_number="CAST('0x' || substr(md5({}), 1, 15) AS BIGINT)",
-    text_order="{}",
-    starts_with="starts_with({}, {})",
 )
 
 POSTGRES = Dialect(
-    quote='"',
-    mark=lambda n: f"${n + 1}",
-    integer="BIGINT",
     real="DOUBLE PRECISION",
     text="TEXT",
-    day="DATE",
-    truth="BOOLEAN",
     integers=frozenset({"smallint", "integer", "bigint"}),
     reals=frozenset({"real", "double precision"}),
     texts=frozenset({"text", "character varying", "uuid", "enum"}),
     days=frozenset({"date", "timestamp without time zone", "timestamp with time zone"}),
-    total="SUM({})",
     small_total="SUM(CAST({} AS INTEGER))",  # 64 bits wide, where a sum of 64-bit integers is a decimal
-    day_number="({} - DATE '1970-01-01')",
     ymd="CAST(date_part('year', {0}) * 10000 + date_part('month', {0}) * 100 + date_part('day', {0}) AS BIGINT)",
     text_number="CAST(CAST('x' || substr(md5({}), 1, 15) AS BIT(60)) AS BIGINT)",
     text_order='{} COLLATE "C"',
-    starts_with="starts_with({}, {})",
     # OFFSET keeps an expression from being copied to every place that names it, four times for a rank; and people in
     # order are grouped and ranked without a hash table that outgrows its memory.
     in_order="{0} ORDER BY {1} OFFSET 0",
@@ -182,11 +149,7 @@ POSTGRES = Dialect(
 SPARK = Dialect(
     quote="`",
     mark=lambda n: f":p{n}",
-    integer="BIGINT",
-    real="DOUBLE",
     text="STRING",
-    day="DATE",
-    truth="BOOLEAN",
     integers=frozenset({"tinyint", "smallint", "int", "bigint"}),
     reals=frozenset({"float", "double"}),
     texts=frozenset({"string"}),
@@ -195,7 +158,6 @@ SPARK = Dialect(
     day_number="datediff({}, DATE '1970-01-01')",
     ymd="CAST(year({0}) * 10000 + month({0}) * 100 + day({0}) AS BIGINT)",
     text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
-    text_order="{}",
     starts_with="startswith({}, {})",
     # It sees no further than the query around, and pairs every row with everybody's values where those are not equated.
     compares_rows=False,
@@ -240,9 +202,7 @@ class RowOf:
 class Writer:
     """Writes for one population in one dialect; `parameters` grows in the order of the marks.
 
-    Parameters
-    ----------
-    relations : for each table, the SQL of a relation that holds its columns in the five types of the dialect
+    `relations` has for each table the SQL of a relation that holds its columns in the five types of the dialect.
     """
 
     dialect: Dialect
@@ -256,7 +216,7 @@ class Writer:
         match value:
             case bool():
                 kind = dialect.truth
-            case int() if INT64_LOWEST <= value <= INT64_HIGHEST:
+            case int() if INTEGERS.lowest <= value <= INTEGERS.highest:
                 kind = dialect.integer
             case float() if not math.isnan(value):
                 kind = dialect.real
@@ -270,7 +230,7 @@ class Writer:
         self.parameters.append(value)
         return f"CAST({dialect.mark(len(self.parameters) - 1)} AS {kind})"
 
-    def values(self, values: "tuple[Value, ...]") -> str:
+    def values(self, values: tuple[Value, ...]) -> str:
         """Return typed parameters with commas between them."""
         return ", ".join(self.value(value) for value in values)
 
@@ -318,12 +278,9 @@ class Writer:
 
     def on_calendar(self, column: str) -> str:
         """Return whether a day is one that counts: neither infinite nor outside the years 1 to 9999."""
-        return f"{column} BETWEEN {self.value(FIRST_DAY)} AND {self.value(LAST_DAY)}"
+        return f"{column} BETWEEN {self.value(day(DAYS.lowest))} AND {self.value(day(DAYS.highest))}"
 
-    def day_number(self, column: str) -> str:
-        """Return the days since 1970-01-01 of a column, missing for a day that does not count."""
-        return f"CASE WHEN {self.on_calendar(column)} THEN {self.dialect.day_number.format(column)} END"
-
-    def ymd(self, column: str) -> str:
-        """Return year * 10000 + month * 100 + day of a column, missing for a day that does not count."""
-        return f"CASE WHEN {self.on_calendar(column)} THEN {self.dialect.ymd.format(column)} END"
+    def day_number(self, column: str, *, years: bool = False) -> str:
+        """Return the days since 1970-01-01, or for years `ymd`, of a column, missing for a day that does not count."""
+        number = self.dialect.ymd if years else self.dialect.day_number
+        return f"CASE WHEN {self.on_calendar(column)} THEN {number.format(column)} END"

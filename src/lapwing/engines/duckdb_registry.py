@@ -23,7 +23,7 @@ from lapwing.vocabulary.errors import RegistrationError
 class DuckDBTable:
     """A table inside a DuckDB file, which is opened for reading only."""
 
-    path: str | Path
+    path: Path
     table: str
 
 

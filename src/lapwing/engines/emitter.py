@@ -13,8 +13,7 @@ A cohort is the people who have a row for which a predicate is true. `emit` writ
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from lapwing.engines.dialect import SMALL, Dialect, RowOf, Value, Writer
 from lapwing.engines.expression_sql import cell_columns, clipped, fold, predicate_sql, rank, row_number, term_sql
@@ -33,13 +32,12 @@ from lapwing.queries.term import ConstantTerm, Term, bounds
 from lapwing.queries.totality import check_total
 
 MOST_FACTS: Final = 62
-"""So many facts about a person fit one whole number of 64 bits, its sign left alone."""
+"""How many facts about a person fit one whole number of 64 bits, its sign left alone."""
 MOST_COUNTS: Final = 10
 """DuckDB takes longer for a hundred counts in one statement than for a hundred statements."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """SQL text and its parameters, the n-th for the n-th mark."""
 
     text: str
@@ -126,7 +124,7 @@ class _Select:
         writer, row = self.writer, self.row
         person = writer.person(row)
         select = [f"{person} AS p", *(f"{cell.select} AS {cell.name}" for cell in self.cells)]
-        if row.table.key_type is KeyType.TEXT and self.ranks:
+        if row.table.key_type is KeyType.TEXT and not isinstance(self.aggregate.bounding, LastStepPerPerson):
             select.append(f"{writer.dialect.text_number.format(person)} AS n")
         select += [f"{term_sql(writer, row, term)} AS v{i}" for i, term in enumerate(terms)]
         if row.table.row_key is not None and isinstance(self.aggregate.bounding, BoundedRowsPerPerson):
@@ -158,12 +156,8 @@ class _Select:
             # Rows that agree in all of this are interchangeable; numbering them gives each a rank of its own.
             same = ", ".join(["p", *self.keys, *values])
             numbered = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {same} ORDER BY p) AS o FROM counted"
-        told = [self.person_number, *(cell.number for cell in self.cells), *values, "o"]
-        folded = f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM ({numbered}) AS numbered"
-        folded = self.in_order(folded, "p")
         among = ["p"] if bounding.max_cells is None else ["p", *self.keys]
-        order = [rank("t"), *(cell.order for cell in self.cells), *values, "o"]
-        self.steps["picked"] = self.lowest(folded, among, order, bounding.max_rows)
+        self.steps["picked"] = self.lowest(f"({numbered}) AS numbered", among, [*values, "o"], bounding.max_rows)
 
     def part(self, numbers: Callable[[], Sequence[str]], limit: int | None) -> None:
         """Add one row for each person and cell, with the person's part; then keep `limit` cells of each person."""
@@ -178,15 +172,16 @@ class _Select:
             self.steps[self.last] = self.in_order(self.steps[self.last], group)
         self.steps["parts"] = f"SELECT {select} FROM {self.last} GROUP BY {group}"
         if few and limit is not None:
-            told = [self.person_number, *(cell.number for cell in self.cells)]
-            folded = self.in_order(f"SELECT *, {fold(self.writer, self.aggregate.salt, told)} AS t FROM parts", "p")
-            order = [rank("t"), *(cell.order for cell in self.cells)]
-            self.steps["kept"] = self.lowest(folded, ["p"], order, limit)
+            self.steps["kept"] = self.lowest("parts", ["p"], [], limit)
 
-    def lowest(self, source: str, among: Sequence[str], order: Sequence[str], limit: int) -> str:
-        """Return the `limit` rows of `source` that come first in `order`, among those alike in `among`."""
-        place = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(among)} ORDER BY {', '.join(order)})"
-        placed = f"SELECT *, {place} AS place FROM ({source}) AS folded"
+    def lowest(self, source: str, among: Sequence[str], values: Sequence[str], limit: int) -> str:
+        """Return the `limit` rows of `source` of lowest rank, told by `values` too, among those alike in `among`."""
+        person = "n" if self.row.table.key_type is KeyType.TEXT else "p"
+        told = fold(self.writer, self.aggregate.salt, [person, *(cell.number for cell in self.cells), *values])
+        folded = self.in_order(f"SELECT *, {told} AS t FROM {source}", "p")
+        order = ", ".join([rank("t"), *(cell.order for cell in self.cells), *values])
+        place = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(among)} ORDER BY {order})"
+        placed = f"SELECT *, {place} AS place FROM ({folded}) AS folded"
         return f"SELECT * FROM ({placed}) AS placed WHERE place <= {self.writer.value(limit)}"
 
     def total(self, numbers: Sequence[str]) -> str:
@@ -211,15 +206,6 @@ class _Select:
     def whole(self, number: str) -> str:
         return f"CAST({number} AS {self.writer.dialect.integer})"
 
-    @property
-    def person_number(self) -> str:
-        return "n" if self.row.table.key_type is KeyType.TEXT else "p"
-
-    @property
-    def ranks(self) -> bool:
-        """Whether rows or cells are picked by rank."""
-        return not isinstance(self.aggregate.bounding, LastStepPerPerson)
-
 
 def emit_facts(writer: Writer, table: str, predicates: Sequence[Predicate]) -> Statement:
     """Return the SQL of one row for each row of the table: the person's number, and bit i where predicate i is true.
@@ -231,11 +217,8 @@ def emit_facts(writer: Writer, table: str, predicates: Sequence[Predicate]) -> S
     facts = f"CAST({' + '.join(bits)} AS {writer.dialect.integer})"
     where = f"{writer.person(row)} IS NOT NULL"
     order = ", ".join(["p", *(writer.ordered(row, column) for column in row.table.columns)])
-    text = (
-        f"SELECT {writer.person_number(row)} AS p, {facts} AS facts FROM {writer.relation(row)} WHERE {where} "
-        f"ORDER BY {order}"
-    )
-    return Statement(text, tuple(writer.parameters))
+    select = f"SELECT {writer.person_number(row)} AS p, {facts} AS facts FROM {writer.relation(row)}"
+    return Statement(f"{select} WHERE {where} ORDER BY {order}", tuple(writer.parameters))
 
 
 def emit_counts(writer: Writer, table: str, predicates: Sequence[Predicate]) -> Statement:

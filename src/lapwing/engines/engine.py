@@ -112,11 +112,11 @@ class Engine(ABC):
         for aggregate in filter(is_cohort, aggregates):
             cohorts.setdefault(aggregate.table, []).append(aggregate.where)
 
-        def counted() -> dict[str, Iterator[int]]:
+        def count_cohorts() -> dict[str, Iterator[int]]:
             count = self._cohorts.counts
             return {table: iter(count(table, where, versions=versions)) for table, where in cohorts.items()}
 
-        counts = hide_failures(counted, self._on_failure)
+        counts = hide_failures(count_cohorts, self._on_failure)
         return [Sensitive(next(counts[a.table])) if is_cohort(a) else self.number(a) for a in aggregates]
 
     def crowded(self) -> list[str]:
@@ -137,11 +137,11 @@ class Engine(ABC):
         self.close()
 
     def _run(self, aggregate: Aggregate, shape: Callable[[Aggregate, Sequence[Row]], T]) -> Sensitive[T]:
-        def answered() -> Sensitive[T]:
+        def answer() -> Sensitive[T]:
             statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
             return Sensitive(shape(aggregate, self._rows(statement)))
 
-        return hide_failures(answered, self._on_failure)
+        return hide_failures(answer, self._on_failure)
 
     def _is_crowded(self, table: Table) -> bool:
         writer, row = self._writer(), RowOf(table)
@@ -179,7 +179,7 @@ def is_cohort(aggregate: Aggregate) -> bool:
 def check_number(aggregate: Aggregate) -> None:
     """Refuse an aggregate that has more than one number."""
     if aggregate.cells is None or len(aggregate.cells) * aggregate.terms != 1:
-        raise ValueError("this aggregate has not one number; ask for its vector or its keyed numbers")
+        raise ValueError("this aggregate does not have exactly one number; ask for its vector or its keyed numbers")
 
 
 def check_vector(aggregate: Aggregate) -> None:
@@ -234,7 +234,7 @@ def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
         case LastStepPerPerson(steps=steps):
             passed, *numbers = row
             if type(passed) is not int or not 0 <= passed <= len(steps):
-                raise ImpossibleError("a step that there is not")
+                raise ImpossibleError("a step that does not exist")
             return (passed,), numbers
         case _:
             keys = aggregate.keys
@@ -307,7 +307,7 @@ def possible_label(key: Key, part: Any) -> Label:
 
 
 def possible_counts(sent: Sequence[Any], cohorts: int) -> list[int]:
-    """Return the numbers of people in so many cohorts, from what was sent: how many people there are, then these.
+    """Return the numbers of people in the `cohorts`, from what was sent: how many people there are, then these.
 
     Proof: proofs/totality.md
     """

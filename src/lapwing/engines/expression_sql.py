@@ -10,7 +10,7 @@ was built, so no term meets NULL or leaves 64 bits. NaN never gets to one either
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lapwing.engines.dialect import RowOf, Value, Writer
 from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
@@ -60,8 +60,8 @@ def predicate_sql(writer: Writer, row: RowOf, predicate: Predicate) -> str:
             return _gap(writer, row, predicate)
         case HasRows():
             return _has(writer, row, predicate)
-        case LacksRows(table=table, where=where, at_least=at_least):
-            return f"(NOT {_has(writer, row, HasRows(table=table, where=where, at_least=at_least))})"
+        case LacksRows():
+            return f"(NOT {_has(writer, row, predicate)})"
         case _:
             return _about_column(writer, row, predicate)
 
@@ -102,7 +102,7 @@ def _missing(writer: Writer, row: RowOf, name: str) -> str:
 def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
     """Return which values of a column count as present, or None where all but NULL do."""
     column = writer.column(row, name)
-    if name == writer.population.person_key(row.table):  # which is no column of the catalogue
+    if name == writer.population.person_key(row.table):  # which is not a column of the catalogue
         return None
     match writer.type_of(row, name):
         case Real():
@@ -116,14 +116,11 @@ def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
 def _in_intervals(writer: Writer, column: str, domain: Domain, intervals: tuple[Interval, ...]) -> str:
     single = tuple(_point(domain, low) for low, high in intervals if low == high)
     pieces = [f"{column} IN ({writer.values(single)})"] if single else []
-    for low, high in intervals:
-        if low < high:
-            pieces.append(_between(writer, column, domain, (low, high)))
+    pieces += [_between(writer, column, domain, low, high) for low, high in intervals if low < high]
     return pieces[0] if len(pieces) == 1 else "(" + " OR ".join(pieces) + ")"
 
 
-def _between(writer: Writer, column: str, domain: Domain, interval: Interval) -> str:
-    low, high = interval
+def _between(writer: Writer, column: str, domain: Domain, low: int, high: int) -> str:
     # Doubles need their upper end against NaN, days both ends against infinity.
     if domain not in (DAYS, DOUBLES) and high == domain.highest:
         return f"{column} >= {writer.value(_point(domain, low))}"
@@ -144,8 +141,7 @@ def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
     years = gap.unit is Unit.YEARS
 
     def number(ref: Ref) -> str:
-        column = writer.referred(row, ref.up, ref.column)
-        return writer.ymd(column) if years else writer.day_number(column)
+        return writer.day_number(writer.referred(row, ref.up, ref.column), years=years)
 
     pieces = []
     for low, high in gap.intervals:
@@ -155,7 +151,7 @@ def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
     return "(" + " OR ".join(pieces) + ")"
 
 
-def _has(writer: Writer, row: RowOf, has: HasRows) -> str:
+def _has(writer: Writer, row: RowOf, has: HasRows | LacksRows) -> str:
     table = writer.population.table(has.table)
     inner = RowOf(table, row.depth + 1, row, _carried(writer, has.where))
     source = _carrying(writer, inner) if inner.carried else writer.relation(inner)
@@ -254,8 +250,7 @@ def _elapsed(writer: Writer, row: RowOf, term: Elapsed) -> str:
     def number(end: str | int) -> str:
         if isinstance(end, int):
             return writer.value(ymd(end) if years else end)
-        column = writer.column(row, end)
-        return writer.ymd(column) if years else writer.day_number(column)
+        return writer.day_number(writer.column(row, end), years=years)
 
     gap = f"({number(term.until)} - {number(term.since)})"
     if years:
@@ -264,8 +259,7 @@ def _elapsed(writer: Writer, row: RowOf, term: Elapsed) -> str:
     return clipped(writer, gap, term.low, term.high)
 
 
-@dataclass(frozen=True, slots=True)
-class CellColumn:
+class CellColumn(NamedTuple):
     """One part of a cell's key, once it is a column: its name, a whole number for it, and how to order it."""
 
     name: str

@@ -34,7 +34,7 @@ _AS_IT_IS: Final = {
 
 
 def literal_path(table: str, path: str | Path) -> str:
-    """Return the SQL of where a file is, from the root on: so it is no address and in nobody's home folder."""
+    """Return the SQL of where a file is, from the root on: so it is not an address and in nobody's home folder."""
     place = str(Path(path).absolute())
     found = next((mark for mark in _PATTERN if mark in place), None)
     if found is not None:
@@ -103,9 +103,9 @@ def described(kind: str, cell: str, *, is_key: bool) -> tuple[str, str]:
     """Return what a cell is not, and what to do about it; the cell itself is nobody's business.
 
     >>> described(DUCKDB.real, "72,5", is_key=False)
-    ('is no number', 'write a point in place of the comma, such as 72.5')
+    ('is not a number', 'write a point in place of the comma, such as 72.5')
     >>> described(DUCKDB.day, "NA", is_key=False)
-    ('is no day', 'leave the cell empty where nothing is known')
+    ('is not a day', 'leave the cell empty where nothing is known')
     """
     said = cell.strip().lower()
     if is_key and re.fullmatch(_ROUNDED, said.upper()):
@@ -120,7 +120,7 @@ def described(kind: str, cell: str, *, is_key: bool) -> tuple[str, str]:
         remedy = "leave the cell empty where nothing is known"
     elif kind == DUCKDB.real and _WITH_COMMA.fullmatch(said):
         remedy = "write a point in place of the comma, such as 72.5"
-    return f"is no {_WORDS[kind]}", remedy
+    return f"is not a {_WORDS[kind]}", remedy
 
 
 def _rounded(column: str) -> str:
@@ -182,7 +182,7 @@ class CSVFile:
         except OSError as failure:
             raise without_columns(table, f"{path} cannot be opened ({failure.strerror})", "mend its place") from None
         except UnicodeDecodeError:
-            raise without_columns(table, f"{path} is no text in UTF-8", _UTF8) from None
+            raise without_columns(table, f"{path} is not text in UTF-8", _UTF8) from None
         if "\r" in line.removesuffix("\n").removesuffix("\r"):
             raise without_columns(table, f"its lines in {path} end with CR alone", _LINE_ENDS)
         self._separator = max(_SEPARATORS, key=line.count)
@@ -212,7 +212,7 @@ class CSVFile:
         return self._refusal(line, f"has {cell_of} that {what}", remedy)
 
     def check_lines(self) -> int:
-        """Return how many rows there are; refuse a line that is no text, is no whole row or has other cells."""
+        """Return how many rows there are; refuse a line that is not text, is not a whole row or has other cells."""
         with self._path.open("rb") as file:
             next(file, None)
             rows, first = 0, 2
@@ -272,7 +272,7 @@ class CSVFile:
         try:
             line.decode()
         except UnicodeDecodeError:
-            raise self._refusal(number, "is no text in UTF-8", _UTF8) from None
+            raise self._refusal(number, "is not text in UTF-8", _UTF8) from None
 
     def _refusal(self, line: int, what: str, remedy: str) -> RegistrationError:
         return RegistrationError(self._table, reason=f"cannot be read: line {line:,} {what}", remedy=remedy)

@@ -45,7 +45,7 @@ _CONNECT_SECONDS = 10
 _CAN_BE_NAN = POSTGRES.reals | {"numeric"}
 _REMEDY = "store it as {}, show it so in a view, or declare what it is"
 
-# Decimals have so many digits, and a scale with a sign in eleven bits. One below zero or above the number of digits
+# Decimals have a number of digits, and a scale with a sign in eleven bits. One below zero or above the number of digits
 # allows cells that no double holds, such as 1e400: then, as where a column says nothing, there are no digits to go by.
 _SHAPE = """
 SELECT place, attname,
@@ -219,7 +219,7 @@ def _address(population: Population, conninfo: str) -> dict[str, Any]:
         return dict(conninfo_to_dict(conninfo))
     raise RegistrationError(
         population.name,
-        reason="has an address that means nothing to PostgreSQL",
+        reason="has an address that PostgreSQL cannot read",
         remedy='write "postgresql://user@host/database", and special characters of a password as %XX',
     )
 

@@ -38,7 +38,7 @@ def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]
         return _reported(work, on_failure)
     except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
         kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
-    # Outside the except block, so that the reason is no context of this error, no local here, and in no traceback.
+    # Outside the except block, so that the reason is not the error's context, not a local here, and in no traceback.
     raise _constant(kind)
 
 

@@ -1,7 +1,7 @@
 """Made-up rows that fit the declared columns, so that questions can be tried out without paying.
 
 They follow from the catalogue alone: nothing is read from the data, so they may be shown to anyone, and they are the
-same every time. They are no likeness of the data either: every column is spread over all that it may hold.
+same every time. They do not resemble the data either: every column is spread over all that it may hold.
 """
 
 from datetime import date
@@ -25,7 +25,7 @@ _DAYS: Final = (date(1930, 1, 1), date(2025, 1, 1))
 
 
 def rehearsal_engine(population: Population, people: int = PEOPLE) -> DuckDB:
-    """Return an engine on made-up rows of so many people.
+    """Return an engine on made-up rows of this number of people.
 
     >>> from lapwing.vocabulary.guarantee import PrivacyUnit
     >>> columns = (Column(name="age", type=Integer(low=0, high=99)),)

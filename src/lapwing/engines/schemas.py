@@ -43,7 +43,7 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
             described = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
         except duckdb.Error:
             if not isinstance(source, DuckDBTable):
-                raise without_columns(table, f"{place} is no Parquet file") from None
+                raise without_columns(table, f"{place} is not a Parquet file") from None
             raise _without(table, source, connection) from None
     return {str(name): kind_of(DUCKDB, str(stored)) for name, stored, *_ in described}
 
@@ -88,7 +88,7 @@ def _without(table: str, source: DuckDBTable, connection: duckdb.DuckDBPyConnect
     there = "select table_name from duckdb_tables() where database_name = 'data' and schema_name = 'main' order by 1"
     names = [str(name) for (name,) in connection.execute(there).fetchall()]
     if not names:
-        return without_columns(table, f"{source.path} is no DuckDB file with tables in it")
+        return without_columns(table, f"{source.path} is not a DuckDB file with tables in it")
     return without_columns(
         table, f"{source.path} has no table {source.table}", f"it has {', '.join(names)}: --name {names[0]}"
     )

@@ -66,7 +66,7 @@ _PINNED = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",  # a quoted name is a name and no pattern
     "spark.sql.variable.substitute": "false",  # a name may hold "${...}"
-    "spark.sql.files.ignoreCorruptFiles": "false",  # half the people are no answer
+    "spark.sql.files.ignoreCorruptFiles": "false",  # an answer is about all people
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",  # days before 1582 would fail, or move
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
@@ -241,5 +241,5 @@ def _read(_: str, stored: StoredColumn, wanted: str) -> str:
     # What NaN is equal to, and what a file notes about it, differ: no predicate meets it.
     if stored.bare in SPARK.reals:
         column = f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
-    # Bytes that are no text would be two cells to Spark and one to its driver.
+    # Bytes that are not text would be two cells to Spark and one to its driver.
     return f"try_validate_utf8({column})" if wanted == SPARK.text else column

@@ -52,7 +52,9 @@ def stored_name(table: Table, declared: str, stored: Sequence[str]) -> str:
     matches = matches or [name for name in stored if name.casefold() == declared.casefold()]
     if len(matches) != 1:
         there = ", ".join(stored)
-        raise RegistrationError(table.name, reason=f"has not one column {declared!r}", remedy=f"it has {there}")
+        raise RegistrationError(
+            table.name, reason=f"does not have exactly one column {declared!r}", remedy=f"it has {there}"
+        )
     return matches[0]
 
 

@@ -10,11 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Entry, HeadFile
-from lapwing.vocabulary.errors import (
-    LedgerError,
-    LedgerInDoubtError,
-    LedgerUnwritableError,
-)
+from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]

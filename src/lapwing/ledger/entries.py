@@ -52,14 +52,14 @@ def name(what: str, given: object) -> str:
     >>> name("population", "")
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: population = '' is no name; write 1 to 200 printable characters, with no
+    lapwing.errors.ParameterError: population = '' is not a name; write 1 to 200 printable characters, with no
     blanks around them
     """
     if not isinstance(given, str) or not _is_name(given):
         raise ParameterError(
             what,
             given,
-            reason="is no name",
+            reason="is not a name",
             remedy=f"write 1 to {_LONGEST_NAME} printable characters, with no blanks around them",
         )
     return given
@@ -73,7 +73,7 @@ def _is_name(given: str) -> bool:
 def text(what: str, given: object) -> str:
     """Return `given` if every database can store it: text without NUL and without half a surrogate pair."""
     if not isinstance(given, str) or len(given) > _LONGEST_TEXT:
-        raise ParameterError(what, given, reason="is no text", remedy=f"give at most {_LONGEST_TEXT} characters")
+        raise ParameterError(what, given, reason="is not text", remedy=f"give at most {_LONGEST_TEXT} characters")
     try:
         given.encode("utf-8")
     except UnicodeEncodeError:
@@ -133,7 +133,7 @@ class Receipt:
                 return Receipt(ledger=ledger, seq=int(seq), hash=hash_)
             case _:
                 remedy = "paste the whole line, lapwing:LEDGER:NUMBER:HASH"
-                raise ParameterError("receipt", given, reason="is no receipt", remedy=remedy)
+                raise ParameterError("receipt", given, reason="is not a receipt", remedy=remedy)
 
 
 def genesis(ledger: str) -> bytes:
@@ -146,7 +146,7 @@ def link(before: bytes, body: str) -> bytes:
     return sha256(b"lapwing entry 1\n" + before + body.encode("ascii")).digest()
 
 
-def checked(
+def check_chain(
     ledger: str, entries: Iterable[Entry], *, last: int, head: bytes, after: Receipt | None = None
 ) -> Iterator[Entry]:
     """Yield `entries` as long as they are numbered without a gap and each hash follows from the one before.
@@ -264,11 +264,11 @@ class HeadFile:
         return found
 
     def begin(self, ledger: str) -> None:
-        """Make the file for a new ledger, unless it still tells of one that is gone."""
+        """Make the file for a new ledger, unless it still names one that is gone."""
         promised = self.promised()
         if promised is not None and promised.seq:
             raise LedgerUnwritableError(
-                f"{self.path} tells of ledger {promised.ledger}, which had come to entry {promised.seq}; bring it "
+                f"{self.path} names ledger {promised.ledger}, which had come to entry {promised.seq}; bring it "
                 "back: a new one would spend the same budget again. If nothing was ever released, delete this file"
             )
         if promised is None:
@@ -292,7 +292,7 @@ class HeadFile:
 
     def accept(self, receipt: Receipt) -> None:
         """Go back to `receipt`: the custodian accepts that what was promised after it is lost."""
-        making = self._written(receipt)
+        making = self._write_beside(receipt)
         making.replace(self.path)
         sync_folder(self.path.parent)
 
@@ -309,7 +309,7 @@ class HeadFile:
         sync(file)
 
     def _make(self, receipt: Receipt) -> None:
-        making = self._written(receipt)
+        making = self._write_beside(receipt)
         try:
             with suppress(FileExistsError):
                 os.link(making, self.path)
@@ -317,7 +317,7 @@ class HeadFile:
         finally:
             making.unlink()
 
-    def _written(self, receipt: Receipt) -> Path:
+    def _write_beside(self, receipt: Receipt) -> Path:
         """Return a new file beside this one, whole and synced."""
         making = self.path.with_name(f"{self.path.name}.making-{os.getpid()}-{threading.get_ident()}")
         with suppress(FileNotFoundError):

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
-from lapwing.ledger.entries import Entry, Receipt, Record, checked, compare
+from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, compare
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.codec import canonical
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
@@ -33,7 +33,7 @@ def describe(entry: Record) -> tuple[str, str]:
     kind = entry["kind"]
     who = entry.get("by") if kind == "policy" else entry.get("analyst")
     words = [
-        _decided(entry) if kind == "policy" else None,
+        _describe_decision(entry) if kind == "policy" else None,
         entry.get("table"),
         f"stream {entry['stream']}" if "stream" in entry else None,
         f"question {entry['number']}" if kind in {"intent", "outcome"} else None,
@@ -51,7 +51,7 @@ def without_states(entry: Record) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name not in {"account", "allowance", "policy"}}
 
 
-def _decided(entry: Record) -> str:
+def _describe_decision(entry: Record) -> str:
     """Return what the custodian has decided, and about whom."""
     change, analyst = str(entry["change"]), entry.get("analyst")
     if change != "suspension":
@@ -66,8 +66,8 @@ def _charged(entry: Record) -> str:
     amounts = {"epsilon": cost["epsilon"], "delta": cost["delta"] if Fraction(cost["delta"]) else None}
     amounts = amounts if amounts["epsilon"] else {"rho": cost["rho"]}
     said = ", ".join(f"{name} {format_short(Fraction(amount))}" for name, amount in amounts.items() if amount)
-    held = Fraction(cost["reserved"])
-    return f"{said}, {format_short(held)} held" if held else said
+    reserved = Fraction(cost["reserved"])
+    return f"{said}, {format_short(reserved)} reserved" if reserved else said
 
 
 def export_json(ledger: Ledger, path: Path) -> Receipt:
@@ -122,7 +122,7 @@ def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
         head = _head(file, path)
         last, hash_ = head["last"], bytes.fromhex(head["head"])
         found: dict[int, bytes | None] = {receipt.seq: None for receipt in wanted}
-        for entry in checked(head["ledger"], _entries(file), last=last, head=hash_):
+        for entry in check_chain(head["ledger"], _entries(file), last=last, head=hash_):
             if entry.seq in found:
                 found[entry.seq] = entry.hash
     for receipt in wanted:
@@ -137,7 +137,7 @@ def _head(file: IO[str], path: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         known = False
     if not known:
-        raise ParameterError("path", str(path), reason="is no export of a ledger", remedy="name a JSON export")
+        raise ParameterError("path", str(path), reason="is not an export of a ledger", remedy="name a JSON export")
     try:
         sound = bytes.fromhex(head["head"]) and isinstance(head["last"], int) and isinstance(head["ledger"], str)
     except (ValueError, KeyError, TypeError):

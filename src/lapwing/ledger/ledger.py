@@ -161,11 +161,7 @@ def create_ledger(address: str | Path | Database, *, name: str, head: Path | Non
 
 
 def open_ledger(
-    address: str | Path | Database,
-    *,
-    receipts: Iterable[Receipt] = (),
-    head: Path | None = None,
-    clock: Clock = now,
+    address: str | Path | Database, *, receipts: Iterable[Receipt] = (), head: Path | None = None, clock: Clock = now
 ) -> Ledger:
     """Open a ledger, after it was checked: settings, schema, chain, indexes, and that it is not older than it was.
 

@@ -16,7 +16,6 @@ from lapwing.vocabulary.guarantee import PrivacyUnit
 
 
 @stored("analyst")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Analyst:
     """What the custodian has decided about one analyst: a budget of their own under the population's, and a stop."""
 
@@ -25,7 +24,6 @@ class Analyst:
 
 
 @stored("population")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PopulationRecord:
     """The people whose privacy one account protects.
 

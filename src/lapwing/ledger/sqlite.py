@@ -92,7 +92,7 @@ class SqliteDatabase:
         connection.execute(f"pragma busy_timeout = {int(self._patience * 1000)}")
         (application,) = connection.execute("pragma application_id").fetchone()
         if application != _APPLICATION:
-            raise LedgerSchemaError(f"{self.place} is an SQLite file, but no ledger of lapwing; name the right file")
+            raise LedgerSchemaError(f"{self.place} is an SQLite file, but not a ledger of lapwing; name the right file")
         for setting, wanted, shown in _SETTINGS:
             connection.execute(f"pragma {setting} = {wanted}").fetchall()
             (found,) = connection.execute(f"pragma {setting}").fetchone()
@@ -252,7 +252,7 @@ class FileGate:
             self._held[place] = holder  # first, so that `leave` finds it after any interrupt
             if sys.platform != "win32":  # where only the threads of this process take turns
                 try:
-                    fcntl.lockf(self._opened(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                    fcntl.lockf(self._open_lock(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
                 except BlockingIOError:
                     del self._held[place]
                     return False
@@ -279,7 +279,7 @@ class FileGate:
                 self._descriptor = -1
                 _gates.pop(self._path, None)
 
-    def _opened(self) -> int:
+    def _open_lock(self) -> int:
         if self._descriptor < 0:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         return self._descriptor

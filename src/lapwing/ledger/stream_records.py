@@ -42,7 +42,7 @@ class Opening:
     charge : a `Reservation` for this stream, which pays per yes, or any other, which is paid whole
     units : how much it may give away; a plain yes takes one unit, and `Reservation.yeses` counts the same units
     dearest : the units of its dearest yes, which is also what a lost answer takes; fewer left, and it halts
-    questions : after so many it halts, for mechanisms whose price depends on it; `None` for no limit
+    questions : it halts after this number, for mechanisms whose price depends on it; `None` for no limit
     tables : the tables its questions read
     terms : its public parameters, as canonical text
     sealed : its secret state, sealed, of the same length whatever it holds
@@ -82,7 +82,7 @@ class Opening:
 
     @property
     def digest(self) -> str:
-        """What tells two openings with the same key apart; the secret is no part of it."""
+        """What tells two openings with the same key apart; the secret is not part of it."""
         limits = [self.units, self.dearest, self.questions]
         return digest([self.stream, to_record(self.charge), limits, sorted(self.tables), self.terms])
 
@@ -195,5 +195,5 @@ def require_sealed(given: object) -> bytes:
     """Return `given` if it can be stored as a sealed secret; its content never appears in a message."""
     if not isinstance(given, bytes) or not 0 < len(given) <= _WIDEST:
         found = f"<{len(given)} bytes>" if isinstance(given, bytes) else f"<{type(given).__name__}>"
-        raise ParameterError("sealed", found, reason="is no sealed secret", remedy=f"give 1 to {_WIDEST} bytes")
+        raise ParameterError("sealed", found, reason="is not a sealed secret", remedy=f"give 1 to {_WIDEST} bytes")
     return given

@@ -31,13 +31,7 @@ from lapwing.ledger.stream_records import (
 )
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest
-from lapwing.vocabulary.errors import (
-    ParameterError,
-    StreamBusyError,
-    StreamClosedError,
-    StreamError,
-    StreamHaltedError,
-)
+from lapwing.vocabulary.errors import ParameterError, StreamBusyError, StreamClosedError, StreamError, StreamHaltedError
 from lapwing.vocabulary.exact import as_int
 
 STATE: Final = 0

@@ -18,7 +18,7 @@ from lapwing.vocabulary.event import ExponentialSelection
 from lapwing.vocabulary.exact import Exact, as_int, exact
 
 _REACH = 40
-"""So many noise scales behind the best, weights are still what they should be; e^-40 is 4e-18."""
+"""Weights are what they should be up to this number of noise scales behind the best; e^-40 is 4e-18."""
 
 _SLACK = 1e-12
 """More than what the logarithms, exponentials and sums below can lose."""

@@ -29,7 +29,7 @@ class GaussianMechanism(RealNoise[GaussianNoise, RoundedGaussian]):
     from those without is no easier than telling N(0, 1) from N(Δ/σ, 1): Φ(Δ/2σ - εσ/Δ) - e^ε Φ(-Δ/2σ - εσ/Δ) is the
     δ of every ε, and Δ²/(2σ²) is the rho. For an (ε, δ) the smallest σ by that formula is taken, whatever ε is.
 
-    Answers are multiples of `grid.step`, exact as floats. Where Δ is no multiple of the step, the sensitivity that is
+    Answers are multiples of `grid.step`, exact as floats. Where Δ is not a multiple of it, the sensitivity that is
     paid for is the next one. A value off the grid is first moved to the nearest multiple, at most half a step away; NaN
     counts as 0, and values beyond 2^53 steps count as 2^53 steps. Δ must hold with NaN read as 0. The noise has the σ
     of `event` or, by less than a relative 2^-16, a larger one.

@@ -225,7 +225,7 @@ def integers(value: object, *, remedy: str = "hand in an integer or a vector of 
     lapwing.errors.ParameterError: type(value) = <class 'str'> cannot be released here;
     hand in an integer or a vector of integers
     """
-    return _converted(value, _to_integers, "integer", remedy)
+    return _converted(value, _to_integers, "an integer", remedy)
 
 
 def saturating_sum(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -255,7 +255,7 @@ class ValueGrid:
     >>> ValueGrid("0.3")
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: grid = '0.3' is no power of two; write one, such as 1/4 or 1/1024
+    lapwing.errors.ParameterError: grid = '0.3' is not a power of two; write one, such as 1/4 or 1/1024
     """
 
     step: Fraction
@@ -266,7 +266,7 @@ class ValueGrid:
         step = positive("grid", self.step)
         if step.numerator.bit_count() != 1 or step.denominator.bit_count() != 1:
             raise ParameterError(
-                "grid", self.step, reason="is no power of two", remedy="write one, such as 1/4 or 1/1024"
+                "grid", self.step, reason="is not a power of two", remedy="write one, such as 1/4 or 1/1024"
             )
         fill(self, step=step, _float_step=float(step), _per_unit=float(1 / step))
 
@@ -320,7 +320,7 @@ class ValueGrid:
         """Open `value` and return the nearest number of steps, coordinate by coordinate."""
         if type(value) is float:
             return self._of_float(value)
-        return _converted(value, self._to_steps, "number", "hand in a number or a vector of numbers")
+        return _converted(value, self._to_steps, "a number", "hand in a number or a vector of numbers")
 
     def _of_float(self, value: float) -> int:
         scaled = value * self._per_unit  # exact: a power of two
@@ -376,7 +376,7 @@ def _converted(value: object, convert: Callable[[object], Converted], noun: str,
         kind = type(opened)
         del opened
     if kind in (list, tuple, np.ndarray):
-        raise ParameterError("value", Sensitive(None), reason=f"holds something that is no {noun}", remedy=remedy)
+        raise ParameterError("value", Sensitive(None), reason=f"holds something that is not {noun}", remedy=remedy)
     if issubclass(kind, np.ndarray):
         remedy = "hand in a plain numpy.ndarray"
     raise ParameterError("type(value)", kind, reason="cannot be released here", remedy=remedy)
@@ -386,7 +386,7 @@ def _to_integers(opened: object) -> int | NDArray[np.int64]:
     if isinstance(opened, list | tuple):
         return np.array([min(max(operator.index(entry), _INT64.min), _INT64.max) for entry in opened], np.int64)
     if not isinstance(opened, np.ndarray):
-        return operator.index(opened)  # type: ignore[arg-type]  # what is no integer is refused right here
+        return operator.index(opened)  # type: ignore[arg-type]  # what is not an integer is refused right here
     array = _plain_array(opened)
     if array.dtype.kind not in "biu":
         raise TypeError

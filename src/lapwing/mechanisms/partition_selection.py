@@ -133,7 +133,7 @@ class PartitionSelection(Priced[ApproximateRelease]):
     def release(self, value: Mapping[Key, tuple[int]] | Sensitive[Mapping[Key, tuple[int]]]) -> dict[Key, int]:
         """Return the keys whose noisy count reaches the threshold, with that count, sorted."""
         opened = value.open_for_release() if isinstance(value, Sensitive) else value
-        # A key without people is no key: whether it came must not depend on how the counts were gathered.
+        # A key without people is not a key: whether it came must not depend on how the counts were gathered.
         keys = sorted((key for key, (count,) in opened.items() if count > 0), key=_in_order)
         noisy = add_noise([opened[key][0] for key in keys], self.law)
         counts = [noisy] if isinstance(noisy, int) else noisy.tolist()
@@ -191,6 +191,6 @@ def _place(part: object) -> tuple[Any, ...]:
             raise ParameterError(
                 "keys",
                 type(part).__name__,
-                reason="is no kind of key that has an order",
+                reason="is not a kind of key that has an order",
                 remedy="use text, whole numbers, truth values, days, spans of whole numbers and None",
             )

@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 _LARGEST_EPSILON = 40
 
 EXACT_UP_TO = 1000
-"""So many people are computed exactly: their laws are all gone through, which takes a time that grows as the square."""
+"""How many people are computed exactly: all their laws are gone through, in a time that grows as the square."""
 
 _SLACK = 1e-9
 _FAR = 1e6
@@ -181,7 +181,7 @@ class RandomizedResponse(Priced[RandomizedResponseRelease]):
     ----------
     categories : k, at least 2
     epsilon : the price; or
-    within, confidence, people : the accuracy of the estimated number of people in one category, out of so many people
+    within, confidence, people : the accuracy of the estimated number of people in one category, out of all `people`
 
     Examples
     --------
@@ -257,10 +257,10 @@ class RandomizedResponse(Priced[RandomizedResponseRelease]):
         try:
             answers = np.asarray(counts, np.float64)
         except (TypeError, ValueError):
-            answers = np.empty(0)  # which is refused like any other that are no counts
+            answers = np.empty(0)  # which is refused like any other that are not counts
         if answers.shape != (self.event.categories,):
             remedy = f"count the answers of all {self.event.categories} categories"
-            raise ParameterError("counts", counts, reason="is no count of every category", remedy=remedy)
+            raise ParameterError("counts", counts, reason="is not a count of every category", remedy=remedy)
         estimates: NDArray[np.float64] = (answers - answers.sum() * self.chances.lie) / self.chances.gap
         return estimates
 

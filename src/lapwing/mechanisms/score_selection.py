@@ -71,7 +71,7 @@ class ScoreLattice:
         return self.grid.step if self.grid else Fraction(0)
 
     def in_scores(self, scales: float) -> float:
-        """Return how far apart scores may be that are read as so many noise scales apart, rounded up."""
+        """Return how far apart scores may be that are read as this number of noise scales apart, rounded up."""
         return float_above(Fraction(scales) * self.scale + self.rounding)
 
     def in_scales(self, margin: Exact) -> Fraction:
@@ -109,7 +109,7 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
     EVENT: ClassVar[type[Any]]
     UNIT_BITS: ClassVar[int]
     FLOOR_BITS: ClassVar[int]
-    """Scores so many lattice steps behind the best, as a power of two, count as just so far behind."""
+    """No score counts as further behind the best than this number of lattice steps, as a power of two."""
     FEWEST: ClassVar[int] = 1
 
     def __init__(
@@ -202,7 +202,7 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
 def _is_monotone(monotone_under: object) -> bool:
     if not isinstance(monotone_under, Adjacency | None):
         remedy = "write Adjacency.ADD_REMOVE, or leave it out"
-        raise ParameterError("monotone_under", monotone_under, reason="is no adjacency", remedy=remedy)
+        raise ParameterError("monotone_under", monotone_under, reason="is not an adjacency", remedy=remedy)
     match monotone_under:
         case None:
             return False
@@ -212,7 +212,7 @@ def _is_monotone(monotone_under: object) -> bool:
             raise ParameterError(
                 "monotone_under",
                 monotone_under,
-                reason="is no adjacency under which all scores move the same way: where a person is replaced, one may "
+                reason="is not an adjacency under which all scores move the same way: if a person is replaced, one may "
                 "rise while another falls",
                 remedy="leave it out, at twice the noise",
             )

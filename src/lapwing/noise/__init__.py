@@ -9,13 +9,11 @@ Start at `laws`, which says what can be drawn and which sampler draws it, or at 
     coins_and_dice   biased coins, fair dice
     sealing          what must survive a crash: the seed of an answer's noise, the state of a stream
     ----------------------------------------------------------------------------------------------------------
-    pools            draws in advance: time says nothing about noise
-    guide_table      small scales; two bytes, one look into a table of thresholds
     strips           large scales; a strip from a table, a place in it from fair bits, an exact coin
     fine_lattice     any scale at once; one standard variate on a fine lattice, divided
     ----------------------------------------------------------------------------------------------------------
-    decay            the weights e^(-rate j^power), enclosed, summed and inverted exactly
-    randomness       the bits
+    decay            the weights e^(-rate j^power), enclosed, summed and inverted exactly; the table for small scales
+    randomness       the bits, and draws in advance: time says nothing about noise
 
 Why it is exact, in one paragraph. The uniform number behind a draw is not rounded to 53 bits and then transformed: it
 is drawn bit by bit, and the draw is done as soon as every way in which the bits could go on gives the same result. Two

@@ -48,9 +48,7 @@ def exponential_lattice(count: int, *, source: RandomSource = SYSTEM) -> NDArray
 def choose_exponential(offsets: Sequence[int] | NDArray[np.integer], *, source: RandomSource = SYSTEM) -> int:
     """Return index i with probability exactly proportional to e^(offsets[i] 2^-56): the exponential mechanism.
 
-    Parameters
-    ----------
-    offsets : 64-bit integers; only their differences matter
+    The offsets are 64-bit integers, and only their differences matter.
 
     >>> choose_exponential([0, -(2**62)])  # the second has probability e^-64
     0
@@ -75,7 +73,7 @@ def _integers(offsets: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]
     except (OverflowError, TypeError):
         pass
     remedy = "write at least one whole number of steps of 2^-56, each of 64 bits"
-    raise ParameterError("offsets", offsets, reason="are no scores on the lattice", remedy=remedy)
+    raise ParameterError("offsets", offsets, reason="are not scores on the lattice", remedy=remedy)
 
 
 def _upper_weights(gaps: NDArray[np.uint64]) -> tuple[NDArray[np.int64], int]:

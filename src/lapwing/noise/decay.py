@@ -38,11 +38,6 @@ _MOST_GUARD = 1024
 def exponential_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
     """Return integers (low, high), at most 2 apart, with low <= 2^bits * e^(-numerator/denominator) <= high.
 
-    Parameters
-    ----------
-    numerator, denominator : the exponent; at least 0, and above 0
-    bits : the precision, at least 1
-
     >>> low, high = exponential_bounds(1, 1, 20)
     >>> low <= 2**20 * 0.36787944117144233 <= high, high - low <= 2
     (True, True)
@@ -78,10 +73,7 @@ def _alternating_series(numerator: int, denominator: int, precision: int) -> tup
 def is_below(p: Bounds, source: RandomSource, prefix: int = 0, bits: int = 0) -> bool:
     """Decide exactly whether a uniform number U is below p, drawing bits of U only while they are needed.
 
-    Parameters
-    ----------
-    p : the probability, as bounds that get as tight as asked
-    prefix, bits : the first `bits` bits of U, where they are known already
+    The first `bits` bits of U are `prefix`, where they are known already.
     """
     while True:
         if bits:
@@ -98,15 +90,8 @@ def is_below(p: Bounds, source: RandomSource, prefix: int = 0, bits: int = 0) ->
 class Decay:
     """The law P(0) ∝ 1, P(j) ∝ sides * e^(-rate * j^power) of a magnitude j = 0, 1, 2, ...
 
-    Parameters
-    ----------
-    rate : how fast the weights fall, above 0
-    power : 1 (exponential) or 2 (Gaussian)
-    sides : 2 if j stands for both +j and -j, else 1; zero has one sign only
-
-    Examples
-    --------
-    The magnitude of a discrete Laplace variate of scale 2 is 0 with probability (1 - e^(-1/2))/(1 + e^(-1/2)):
+    Power 1 is exponential, 2 Gaussian. There are 2 sides if j stands for both +j and -j; zero has one sign only. The
+    magnitude of a discrete Laplace variate of scale 2 is 0 with probability (1 - e^(-1/2))/(1 + e^(-1/2)):
 
     >>> lows, highs = Decay(Fraction(1, 2), power=1, sides=2).cumulative_bounds(3, bits=30)
     >>> lows[0] <= 2**30 * 0.2449186624037092 <= highs[0]
@@ -209,28 +194,20 @@ class Decay:
             bits += _STEP
 
 
-TAIL_BITS: Final = 40
-"""A table ends where 2^-40 of the law is left: what lies beyond is found on integers of any size."""
-
+TAIL_BITS: Final = 40  # a table ends where 2^-40 of the law is left: what lies beyond is found on integers of any size
 CHUNK: Final = 1 << 16
-"""So many draws are made at a time: the arrays in between stay near the processor, and their memory is used again."""
+"""How many draws are made at a time: the arrays in between stay near the processor, and their memory is used again."""
 
-UNSURE: Final = -(1 << 15)
-"""Stands in a cell that does not decide; no magnitude or value of a table is as small."""
-
-LARGEST: Final = (1 << 63) - 1
-"""Magnitudes saturate here. They never wrap."""
-
+UNSURE: Final = -(1 << 15)  # stands in a cell that does not decide; no magnitude or value of a table is as small
+LARGEST: Final = (1 << 63) - 1  # magnitudes saturate here, and never wrap
 _EXTRA_BITS: Final = 48
 
 
 class GuideTable:
     """A magnitude for each cell of U, where the cell decides it, and the means to decide where it does not.
 
-    Attributes
-    ----------
-    magnitudes : for each of the 2^cell_bits cells, the magnitude of every U in it, or `UNSURE`
-    thresholds : floor(2^(cell_bits + 48) F(j)) for j = 0, 1, ...
+    `magnitudes` has, for each of the 2^cell_bits cells, the magnitude of every U in it, or `UNSURE`; `thresholds` are
+    floor(2^(cell_bits + 48) F(j)) for j = 0, 1, ...
 
     Proof: proofs/lazy_inverse.md
     """

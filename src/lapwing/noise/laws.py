@@ -3,8 +3,8 @@
 =================  =======================================  ====================================================
 law                drawn by                                 because
 =================  =======================================  ====================================================
-DiscreteLaplace    a table (`guide_table`) up to a scale    two bytes and one look-up are the least there is; its
-Geometric          of about 135; strips (`strips`) above    table grows with the scale, that of the strips does not
+DiscreteLaplace    a table (`decay`) up to a scale of       two bytes and one look-up are the least there is; its
+Geometric          about 135; strips (`strips`) above       table grows with the scale, that of the strips does not
 DiscreteGaussian   the same, up to a sigma of about 525
 RoundedLaplace     the lattice (`fine_lattice`)             one table serves every scale, so that a scale that is
 RoundedGaussian                                             used once costs nothing to set up
@@ -68,11 +68,7 @@ class Law(ABC):
         object.__setattr__(self, self._PARAMETER, number)
 
     def draw(self, *, source: RandomSource = SYSTEM) -> int:
-        """Return one draw.
-
-        Parameters
-        ----------
-        source : where the bits come from; by default the system, through a pool that hides how long the draw took
+        """Return one draw; where no source is named, through a pool that hides how long the draw took.
 
         >>> isinstance(DiscreteLaplace(Fraction(10)).draw(), int)
         True
@@ -113,11 +109,8 @@ class Law(ABC):
 class DiscreteLaplace(Law):
     """P(x) ∝ e^(-|x|/scale) on the integers.
 
-    Added to an integer that one person moves by at most d, it is (d/scale)-differentially private.
-
-    Parameters
-    ----------
-    scale : from 1/20 to 2^38; the variance is about 2 scale²
+    Added to an integer that one person moves by at most d, it is (d/scale)-differentially private. The scale is from
+    1/20 to 2^38, and the variance about 2 scale².
 
     >>> DiscreteLaplace("22/7").scale
     Fraction(22, 7)
@@ -139,9 +132,7 @@ class DiscreteLaplace(Law):
 class Geometric(Law):
     """P(x) = (1 - e^(-1/scale)) e^(-x/scale) on 0, 1, 2, ...: one-sided noise, for comparisons with a threshold.
 
-    Parameters
-    ----------
-    scale : from 1/20 to 2^38; the mean is 1/(e^(1/scale) - 1), about scale - 1/2
+    The scale is from 1/20 to 2^38, and the mean 1/(e^(1/scale) - 1), about scale - 1/2.
 
     >>> bool((Geometric(Fraction(3)).draw_many(1000) >= 0).all())
     True
@@ -157,11 +148,7 @@ class Geometric(Law):
 
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussian(Law):
-    """P(x) ∝ e^(-x²/(2 sigma_squared)) on the integers.
-
-    Parameters
-    ----------
-    sigma_squared : from 1/400 to 2^76; the variance is at most this
+    """P(x) ∝ e^(-x²/(2 sigma_squared)) on the integers: of variance at most this, which is from 1/400 to 2^76.
 
     >>> DiscreteGaussian("0.5")
     DiscreteGaussian(sigma_squared=Fraction(1, 2))
@@ -182,11 +169,7 @@ class RoundedLaplace(Law):
     """round(scale_used * L) for a continuous standard Laplace variate L, of density e^(-|x|)/2.
 
     An integer plus this noise is the integer plus continuous Laplace noise, rounded: every guarantee of the continuous
-    mechanism of scale `scale_used` holds as it stands.
-
-    Parameters
-    ----------
-    scale : from 1/20 to 2^38
+    mechanism of scale `scale_used` holds as it stands. The scale is from 1/20 to 2^38.
 
     >>> law = RoundedLaplace(Fraction(10))
     >>> law.scale <= law.scale_used <= law.scale * (1 + Fraction(1, 2**50))
@@ -211,11 +194,7 @@ class RoundedGaussian(Law):
     """round(sigma_used * Z) for a continuous standard normal variate Z.
 
     An integer plus this noise is the integer plus continuous Gaussian noise, rounded: every guarantee of the continuous
-    mechanism of standard deviation `sigma_used` holds as it stands.
-
-    Parameters
-    ----------
-    sigma : from 1/20 to 2^38
+    mechanism of standard deviation `sigma_used` holds as it stands. Sigma is from 1/20 to 2^38.
 
     >>> law = RoundedGaussian(Fraction(1, 3))
     >>> law.sigma <= law.sigma_used <= law.sigma * (1 + Fraction(1, 2**50))

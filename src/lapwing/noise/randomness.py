@@ -103,14 +103,9 @@ def fresh_name() -> str:
     return SYSTEM.take(16).hex()
 
 
-INTEGERS: Final = 1 << 10
-"""Single draws in a pool: 40 KiB."""
-
-BLOCK: Final = 1 << 13
-"""Draws for short vectors in a pool: 64 KiB."""
-
-VEIL: Final = 256
-"""Draws made at least, where there is no pool: a single one hides among so many."""
+INTEGERS: Final = 1 << 10  # single draws in a pool: 40 KiB
+BLOCK: Final = 1 << 13  # draws for short vectors in a pool: 64 KiB
+VEIL: Final = 256  # draws made at least, where there is no pool: a single one hides among these
 
 
 class Sampler(Protocol):
@@ -159,7 +154,7 @@ class Pool:
     def draw_many(self, count: int) -> NDArray[np.int64]:
         """Return the next `count` draws in an array of the caller's own."""
         if count > BLOCK >> 2:
-            return self._sampler.draw_many(count, self._source)  # so many are a veil of their own
+            return self._sampler.draw_many(count, self._source)  # draws in such numbers are a veil of their own
         with self._lock:
             if self._process != getpid():
                 self._empty()

@@ -25,9 +25,7 @@ from lapwing.vocabulary.errors import ParameterError, SealBrokenError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.sensitive import Sensitive
 
-SECRET_BYTES: Final = 32
-"""The width of what is sealed, a seed or the state of a stream, and of a key."""
-
+SECRET_BYTES: Final = 32  # the width of what is sealed, a seed or the state of a stream, and of a key
 SAMPLERS: Final = 1
 """The version of all that lies between a seed and a decision: the samplers of `noise.laws` and the order in which a
 stream draws from them. Whoever changes a draw raises it (`tests/noise/test_sealing.py` knows the draws)."""
@@ -51,9 +49,7 @@ class Purpose(Enum):
 class SealedSource:
     """The bytes that follow from a seed, by ChaCha20: whoever lacks the seed cannot tell them from random ones.
 
-    Parameters
-    ----------
-    seed : 32 bytes, used for this source only
+    The seed is 32 bytes, used for this source only.
 
     >>> seed = fresh_seed()
     >>> SealedSource(seed).take(100) == SealedSource(seed).take(100)
@@ -78,12 +74,7 @@ def fresh_seed() -> bytes:
 def seal(secret: bytes, *, key: bytes, purpose: Purpose, stream: str, sequence: int, details: str = "") -> bytes:
     """Return 32 secret bytes sealed under `key`, always of the same length, and bound to all that is said about them.
 
-    Parameters
-    ----------
-    key : 32 secret bytes, kept apart from what is sealed
-    purpose : what the secret is
-    stream, sequence : whose it is, and which one of that stream
-    details : what else must be the same for the seal to open
+    The key is 32 bytes, kept apart from what is sealed; `details` is what else must be the same for the seal to open.
 
     >>> key, seed = fresh_seed(), fresh_seed()
     >>> sealed = seal(seed, key=key, purpose=Purpose.SEED, stream="cohorts", sequence=1)
@@ -107,7 +98,7 @@ def unseal(sealed: bytes, *, key: bytes, purpose: Purpose, stream: str, sequence
 
 def _cipher(key: bytes) -> AESGCM:
     if not isinstance(key, bytes) or len(key) != SECRET_BYTES:
-        raise ParameterError("key", Sensitive(None), reason="is no key", remedy=f"give {SECRET_BYTES} secret bytes")
+        raise ParameterError("key", Sensitive(None), reason="is not a key", remedy=f"give {SECRET_BYTES} secret bytes")
     return AESGCM(key)
 
 

@@ -32,12 +32,10 @@ _LAST_STRIP: Final = 1023  # of a Gaussian law, about 8 sigma: beyond, y would n
 class StripCoin:
     """The coin that keeps a candidate with probability e^-y, y being the growth of the exponent since its strip began.
 
-    Parameters
-    ----------
-    strips : the law of the strips: weight e^(-rate h^power) for strip h, so that y = rate ((h + f)^power - h^power) at
-        the fraction f of it, which is rate f or rate f (2h + f)
-    bits : a place in a strip is a whole number from 0 to 2^bits, and f = place / 2^bits
-    width : 0 if the place is exact. 1 if it is the integer part of a real one, whose further bits are drawn as needed
+    The law of the strips is weight e^(-rate h^power) for strip h, so that y = rate ((h + f)^power - h^power) at the
+    fraction f of it, which is rate f or rate f (2h + f). A place in a strip is a whole number from 0 to 2^bits, and
+    f = place / 2^bits. The width is 0 if the place is exact, and 1 if it is the integer part of a real one, whose
+    further bits are drawn as needed.
     """
 
     def __init__(self, strips: Decay, bits: int, width: Literal[0, 1]) -> None:
@@ -107,16 +105,11 @@ class StripCoin:
 
 
 class Strips:
-    """Draws magnitudes of the law `decay`, each with a sign bit.
+    """Draws magnitudes of the law `decay`, whose scale is at least 64, each with a sign bit.
 
-    Parameters
-    ----------
-    decay : the law; its scale is at least 64
-    width : 0 for the integers j of weight e^(-rate j^power); 1 for the integer parts of real numbers of that density
-
-    Attributes
-    ----------
-    kept_below : for each of the 2^16 cells of the guide table, below which 16 bits of the coin nothing more is asked
+    With width 0 they are the integers j of weight e^(-rate j^power), with 1 the integer parts of real numbers of that
+    density. `kept_below` has, for each of the 2^16 cells of the guide table, below which 16 bits of the coin nothing
+    more is asked.
     """
 
     def __init__(self, decay: Decay, width: Literal[0, 1] = 0) -> None:
@@ -143,7 +136,7 @@ class Strips:
             kept = np.ones(spare, np.bool_)
             kept[dropped[missing.size :] - count] = False
             spares = np.flatnonzero(kept)[: missing.size] + count
-            if spares.size == missing.size:  # nearly always; else begin again, which is no choice among values
+            if spares.size == missing.size:  # nearly always; else begin again, which is not a choice among values
                 magnitudes[missing], negative[missing] = magnitudes[spares], negative[spares]
                 return magnitudes[:count], negative[:count]
 

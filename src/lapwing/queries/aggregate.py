@@ -43,7 +43,6 @@ Label: TypeAlias = str | int | bool | Interval | None
 
 
 @stored("declared-key")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredKey:
     """One cell for each declared value, and one for missing values if `missing`; other values are in no cell."""
 
@@ -53,7 +52,6 @@ class DeclaredKey:
 
 
 @stored("binned-key")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BinnedKey:
     """One cell for each bin, a interval on the column's domain; what is in no bin is in no cell."""
 
@@ -64,7 +62,6 @@ class BinnedKey:
 
 
 @stored("grid-key")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GridKey:
     """Cells of `width` grid steps that cover the range of a term; a row is in cell (term - low) // width."""
 
@@ -79,7 +76,6 @@ class GridKey:
 
 
 @stored("private-key")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateKey:
     """One cell for each value that the data holds, and one for missing values if `missing`.
 
@@ -95,7 +91,6 @@ Key: TypeAlias = KeyOfColumn | GridKey
 
 
 @stored("count-per-person")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CountPerPerson:
     """A person counts 1 in each of at most `max_cells` cells they have a row in; in all of them where it is None."""
 
@@ -103,7 +98,6 @@ class CountPerPerson:
 
 
 @stored("last-step-per-person")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LastStepPerPerson:
     """A person counts 1 in one cell: how many of the `steps`, in order, their best row passes before it fails."""
 
@@ -111,7 +105,6 @@ class LastStepPerPerson:
 
 
 @stored("clipped-sum-per-person")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClippedSumPerPerson:
     """A person adds, to each of at most `max_cells` cells, the total of `term` over their rows, clipped to bounds."""
 
@@ -122,11 +115,10 @@ class ClippedSumPerPerson:
 
 
 @stored("bounded-rows-per-person")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedRowsPerPerson:
     """A person adds the `terms` of at most `max_rows` rows, picked by hash.
 
-    With `max_cells` those are rows of one cell, in each of at most so many cells; where it is None, rows of all cells
+    With `max_cells` those are rows of one cell, in at most `max_cells` cells; where it is None, rows of all cells
     together. The terms are never negative and add up to at most `most` in one row.
     """
 
@@ -137,7 +129,6 @@ class BoundedRowsPerPerson:
 
 
 @stored("distinct-keys")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DistinctKeys:
     """The number of cells that someone is in, where a person is in at most `max_cells` of those they have a row in."""
 
@@ -148,7 +139,6 @@ Bounding: TypeAlias = CountPerPerson | LastStepPerPerson | ClippedSumPerPerson |
 
 
 @stored("aggregate")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
     """Rows of `table` where `where` is true, sorted into the cells of `keys`, bounded and added up."""
 

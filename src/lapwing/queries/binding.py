@@ -172,7 +172,7 @@ def _among(column: Column, values: Iterable[Value], *, wanted: bool) -> Predicat
 def _prefixed(column: Column, prefix: Value, *, wanted: bool) -> Predicate:
     if not isinstance(column.type, Text):
         raise BadQuestionError(
-            f"only text has a beginning, and {column.name!r} is no text; compare it with = or in (...)"
+            f"only text has a beginning, and {column.name!r} is not text; compare it with = or in (...)"
         )
     text = _text(column, _constant(column, prefix))
     kind = StartsWith if wanted else StartsNotWith
@@ -249,13 +249,13 @@ def _number(column: Column, literal: Literal) -> Fraction:
             f'"{column.name} > 3"'
         )
     if not isinstance(value, int | Fraction):
-        raise BadQuestionError(f"{column.name!r} holds numbers, and {value!r} is none; write a number")
+        raise BadQuestionError(f"{column.name!r} holds numbers, and {value!r} is not one; write a number")
     return Fraction(value)
 
 
 def _text(column: Column, literal: Literal) -> str:
     if not isinstance(literal.value, str):
-        raise BadQuestionError(f"{column.name!r} holds text, and {literal.value!r} is none; write it in quotes")
+        raise BadQuestionError(f"{column.name!r} holds text, and {literal.value!r} is not; write it in quotes")
     return check_text(column.name, literal.value)
 
 

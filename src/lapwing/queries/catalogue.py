@@ -46,7 +46,7 @@ class Segment:
         object.__setattr__(self, "last", as_int("last", self.last, least=self.first, most=INTEGERS.highest))
         if self.name == ELSEWHERE:
             raise ParameterError(
-                "segment", self.name, reason="is the segment of everyone in no other", remedy="choose another name"
+                "segment", self.name, reason="is the name that stands for everyone", remedy="choose another name"
             )
 
     @property
@@ -93,7 +93,7 @@ class RowsPerPerson(Enum):
 
 
 class KeyType(Enum):
-    """What the person key is made of. Floats are no keys: 2^53 and 2^53 + 1 are one float, but two people."""
+    """What the person key is made of. Floats are not keys: 2^53 and 2^53 + 1 are one float, but two people."""
 
     INTEGER = "integer"
     TEXT = "text"
@@ -113,8 +113,6 @@ class Table(Result):
     row_key : a column that tells the rows of a person apart, if there is one; it makes picking rows quicker
     max_rows : how many rows of one person count in row statistics, unless the question says otherwise
 
-    Examples
-    --------
     >>> from lapwing.queries.column import Category, Integer
     >>> patients = Table(
     ...     name="patients",
@@ -146,7 +144,7 @@ class Table(Result):
             raise ParameterError(
                 f"key_type of {self.name}",
                 self.key_type,
-                reason="is no type for a person key",
+                reason="is not a type for a person key",
                 remedy="write KeyType.INTEGER or KeyType.TEXT; a float cannot tell people apart",
             )
         if self.max_rows is not None:
@@ -208,8 +206,6 @@ class Population:
     segments : a public partition of the people by their keys, fixed for ever; each segment has a budget of its own
     segment : the one whose people are asked about, here; everybody if there is none
 
-    Examples
-    --------
     >>> clinic = Population(
     ...     name="clinic", unit=PrivacyUnit(person_key="patient_id"), tables=(Table(name="patients", columns=()),)
     ... )
@@ -322,7 +318,7 @@ def _named(kind: str, name: str, things: tuple[Named, ...], owner: str) -> Named
 def _check_name(kind: str, name: object) -> None:
     if not isinstance(name, str) or not name.strip() or len(name.encode(errors="replace")) > LONGEST_NAME:
         raise ParameterError(
-            kind, name, reason="is no name", remedy=f"write a name of at most {LONGEST_NAME} bytes that is not blank"
+            kind, name, reason="is not a name", remedy=f"write a name of at most {LONGEST_NAME} bytes that is not blank"
         )
     check_text(kind, name)
 
@@ -332,7 +328,7 @@ def _check_distinct(kind: str, names: Iterable[str]) -> None:
     twice = sorted(name for name, times in Counter(n.casefold() for n in names).items() if times > 1)
     if twice:
         raise ParameterError(
-            kind, twice[0], reason="is there twice, but for its case", remedy="give each a name of its own"
+            kind, twice[0], reason="is there twice, if case is ignored", remedy="give each a name of its own"
         )
 
 

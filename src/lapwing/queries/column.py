@@ -45,15 +45,13 @@ class Real:
     low, high : the bounds; they are moved outwards to the grid
     step : the distance of two grid points, a power of two; about a millionth of the range where it is not given
 
-    Examples
-    --------
     >>> bmi = Real(low=10, high=60, step="1/64")
     >>> bmi.low, bmi.high, bmi.bits
     (Fraction(10, 1), Fraction(60, 1), 6)
     >>> Real(low=0, high=1, step="0.1")
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: step = '0.1' is no power of two; write 1/8
+    lapwing.errors.ParameterError: step = '0.1' is not a power of two; write 1/8
     """
 
     low: Exact
@@ -66,7 +64,7 @@ class Real:
         step = _default_step(high - low) if self.step is None else exact("step", self.step)
         if step <= 0 or not _is_power_of_two(step):
             remedy = f"write {Fraction(2) ** math.floor(math.log2(step) + 0.5)}" if step > 0 else "write 1/64"
-            raise ParameterError("step", self.step, reason="is no power of two", remedy=remedy)
+            raise ParameterError("step", self.step, reason="is not a power of two", remedy=remedy)
         if max(abs(low), abs(high)) / step >= MOST_GRID:
             raise ParameterError(
                 "step",
@@ -98,7 +96,7 @@ class Category:
             raise ParameterError(
                 "values",
                 self.values,
-                reason="are no categories",
+                reason="are not categories",
                 remedy=f"list from 1 to {_MOST_CATEGORIES} values, all text or all whole numbers",
             )
         if len(set(values)) < len(values):
@@ -206,7 +204,7 @@ def _bounds(kind: ColumnType) -> dict[str, Any]:
 def check_text(name: str, given: str) -> str:
     """Return `given` if every database can hold it: no NUL character and no half of a surrogate pair."""
     if "\x00" in given or any("\ud800" <= c <= "\udfff" for c in given):
-        raise ParameterError(name, given, reason="holds a character that is no text", remedy="leave it out")
+        raise ParameterError(name, given, reason="holds a character that is not text", remedy="leave it out")
     return given
 
 
@@ -220,7 +218,7 @@ def _is_power_of_two(number: Fraction) -> bool:
 
 def _check_both_or_none(low: object, high: object) -> None:
     if (low is None) != (high is None):
-        raise ParameterError("bounds", (low, high), reason="are only half there", remedy="give both, or none")
+        raise ParameterError("bounds", (low, high), reason="are incomplete", remedy="give both, or none")
 
 
 def _check_order(low: Fraction | int | date, high: Fraction | int | date) -> None:

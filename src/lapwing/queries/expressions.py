@@ -120,7 +120,7 @@ class Literal(Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Days(Value):
-    """So many days, which are added to days and to nothing else: SQL's interval '30' day."""
+    """A number of days, which are added to days and to nothing else: SQL's interval '30' day."""
 
     number: int
 
@@ -329,8 +329,8 @@ def condition(given: object) -> Condition:
             return Truth(given)
         case _:
             raise BadQuestionError(
-                f'this is no condition ({type(given).__name__}); write it as SQL text, "age < 30", or with col(...), '
-                "&, | and ~"
+                f'this is not a condition ({type(given).__name__}); write it as SQL text, "age < 30", or with col(...),'
+                " &, | and ~"
             )
 
 

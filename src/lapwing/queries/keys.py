@@ -75,9 +75,7 @@ def _values(column: Column) -> KeyOfColumn:
         case Real() | Date():
             year = f", or year({column.written})" if isinstance(column.type, Date) else ""
             raise BadQuestionError(
-                f"{column.name!r} has too many values to group by; group by ",
-                Call("bins", (column.name, [...])),
-                year,
+                f"{column.name!r} has too many values to group by; group by ", Call("bins", (column.name, [...])), year
             )
 
 
@@ -133,7 +131,7 @@ def _whole_place(column: Column, edge: Literal) -> Fraction:
     number = _number(column, edge)
     if not INTEGERS.lowest <= number <= INTEGERS.highest:
         raise BadQuestionError(
-            f"an edge of {column.name!r} is no whole number of 64 bits; stay within {INTEGERS.lowest} and "
+            f"an edge of {column.name!r} is not a whole number of 64 bits; stay within {INTEGERS.lowest} and "
             f"{INTEGERS.highest}"
         )
     return number

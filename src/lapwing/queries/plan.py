@@ -55,7 +55,6 @@ class Family(Enum):
 
 
 @stored("scale")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """A value on a grid: `low` + n * `step` for n = 0 .. `extent`."""
 
@@ -101,15 +100,21 @@ class Meaning(ABC):
     row_name: ClassVar[str | None] = None
     told_in_a_sentence: ClassVar[bool] = False
     """Whether an answer of one row is told in a sentence although its row has a name."""
+    asks: ClassVar[str]
+    """What is asked; here and below, {self} and {plan} may stand in a sentence."""
+    hides: ClassVar[str] = (
+        "one person changes the answer by at most {plan.sensitivity.l1}{groups}, and noise hides that much"
+    )
+    accurate: ClassVar[str] = "within {margin}"
 
     @property
     def in_canonical(self) -> "Meaning":
         """What of it makes the question another one."""
         return self
 
-    @abstractmethod
     def asked(self, plan: "Plan") -> str:
         """Say what is asked."""
+        return self.asks.format(self=self, plan=plan)
 
     def bounding(self, plan: "Plan") -> str:
         """Say how a person's part is bounded, in a sentence."""
@@ -123,11 +128,11 @@ class Meaning(ABC):
     def hidden(self, plan: "Plan") -> str:
         """Say how far one person can move the answer, in the unit of the answer, and that this much is hidden."""
         groups = " in all groups together" if plan.aggregate.keys else ""
-        return f"one person changes the answer by at most {plan.sensitivity.l1}{groups}, and noise hides that much"
+        return self.hides.format(plan=plan, groups=groups)
 
     def accuracy(self, margin: Number) -> str:
         """Say what a margin means."""
-        return f"within {format_short(margin)}"
+        return self.accurate.format(margin=format_short(margin))
 
 
 class NoisyMeaning(Meaning):
@@ -158,6 +163,9 @@ class ChosenMeaning(Meaning):
     __slots__ = ()
     family = Family.SELECTION
     keys_are_groups = False
+    hides = "one person moves the order by at most {plan.sensitivity.linf}, and the choice hides that much"
+    told: ClassVar[str]
+    """What a {margin} means, below the answer."""
 
     @property
     @abstractmethod
@@ -172,17 +180,8 @@ class ChosenMeaning(Meaning):
     def values(self, plan: "Plan", released: Sequence[int]) -> list[BoundedValue]:
         """Return what was chosen."""
 
-    @abstractmethod
-    def told_margin(self, margin: Number) -> str:
-        """Say, below the answer, what a margin means."""
-
-    def hidden(self, plan: "Plan") -> str:
-        """Say that the choice hides what one person does to the order."""
-        return f"one person moves the order by at most {plan.sensitivity.linf}, and the choice hides that much"
-
 
 @stored("question")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CanonicalQuestion:
     """What a plan asks, without what follows from it: equal for questions that mean the same by their form."""
 
@@ -202,17 +201,7 @@ class CanonicalQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One question, bounded.
-
-    Parameters
-    ----------
-    population : the name of the population it asks about
-    unit : who is protected
-    aggregate : what the engine computes
-    meaning : what the numbers mean once they are released
-    family : which mechanisms may release them
-    sensitivity : how far one protected person or group can move them
-    """
+    """One question, bounded: what the engine computes, how far the protected `unit` moves it, and what it means."""
 
     population: str
     unit: PrivacyUnit

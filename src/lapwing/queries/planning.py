@@ -40,7 +40,7 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.plan import Meaning, Plan, Scale
-from lapwing.queries.predicate import Predicate, every
+from lapwing.queries.predicate import every
 from lapwing.queries.term import Measure, bounds, measure
 from lapwing.queries.totality import check_total
 from lapwing.vocabulary.errors import BadQuestionError
@@ -49,7 +49,7 @@ from lapwing.vocabulary.wording import Setting
 
 _MOST_BITS = 63
 _MOST_STEPS = 2**28
-"""One person moves a total or a moment by at most so many grid steps: noise a thousand times as large can be drawn."""
+"""One person moves a total or a moment by at most 2^28 grid steps: noise a thousand times as large can be drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,7 +86,7 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     check_most("statistics", len(questions), MOST_STATISTICS)
     for question in questions.values():
         if not isinstance(question, Question):
-            raise BadQuestionError("this is no question; write one with count(...), mean(...) or in SQL")
+            raise BadQuestionError("this is not a question; write one with count(...), mean(...) or in SQL")
     _check_size(*questions.values())
     plans, numbers, characters = dict[str, Plan](), 0, 0
     for name, question in questions.items():
@@ -108,7 +108,10 @@ class Planner:
         self.question, self.population = question, population
         table = population.table(question.table)
         self.scope = Scope(population, table, question.alias or table.name, columns=question.columns)
-        self.where = self._asked_about()
+        self.where = bind(question.where, self.scope)
+        if population.segment is not None:
+            of_segment = in_segment(population.segments, population.segment, self.scope.person_key)
+            self.where = every([self.where, of_segment])
         check_most("groupings", len(question.by), MOST_KEYS, "group by fewer columns")
         self.keys: tuple[Key, ...] = tuple(self.key(by) for by in question.by)
 
@@ -135,11 +138,7 @@ class Planner:
     def build(self, bounding: Bounding, meaning: Meaning) -> Plan:
         """Return the plan of a statistic that bounds each person so, and whose numbers mean this."""
         aggregate = Aggregate(
-            table=self.scope.table.name,
-            where=self.where,
-            keys=self.keys,
-            bounding=bounding,
-            salt=self.population.salt,
+            table=self.scope.table.name, where=self.where, keys=self.keys, bounding=bounding, salt=self.population.salt
         )
         count = aggregate.cell_count
         family = meaning.family if count is not None else meaning.family_of_private_keys
@@ -160,15 +159,6 @@ class Planner:
     def key(self, by: By) -> KeyOfColumn:
         """Return the groups that `by` makes and that the condition leaves possible."""
         return narrow(bind_key(by, self.scope), self.where)
-
-    def _asked_about(self) -> Predicate:
-        """Return the rows that are asked about: of the people of one segment, where only they are."""
-        asked, segment = bind(self.question.where, self.scope), self.population.segment
-        return (
-            asked
-            if segment is None
-            else every([asked, in_segment(self.population.segments, segment, self.scope.person_key)])
-        )
 
     def rows(self) -> int:
         """Return how many rows of a person count."""

@@ -19,7 +19,7 @@ ways of writing a range end as one.
 import math
 import struct
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from enum import Enum
 from fractions import Fraction
@@ -32,8 +32,7 @@ Interval: TypeAlias = tuple[int, int]
 EPOCH = date(1970, 1, 1)
 
 
-@stored("domain")
-@dataclass(frozen=True, slots=True)
+@stored("domain", kw_only=False)
 class Domain:
     """All numbers that a column can hold, from `lowest` to `highest`."""
 
@@ -166,7 +165,6 @@ def intervals_of(operator: str, limit: Fraction, domain: Domain) -> list[Interva
 
 
 @stored("in-intervals")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class InIntervals:
     """The column holds one of these numbers: integers, days, ranks of doubles, or 0 and 1 for truth."""
 
@@ -176,7 +174,6 @@ class InIntervals:
 
 
 @stored("in-texts")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class InTexts:
     """The column holds one of these texts."""
 
@@ -185,7 +182,6 @@ class InTexts:
 
 
 @stored("not-in-texts")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NotInTexts:
     """The column holds a text, and none of these."""
 
@@ -194,7 +190,6 @@ class NotInTexts:
 
 
 @stored("starts-with")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StartsWith:
     """The column holds a text that starts so."""
 
@@ -203,7 +198,6 @@ class StartsWith:
 
 
 @stored("starts-not-with")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StartsNotWith:
     """The column holds a text that does not start so."""
 
@@ -212,7 +206,6 @@ class StartsNotWith:
 
 
 @stored("is-missing")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IsMissing:
     """The column holds nothing: NULL, not-a-number, or a day outside the calendar."""
 
@@ -220,7 +213,6 @@ class IsMissing:
 
 
 @stored("is-present")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IsPresent:
     """The column holds something."""
 
@@ -228,7 +220,6 @@ class IsPresent:
 
 
 @stored("ref")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Ref:
     """A column of this row (`up` = 0) or of the row of the same person that the `up`-th enclosing table gave."""
 
@@ -245,7 +236,6 @@ class Unit(Enum):
 
 
 @stored("gap")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """The time from the day `since` to the day `until` is one of these numbers."""
 
@@ -256,7 +246,6 @@ class Gap:
 
 
 @stored("has-rows")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HasRows:
     """The same person has at least `at_least` rows in `table` for which `where` is true."""
 
@@ -266,7 +255,6 @@ class HasRows:
 
 
 @stored("lacks-rows")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LacksRows:
     """The same person has fewer than `at_least` rows in `table` for which `where` is true."""
 
@@ -275,16 +263,14 @@ class LacksRows:
     at_least: int = 1
 
 
-@stored("all-of")
-@dataclass(frozen=True, slots=True)
+@stored("all-of", kw_only=False)
 class AllOf:
     """All parts are true; with no parts, always."""
 
     parts: tuple["Predicate", ...]
 
 
-@stored("any-of")
-@dataclass(frozen=True, slots=True)
+@stored("any-of", kw_only=False)
 class AnyOf:
     """At least one part is true; with no parts, never."""
 

@@ -6,7 +6,7 @@ Conditions are SQL text or built with `col`, `&`, `|` and `~`; values are column
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypedDict
 
 from sqlglot import exp
 
@@ -34,6 +34,22 @@ ConditionLike: TypeAlias = str | Condition | Value | None
 ValueLike: TypeAlias = str | Value
 Grouping: TypeAlias = str | Name | Year | By
 Groupings: TypeAlias = Grouping | Iterable[Grouping]
+
+
+class GroupWords(TypedDict, total=False):
+    """The words for groups: what to group by, and how many rows and groups of one person count."""
+
+    by: Groupings
+    max_rows: int | None
+    max_groups: int | None
+
+
+def rows_of(
+    table: str, where: ConditionLike, *, by: Groupings = (), max_rows: int | None = None, max_groups: int | None = None
+) -> dict[str, Any]:
+    """Return what all questions have, as the keywords of their nouns: which rows, and how to group them."""
+    given = {"max_rows": max_rows, "max_groups": max_groups}
+    return {"table": table, "where": as_condition(where), "by": as_groups(by), **given}
 
 
 def has(table: str, where: ConditionLike = None, *, at_least: int = 1) -> Has:
@@ -152,7 +168,7 @@ class Statistic:
     ----------
     name : what the command line calls it
     ask : its builder, which takes a table, then columns, then options by name
-    tells : the name of the column of its answer
+    result : the name of the column of its answer
     columns : how many columns follow its table
     options : which of where, by, max_rows, max_groups, at, k and steps it takes
     needs : an option that it cannot do without, as it is written
@@ -161,8 +177,13 @@ class Statistic:
 
     name: str
     ask: Callable[..., Question]
-    tells: str
+    result: str
     columns: int = 0
     options: frozenset[str] = GROUPED
     needs: Mapping[str, str] = field(default_factory=dict)
     sql: Mapping[SqlWord, tuple[str, Callable[[Selected, Any], Question]]] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> str:
+        """How it is asked for at the command line."""
+        return " ".join([self.name, "TABLE", *["COLUMN"] * self.columns])

@@ -6,7 +6,7 @@ finds what the parser understood and nobody read. A refusal names the nearest th
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
 
@@ -87,24 +87,23 @@ _ARGUMENTS: dict[tuple[str, str], tuple[str, str]] = {
         "for people with several rows write person in (select person from visits group by person having count(*) >= 2)",
     ),
 }
-_LANGUAGE = (
-    "there are comparisons, between, in, is null, and, or, not, starts_with, age, has, clip, + - *, and the statistics "
-    "count, sum, avg, var_pop, median, quantile_cont, covar_pop, corr"
-)
+_LANGUAGE = "there are comparisons, between, in, is null, and, or, not, starts_with, age, has, clip, + - *"
 
 _WITH_STAR = {"except_": "EXCLUDE", "replace": "REPLACE", "rename": "RENAME"}
 _PLAIN_STAR = "write select * from visits where ..., and compute in the statistic"
 _READ = "read by lapwing"
 
 
-def refusal(node: object) -> BadQuestionError:
-    """Return the refusal of a node that is not part of the language."""
+def refusal(node: object, statistics: Iterable[str] = ()) -> BadQuestionError:
+    """Return the refusal of a node that is not part of the language; `statistics` are those that it could have been."""
+    named = ", ".join(statistics)
+    language = f"{_LANGUAGE}, and the statistics {named}" if named else _LANGUAGE
     if isinstance(node, exp.Anonymous):
-        return BadQuestionError(f"there is no function {node.this!r} here; {_LANGUAGE}")
+        return BadQuestionError(f"there is no function {node.this!r} here; {language}")
     for kind, (what, instead) in _INSTEAD.items():
         if isinstance(node, kind):
             return BadQuestionError(f"{what} is not part of the language; {instead}")
-    return BadQuestionError(f"{_words(type(node).__name__)} is not part of the language; {_LANGUAGE}")
+    return BadQuestionError(f"{_words(type(node).__name__)} is not part of the language; {language}")
 
 
 def only(node: exp.Expr, *allowed: str) -> None:
@@ -148,7 +147,7 @@ logging.getLogger("sqlglot").addFilter(lambda _: not _PARSING.get())  # it would
 
 
 class _Parser(DuckDBParser):
-    """SQLGlot's parser, which stops after so many steps, forwards and back, whatever it is trying."""
+    """SQLGlot's parser, which stops after a number of steps, forwards and back, whatever it is trying."""
 
     steps = 0
 
@@ -310,7 +309,7 @@ def table_name(node: exp.Expr) -> str:
         return str(literal(node).value)
     name = name_of(node)
     if name.table is not None:
-        raise BadQuestionError(f"{name.table}.{name.name} is no table; write its name alone, as has(visits)")
+        raise BadQuestionError(f"{name.table}.{name.name} is not a table; write its name alone, as has(visits)")
     return name.name
 
 

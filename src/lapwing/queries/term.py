@@ -24,7 +24,6 @@ MOST_TERM = 2**62
 
 
 @stored("on-grid")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OnGrid:
     """The column's value, clipped to `low`..`high` and rounded to the grid: floor(value * 2^bits + 1/2).
 
@@ -38,7 +37,6 @@ class OnGrid:
 
 
 @stored("elapsed")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Elapsed:
     """The days or completed years from one day to another, clipped to `low`..`high`.
 
@@ -52,16 +50,14 @@ class Elapsed:
     high: int
 
 
-@stored("constant")
-@dataclass(frozen=True, slots=True)
+@stored("constant", kw_only=False)
 class ConstantTerm:
     """The same number for every row."""
 
     value: int
 
 
-@stored("plus")
-@dataclass(frozen=True, slots=True)
+@stored("plus", kw_only=False)
 class Plus:
     """The sum of two terms."""
 
@@ -72,8 +68,7 @@ class Plus:
         check_fits(self)
 
 
-@stored("times")
-@dataclass(frozen=True, slots=True)
+@stored("times", kw_only=False)
 class Times:
     """The product of two terms."""
 
@@ -84,8 +79,7 @@ class Times:
         check_fits(self)
 
 
-@stored("rounded")
-@dataclass(frozen=True, slots=True)
+@stored("rounded", kw_only=False)
 class Rounded:
     """A term on a grid that is coarser by a power of two: floor(term / 2^bits + 1/2)."""
 
@@ -273,8 +267,8 @@ def _literal(number: Fraction) -> Measure:
     bits = number.denominator.bit_length() - 1
     if number.denominator != 2**bits or bits > _MOST_BITS:
         raise BadQuestionError(
-            f"{number} is no multiple of a power of two, so it would be rounded; scale the answer instead, which costs "
-            "nothing"
+            f"{number} is not a multiple of a power of two, so it would be rounded; scale the answer instead, which "
+            "costs nothing"
         )
     term = ConstantTerm(number.numerator)
     check_fits(term)

@@ -66,7 +66,7 @@ from lapwing.vocabulary.errors import BadQuestionError
 MOST_ROWS = 2**63
 """Fewer rows than this are in a table, and in what is joined and grouped from it."""
 MOST_CONSTANTS = 20_000
-"""So many parameters a statement may have: PostgreSQL takes 65,535."""
+"""How many parameters a statement may have: PostgreSQL takes 65,535."""
 DEEPEST = 100
 """So deep expressions and conditions may be nested: the databases parse them by recursion."""
 _MOST_BITS = 900  # a grid number times two to this power is still a double, and so is its inverse
@@ -279,8 +279,8 @@ class _Conditions:
         """Return at which rows further out a predicate looks, and by how many rows within each other it does so.
 
         Rows of which a person has one do not count. Two rows that are compared make as many pairs as a person has rows,
-        squared. A third and a fourth would make so many that, for somebody with a few dozen rows, no database ends in
-        time: a question that fails would tell that they are there.
+        squared. With a third and a fourth, no database would end in time for somebody with a few dozen
+        rows: a question that fails would tell that they are there.
         """
         match predicate:
             case AllOf(parts) | AnyOf(parts):
@@ -331,7 +331,7 @@ class _Conditions:
                 self.term(left, table, depth + 1)
                 self.term(right, table, depth + 1)
             case Rounded(inner, bits):
-                _require(0 <= bits < 2**6, f"2^{bits} is no width to round to")
+                _require(0 <= bits < 2**6, f"2^{bits} is not a width to round to")
                 self.term(inner, table, depth + 1)
                 self.count(2)
 

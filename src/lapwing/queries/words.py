@@ -69,6 +69,11 @@ def in_groups(aggregate: Aggregate, groups: int | None) -> str:
     return " in one group" if groups == 1 else f" in each of at most {groups} groups"
 
 
+def rows_count(aggregate: Aggregate, rows: int, groups: int | None) -> str:
+    """Say how many rows of a person count, and in how many groups."""
+    return f"at most {rows} row{'' if rows == 1 else 's'} of a person count{in_groups(aggregate, groups)}"
+
+
 def plain(number: Fraction) -> str:
     """Return a number as it is declared: on a grid of powers of two every one is a decimal."""
     return str(number.numerator) if number.denominator == 1 else f"{float(number):.12g}"
@@ -128,7 +133,8 @@ def words(predicate: Predicate) -> str:
         case AnyOf(parts):
             return " or ".join(_inside(part) for part in parts)
         case HasRows(table=table, where=where, at_least=times):
-            return f"the person has {_times(times)} in {table}{_such(where)}"
+            rows = "a row" if times == 1 else f"at least {times} rows"
+            return f"the person has {rows} in {table}{_such(where)}"
         case LacksRows(table=table, where=where, at_least=1):
             return f"the person has no row in {table}{_such(where)}"
         case LacksRows(table=table, where=where, at_least=times):
@@ -154,13 +160,7 @@ def _such(where: Predicate) -> str:
     return "" if where == ALWAYS else f" where ({words(where)})"
 
 
-def _times(times: int) -> str:
-    return "a row" if times == 1 else f"at least {times} rows"
-
-
-def _value(
-    atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent,
-) -> str:
+def _value(atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent) -> str:
     match atom:
         case InIntervals(domain=domain, intervals=intervals):
             return "is " + " or ".join(_interval(domain, interval) for interval in intervals)

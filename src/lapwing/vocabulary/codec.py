@@ -14,27 +14,35 @@ import json
 import math
 import re
 import types
+from abc import ABCMeta
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
 from hashlib import sha256
-from inspect import isabstract
 from types import MappingProxyType, NoneType
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+from typing import (
+    Any,
+    Final,
+    NoReturn,
+    TypeAlias,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from lapwing.vocabulary.errors import ParameterError
 
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[str, Any, int], Any]
 
-FORMAT: Final = 1
-"""The version of all that is written here; ledgers and their exports say it."""
-
-STORED: dict[str, type[Any]] = {}
-"""Every noun that was told to the codec so far, by its tag."""
-
+FORMAT: Final = 1  # the version of all that is written here; ledgers and their exports say it
+STORED: dict[str, type[Any]] = {}  # every noun that was told to the codec so far, by its tag
 _TAGS: dict[type[Any], tuple[str, tuple[str, ...]]] = {}
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _RATIO: Final = re.compile(r"-?(0|[1-9][0-9]{0,3999})/[1-9][0-9]{0,3999}")
@@ -42,22 +50,22 @@ _DEEPEST: Final = 128  # nouns within nouns: what can be written can be read wit
 _DAMAGED: Final = "it is damaged, or a newer lapwing wrote it; restore it from a copy"
 
 
-def stored(tag: str) -> Callable[[type[T]], type[T]]:
-    """Let a dataclass be written under `tag`.
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def stored(tag: str, *, kw_only: bool = True, init: bool = True) -> Callable[[type[T]], type[T]]:
+    """Make a class a frozen dataclass that is written under `tag`.
 
-    >>> from dataclasses import dataclass
     >>> @stored("example-of-the-codec")
-    ... @dataclass(frozen=True)
     ... class Example:
     ...     share: Fraction
     ...     of: tuple[str, ...] | None
-    >>> to_text(Example(Fraction(1, 2), ("a", "b")))
+    >>> to_text(Example(share=Fraction(1, 2), of=("a", "b")))
     '{"kind":"example-of-the-codec","of":["a","b"],"share":"1/2"}'
     >>> from_text(Example, '{"kind":"example-of-the-codec","of":null,"share":"1/2"}')
     Example(share=Fraction(1, 2), of=None)
     """
 
-    def register(noun: type[T]) -> type[T]:
+    def register(given: type[T]) -> type[T]:
+        noun = dataclass(frozen=True, slots=True, kw_only=kw_only, init=init)(given)
         names = tuple(field.name for field in fields(noun))  # type: ignore[arg-type] # it is a dataclass
         if tag in STORED or "kind" in names:
             raise ValueError(f"{tag!r} is taken, or one of its fields is called kind")
@@ -95,16 +103,9 @@ def from_record(expected: type[T], record: object) -> T: ...
 @overload
 def from_record(expected: object, record: object) -> Any: ...
 def from_record(expected: Any, record: object) -> Any:
-    """Return the noun that was written as `record`.
+    """Return the noun that was written as a JSON value, or refuse one that is not a record of `expected`.
 
-    Parameters
-    ----------
-    expected : the type of what was written: a stored noun, a union of them, or whatever a field of one may hold
-    record : a JSON value
-
-    Raises
-    ------
-    ParameterError : it is not a record of `expected`
+    What is expected is a type: a stored noun, a union of them, or whatever a field of one may hold.
     """
     return _reader(expected)("record", record, _DEEPEST)
 
@@ -138,15 +139,12 @@ def _write(value: Any, depth: int) -> Any:
         return write(value, depth)
     if isinstance(value, Enum):
         return value.value
-    if type(value) not in _TAGS:
-        raise TypeError(f"{type(value).__name__} has no tag; say it with @stored")
+    tag = _tag_of(type(value))
     if not depth:
-        raise ParameterError(
-            "record", "...", reason=f"is nested more than {_DEEPEST} deep", remedy="say it with fewer parts in parts"
-        )
-    tag, names = _TAGS[type(value)]
+        reason, remedy = f"is nested more than {_DEEPEST} deep", "say it with fewer parts in parts"
+        raise ParameterError("record", "...", reason=reason, remedy=remedy)
     record = {"kind": tag}
-    for name in names:
+    for name in _TAGS[type(value)][1]:
         record[name] = _write(getattr(value, name), depth - 1)
     return record
 
@@ -167,14 +165,10 @@ def _write_list(parts: Any, depth: int) -> list[Any]:
     return written
 
 
-def _write_mapping(held: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    return {key: _write(part, depth) for key, part in held.items()}
-
-
 _WRITERS: dict[type[Any], Callable[[Any, int], Any]] = {
     **dict.fromkeys((NoneType, bool, int, str), lambda value, _: value),
     **dict.fromkeys((tuple, list), _write_list),
-    **dict.fromkeys((dict, MappingProxyType), _write_mapping),
+    **dict.fromkeys((dict, MappingProxyType), lambda held, depth: {key: _write(held[key], depth) for key in held}),
     frozenset: lambda parts, _: sorted(parts),
     Fraction: _write_fraction,
     float: lambda number, _: number.hex(),
@@ -200,7 +194,7 @@ def _reader(expected: Any) -> Reader:
         return partial(_read_mapping, _reader(parts[1]))
     if isinstance(expected, type) and issubclass(expected, Enum):
         return partial(_read_enum, {member.value: member for member in expected})
-    abstract = isinstance(expected, type) and isabstract(expected)
+    abstract = isinstance(expected, ABCMeta) and expected not in _TAGS
     return partial(_read_subclass, expected) if abstract else partial(_read_noun, {_tag_of(expected): expected})
 
 
@@ -333,12 +327,7 @@ def _refused(name: str, value: object, reason: str) -> ParameterError:
     return ParameterError(name, value, reason=reason, remedy=_DAMAGED)
 
 
-_AS_THEY_ARE: Final[dict[type[Any], str]] = {
-    str: "a text",
-    int: "a whole number",
-    bool: "true or false",
-    NoneType: "null",
-}
+_AS_THEY_ARE: Final = {str: "a text", int: "a whole number", bool: "true or false", NoneType: "null"}
 _SCALARS: Final[dict[Any, Reader]] = {
     **{kind: partial(_read_as_it_is, kind) for kind in _AS_THEY_ARE},
     Fraction: _read_fraction,

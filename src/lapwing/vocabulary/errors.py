@@ -3,31 +3,12 @@
 ::
 
     LapwingError
-    ├── BadQuestionError            what was asked cannot be answered as it was put; nothing was charged
-    │   ├── ParameterError          one parameter is not what it must be
-    │   └── RequestConflictError    the idempotency key was used before, for another request
-    ├── BudgetError                 the account says no; nothing was charged
-    │   ├── BudgetExceededError     the charge is larger than what is left
-    │   └── SuspendedError          the custodian has stopped all spending
-    ├── StreamError                 a stream of questions cannot go on
-    │   ├── StreamHaltedError       its last yes was given
-    │   ├── StreamClosedError       it was closed
-    │   ├── StreamBusyError         a question of it has no outcome yet
-    │   └── SealBrokenError         suspended state was altered, replayed, or opened with another key
-    ├── LedgerError                 the account cannot be kept, so nothing is answered
-    │   ├── LedgerUnwritableError   it cannot be written to just now; nothing was charged
-    │   ├── LedgerInDoubtError      it is not known whether the last act was written; it counts as charged
-    │   ├── LedgerDurabilityError   its settings could lose a charge that was acknowledged
-    │   ├── LedgerSchemaError       it is no ledger, or one of a newer lapwing
-    │   ├── LedgerDamagedError      an entry is not what was once written
-    │   ├── LedgerRolledBackError   it is older than, or another than, one that was seen before
-    │   └── UnansweredError         a request was charged and has no answer
-    ├── EngineError                 a database could not answer; the message is always the same
-    ├── RegistrationError           the data is not what the catalogue says; only custodians meet it
-    ├── SettingsError               lapwing.toml says something that cannot be; only custodians meet it
-    ├── MissingExtraError           a driver is not installed, and the message says how to install it
-    ├── SecrecyError                something tried to look at a value that has no noise on it yet
-    └── RandomnessError             no trustworthy random bits could be had, so no noise was drawn
+    ├── BadQuestionError        ParameterError, RequestConflictError
+    ├── BudgetError             BudgetExceededError, SuspendedError
+    ├── StreamError             StreamHaltedError, StreamClosedError, StreamBusyError, SealBrokenError
+    ├── LedgerError             LedgerUnwritableError, LedgerInDoubtError, LedgerDurabilityError, LedgerSchemaError,
+    │                           LedgerDamagedError, LedgerRolledBackError, UnansweredError
+    └── EngineError, RegistrationError, SettingsError, MissingExtraError, SecrecyError, RandomnessError
 
 A message says what was wrong, with the numbers, and what to do about it. What the message says is also there as
 attributes, so that a program need not read English. Users import them from `lapwing.errors`, and tracebacks say so.
@@ -38,17 +19,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from lapwing.vocabulary import wording
 from lapwing.vocabulary.results import Result
-from lapwing.vocabulary.wording import (
-    Call,
-    Message,
-    Setting,
-    Spell,
-    decimal_above,
-    decimal_below,
-    decimal_near,
-    format_exact,
-)
+from lapwing.vocabulary.wording import Call, Message, Setting, Spell, decimal_below
 
 __all__ = [
     "BadQuestionError",
@@ -127,15 +100,7 @@ class BadQuestionError(LapwingError):
 
 
 class ParameterError(BadQuestionError, ValueError):
-    """One parameter is not what it must be.
-
-    Attributes
-    ----------
-    name : what the parameter is called
-    given : the value as it was handed in
-    reason : what is wrong with it
-    remedy : what to write instead
-    """
+    """One parameter is not what it must be: its name, the value as given, what is wrong, what to write instead."""
 
     def __init__(self, name: str, given: object, *, reason: str, remedy: str) -> None:
         self.name, self.given, self.reason, self.remedy = name, given, reason, remedy
@@ -143,13 +108,7 @@ class ParameterError(BadQuestionError, ValueError):
 
 
 class RequestConflictError(BadQuestionError):
-    """The idempotency key was used before, for another request.
-
-    Attributes
-    ----------
-    key : the idempotency key
-    seq : the entry of the ledger that first used it
-    """
+    """The idempotency key was used before, for another request; `seq` is the entry of the ledger that first used it."""
 
     def __init__(self, key: str, *, seq: int) -> None:
         self.key, self.seq = key, seq
@@ -161,14 +120,9 @@ class BudgetError(LapwingError):
 
 
 class BudgetExceededError(BudgetError):
-    """The charge is larger than what is left.
+    """The charge is larger than what is left; `fits` is the epsilon that any question may have now.
 
-    Attributes
-    ----------
-    asked, left : amounts in `currency`; `asked` is None where the account has no number for it
-    currency : "epsilon", "rho" or "delta"
-    fits : the epsilon that any question may have now
-    remedy : what to do instead
+    The amounts are in `currency`: "epsilon", "rho" or "delta". `asked` is None where the account has no number for it.
     """
 
     def __init__(
@@ -206,12 +160,7 @@ class BudgetExceededError(BudgetError):
 
 
 class SuspendedError(BudgetError):
-    """The custodian has stopped all spending.
-
-    Attributes
-    ----------
-    who : whose spending is stopped, a population or an analyst
-    """
+    """The custodian has stopped all spending of `who`, a population or an analyst."""
 
     def __init__(self, who: str) -> None:
         self.who = who
@@ -223,28 +172,16 @@ class StreamError(LapwingError):
 
 
 class StreamHaltedError(StreamError):
-    """The stream gave the last yes it was opened for; asking on would void its guarantee.
-
-    Attributes
-    ----------
-    yeses : how many yeses the stream was opened for, and gave
-    """
+    """The stream gave the last of the yeses it was opened for; asking on would void its guarantee."""
 
     def __init__(self, *, yeses: int) -> None:
         self.yeses = yeses
-        plural = "yes" if yeses == 1 else "yeses"
-        super().__init__(
-            f"this stream has given all the {yeses} {plural} it was opened for; open a new stream to ask on"
-        )
+        given = f"{yeses} {'yes' if yeses == 1 else 'yeses'}"
+        super().__init__(f"this stream has given all the {given} it was opened for; open a new stream to ask on")
 
 
 class StreamClosedError(StreamError):
-    """The stream was closed and its secret state destroyed.
-
-    Attributes
-    ----------
-    stream : its name
-    """
+    """The stream of this name was closed and its secret state destroyed."""
 
     def __init__(self, stream: str) -> None:
         self.stream = stream
@@ -252,13 +189,7 @@ class StreamClosedError(StreamError):
 
 
 class StreamBusyError(StreamError):
-    """A question of the stream has no outcome yet, and a stream answers one question at a time.
-
-    Attributes
-    ----------
-    stream : its name
-    number : the number of the question in flight
-    """
+    """The question of this number has no outcome yet, and a stream answers one question at a time."""
 
     def __init__(self, stream: str, *, number: int) -> None:
         self.stream, self.number = stream, number
@@ -287,12 +218,7 @@ class LedgerInDoubtError(LedgerError):
 
 
 class LedgerDurabilityError(LedgerError):
-    """The settings of the database could lose a charge that was acknowledged.
-
-    Attributes
-    ----------
-    setting, found : the setting and the value it has
-    """
+    """A setting of the database has a value with which it could lose a charge that was acknowledged."""
 
     def __init__(self, setting: str, found: object, *, remedy: str) -> None:
         self.setting, self.found = setting, found
@@ -300,16 +226,11 @@ class LedgerDurabilityError(LedgerError):
 
 
 class LedgerSchemaError(LedgerError):
-    """The database is no ledger of lapwing, or one that a newer lapwing has written."""
+    """The database is not a ledger of lapwing, or one that a newer lapwing has written."""
 
 
 class LedgerDamagedError(LedgerError):
-    """An entry is not what was once written, or the file cannot be read.
-
-    Attributes
-    ----------
-    seq : the first entry that is wrong; 0 if the damage is not in an entry
-    """
+    """An entry is not what was once written, or the file cannot be read; then `seq`, the first bad entry, is 0."""
 
     def __init__(self, reason: str, *, seq: int = 0) -> None:
         self.seq = seq
@@ -318,12 +239,9 @@ class LedgerDamagedError(LedgerError):
 
 
 class LedgerRolledBackError(LedgerError):
-    """The ledger is older than one that was seen before, or has another past.
+    """The ledger, whose last entry is `last`, is older than one that was seen before, or has another past.
 
-    Attributes
-    ----------
-    seq : the entry that is missing or different; 0 if the whole ledger is another
-    last : the last entry that the ledger has
+    `seq` is the entry that is missing or different; 0 if the whole ledger is another.
     """
 
     def __init__(self, reason: str, *, seq: int, last: int, remedy: str = "") -> None:
@@ -338,13 +256,8 @@ class LedgerRolledBackError(LedgerError):
 class UnansweredError(LedgerError):
     """A request was charged and has no answer, either not yet or for ever.
 
-    Noise is never drawn twice for one charge, so a request that was lost is not tried again.
-
-    Attributes
-    ----------
-    key : its idempotency key
-    seq : the entry of its charge
-    lost : whether it is settled that there will be no answer
+    Noise is never drawn twice for one charge, so a request that was lost is not tried again. `lost` says whether it is
+    settled that there will be no answer, `seq` is the entry of the charge.
     """
 
     def __init__(self, key: str, *, seq: int, lost: bool) -> None:
@@ -356,8 +269,8 @@ class UnansweredError(LedgerError):
 class EngineError(LapwingError):
     """A database could not answer. The message never varies, because the reason may depend on the data.
 
-    An engine hands the reason to the custodian's `on_failure` and to nobody else; it is no cause and no context of this
-    error, so that no traceback shows it.
+    An engine hands the reason to the custodian's `on_failure` and to nobody else; it is neither cause nor context of
+    this error, so that no traceback shows it.
     """
 
     def __init__(self) -> None:
@@ -365,13 +278,7 @@ class EngineError(LapwingError):
 
 
 class RegistrationError(LapwingError):
-    """The data is not what the catalogue says. It is raised while tables are registered, to the custodian.
-
-    Attributes
-    ----------
-    table : the table that cannot be registered
-    reason, remedy : what is wrong with it, and what to do
-    """
+    """The data of a table is not what the catalogue says: raised while tables are registered, to the custodian."""
 
     def __init__(self, table: str, *, reason: str, remedy: str) -> None:
         self.table, self.reason, self.remedy = table, reason, remedy
@@ -379,13 +286,7 @@ class RegistrationError(LapwingError):
 
 
 class SettingsError(LapwingError):
-    """A workspace is not as it should be: mostly something in its lapwing.toml. Only custodians meet it.
-
-    Attributes
-    ----------
-    file, line : where; the line is 0 where no line is to blame
-    reason, remedy : what is wrong, and what to do
-    """
+    """A workspace is not as it should be: mostly a line of its lapwing.toml, or 0. Only custodians meet it."""
 
     def __init__(self, file: str, line: int, *, reason: str, remedy: str) -> None:
         self.file, self.line, self.reason, self.remedy = file, line, reason, remedy
@@ -393,12 +294,7 @@ class SettingsError(LapwingError):
 
 
 class MissingExtraError(LapwingError):
-    """A driver is needed that comes with an extra, and it is not installed.
-
-    Attributes
-    ----------
-    module, extra : what is missing, and the extra of lapwing that brings it
-    """
+    """A module is not installed that comes with an extra of lapwing."""
 
     def __init__(self, module: str, *, extra: str) -> None:
         self.module, self.extra = module, extra
@@ -416,7 +312,7 @@ class RandomnessError(LapwingError):
 
 def _plain(value: Any, spell: Spell) -> Any:
     if isinstance(value, str | Fraction):
-        return value.spelled(spell) if isinstance(value, Message) else format_exact(value)
+        return value.spelled(spell) if isinstance(value, Message) else wording.format_exact(value)
     if value is None or isinstance(value, bool | int):
         return value
     return f"{value:.17g}" if isinstance(value, float) else str(value)
@@ -424,8 +320,8 @@ def _plain(value: Any, spell: Spell) -> Any:
 
 def _above(asked: Fraction, left: Fraction) -> str:
     """Return what was asked for, rounded, and visibly more than what is left."""
-    near = decimal_near(asked)
-    return near if Fraction(near) > left else decimal_above(asked)
+    near = wording.decimal_near(asked)
+    return near if Fraction(near) > left else wording.decimal_above(asked)
 
 
 def _brief(given: object) -> str:

@@ -7,7 +7,6 @@ Sensitivities already include the adjacency: they say how far one person (or one
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Protocol, TypeAlias, get_args
@@ -19,7 +18,6 @@ from lapwing.vocabulary.guarantee import Adjacency
 
 
 @stored("laplace-noise")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LaplaceNoise:
     """Continuous Laplace noise of scale `scale` on a vector of L1 sensitivity `l1_sensitivity`, maybe then rounded."""
 
@@ -31,7 +29,6 @@ class LaplaceNoise:
 
 
 @stored("discrete-laplace-noise")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteLaplaceNoise:
     """Two-sided geometric noise, P(x) ∝ e^(-|x|/scale), on integers of L1 sensitivity `l1_sensitivity`."""
 
@@ -44,7 +41,6 @@ class DiscreteLaplaceNoise:
 
 
 @stored("gaussian-noise")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianNoise:
     """Continuous Gaussian noise on every coordinate, maybe then rounded. The L2 sensitivity's square is exact."""
 
@@ -56,7 +52,6 @@ class GaussianNoise:
 
 
 @stored("discrete-gaussian-noise")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteGaussianNoise:
     """P(x) ∝ e^(-x²/2σ²) on the integers, on each of `dimension` integer coordinates."""
 
@@ -70,7 +65,6 @@ class DiscreteGaussianNoise:
 
 
 @stored("pure-release")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PureRelease:
     """Anything that is epsilon-DP and about which no more is known: noisy max, permute-and-flip, a sparse vector."""
 
@@ -81,7 +75,6 @@ class PureRelease:
 
 
 @stored("approximate-release")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateRelease:
     """Anything that is (epsilon, delta)-DP and about which no more is known."""
 
@@ -94,7 +87,6 @@ class ApproximateRelease:
 
 
 @stored("exponential-selection")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExponentialSelection:
     """The exponential mechanism: its loss lies in an interval of length `epsilon` (bounded range)."""
 
@@ -105,7 +97,6 @@ class ExponentialSelection:
 
 
 @stored("randomized-response")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RandomizedResponseRelease:
     """One answer out of `categories`: the truth with probability e^ε/(e^ε + categories - 1), else any other, evenly."""
 
@@ -118,7 +109,6 @@ class RandomizedResponseRelease:
 
 
 @stored("gaussian-sparse-vector")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianSparseVectorRelease:
     """A sparse vector with Gaussian noise: threshold noise once, query noise each time, at most `yeses` of `questions`.
 
@@ -140,7 +130,6 @@ class GaussianSparseVectorRelease:
 
 
 @stored("composed")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
     """All of `parts`, on the same people, with parameters fixed before the first answer."""
 
@@ -151,7 +140,6 @@ class Composed:
 
 
 @stored("repeated")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Repeated:
     """`part`, `times` times, on the same people."""
 
@@ -164,7 +152,6 @@ class Repeated:
 
 
 @stored("in-parallel")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class InParallel:
     """Each of `parts` on people of its own: public, disjoint partitions, so that one person meets only one of them."""
 
@@ -175,7 +162,6 @@ class InParallel:
 
 
 @stored("poisson-sampled")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PoissonSampled:
     """`part` on a fresh secret sample that holds each person independently with probability `rate` (add/remove)."""
 
@@ -188,7 +174,6 @@ class PoissonSampled:
 
 
 @stored("sampled-without-replacement")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SampledWithoutReplacement:
     """`part` on a fresh secret sample of `sample_size` out of `population_size` people (replace)."""
 
@@ -226,21 +211,18 @@ def checked_event(given: object) -> Event:
     >>> checked_event("noise")
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: event = 'noise' is no event; give what happened: the event of a mechanism
+    lapwing.errors.ParameterError: event = 'noise' is not an event; give what happened: the event of a mechanism
     """
     if isinstance(given, get_args(Event)):
         return given  # type: ignore[no-any-return]
     remedy = "give its .event" if hasattr(given, "event") else "give what happened: the event of a mechanism"
-    raise ParameterError("event", given, reason="is no event", remedy=remedy)
+    raise ParameterError("event", given, reason="is not an event", remedy=remedy)
 
 
 def required_adjacency(event: Event, population: Adjacency | None = None) -> Adjacency | None:
     """Return the adjacency that `event` needs, None if it is good for both; refuse what needs two.
 
-    Parameters
-    ----------
-    event : what happened, or is planned
-    population : the adjacency that is in force, if known; an event that needs the other one is refused
+    Where the adjacency of the population is known, an event that needs the other one is refused, too.
 
     >>> required_adjacency(PoissonSampled(part=PureRelease(epsilon=Fraction(1)), rate=Fraction(1, 10)))
     <Adjacency.ADD_REMOVE: 'add-remove'>
@@ -282,14 +264,16 @@ def _parts(event: Event) -> Iterator[Event]:
 
 def _events(name: str, given: object) -> tuple[Event, ...]:
     if not isinstance(given, tuple) or not given:
-        raise ParameterError(name, given, reason="is no tuple of events", remedy="write at least one, in a tuple")
+        raise ParameterError(name, given, reason="is not a tuple of events", remedy="write at least one, in a tuple")
     return tuple(checked_event(part) for part in given)
 
 
 def _rate(name: str, given: object) -> Fraction:
     rate = exact(name, given)
     if not 0 < rate <= 1:
-        raise ParameterError(name, given, reason="is no sampling rate", remedy="write a number above 0 and at most 1")
+        raise ParameterError(
+            name, given, reason="is not a sampling rate", remedy="write a number above 0 and at most 1"
+        )
     return rate
 
 

@@ -35,12 +35,7 @@ _RATIO = re.compile(r"[+-]?\d{1,400}\s*/\s*\d{1,400}")
 
 
 def exact(name: str, given: object) -> Fraction:
-    """Return the rational number that `given` is; refuse what is no number.
-
-    Parameters
-    ----------
-    name : what to call the parameter in a refusal
-    given : a decimal or ratio as text ("0.1", "1e-6", "1/3"), an int, a float, a Decimal or a Fraction
+    """Return the rational number that `given` is; refuse what is not a number, under the `name` of the parameter.
 
     >>> exact("epsilon", "0.1")
     Fraction(1, 10)
@@ -80,9 +75,8 @@ def _check_size(name: str, given: object, number: Fraction) -> None:
     if number and abs(number) < SMALLEST:
         raise ParameterError(name, given, reason="is absurdly small", remedy="stay above 1e-100")
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS:
-        raise ParameterError(
-            name, given, reason="has absurdly many digits", remedy=f"use a fraction of at most {_MOST_BITS} bits"
-        )
+        remedy = f"use a fraction of at most {_MOST_BITS} bits"
+        raise ParameterError(name, given, reason="has absurdly many digits", remedy=remedy)
 
 
 def positive(name: str, given: object) -> Fraction:
@@ -186,9 +180,8 @@ def _from_text(name: str, given: str) -> Fraction:
     if text.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
         return _from_number(name, float(text))
     if not (_NUMBER.fullmatch(text) or _RATIO.fullmatch(text)) or not text.isascii():
-        raise ParameterError(
-            name, given, reason="is no number", remedy='write a decimal such as "0.1" or a ratio such as "1/3"'
-        )
+        remedy = 'write a decimal such as "0.1" or a ratio such as "1/3"'
+        raise ParameterError(name, given, reason="is not a number", remedy=remedy)
     try:
         return Fraction(text.replace(" ", ""))
     except ZeroDivisionError:
@@ -200,9 +193,8 @@ def _from_number(name: str, given: object) -> Fraction:
     if isinstance(given, Rational):
         return Fraction(int(given.numerator), int(given.denominator))
     if not isinstance(given, _HasRatio):
-        raise ParameterError(
-            name, given, reason=f"is a {type(given).__name__}, no number", remedy='write a number such as "0.1"'
-        )
+        reason = f"is a {type(given).__name__}, no number"
+        raise ParameterError(name, given, reason=reason, remedy='write a number such as "0.1"')
     try:
         return Fraction(*given.as_integer_ratio())
     except ValueError:

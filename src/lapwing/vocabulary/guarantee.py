@@ -5,7 +5,6 @@ fact of a population, and every sensitivity reads it. Numbers may be written lik
 (`PureDP(epsilon="0.1")`), and are kept as exact fractions.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
@@ -36,26 +35,20 @@ def checked_adjacency(given: object) -> Adjacency:
     >>> checked_adjacency("replace")
     Traceback (most recent call last):
     ...
-    lapwing.errors.ParameterError: adjacency = 'replace' is no adjacency; write Adjacency.ADD_REMOVE or ...
+    lapwing.errors.ParameterError: adjacency = 'replace' is not an adjacency; write Adjacency.ADD_REMOVE or ...
     """
     if isinstance(given, Adjacency):
         return given
-    raise ParameterError(
-        "adjacency", given, reason="is no adjacency", remedy="write Adjacency.ADD_REMOVE or Adjacency.REPLACE"
-    )
+    remedy = "write Adjacency.ADD_REMOVE or Adjacency.REPLACE"
+    raise ParameterError("adjacency", given, reason="is not an adjacency", remedy=remedy)
 
 
 @stored("privacy-unit")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyUnit:
-    """One person, named by a key column, across all tables of a population.
+    """One person, named by the column that says whose row it is, across all tables of a population.
 
-    Parameters
-    ----------
-    person_key : the column that says whose row it is
-    adjacency : what it means that two populations differ in one person
-    protects_groups_of : the size of the groups that are protected together; 1 protects single persons, 4 protects
-        households of four as if they were one person, at four times the price
+    Groups may be protected together: `protects_groups_of=4` protects households of four as if they were one person, at
+    four times the price.
 
     >>> PrivacyUnit(person_key="patient_id").adjacency
     <Adjacency.ADD_REMOVE: 'add-remove'>
@@ -71,18 +64,13 @@ class PrivacyUnit:
 
     def __post_init__(self) -> None:
         if not isinstance(self.person_key, str) or not self.person_key.strip():
-            raise ParameterError(
-                "person_key",
-                self.person_key,
-                reason="names no column",
-                remedy="name the column that tells people apart",
-            )
+            remedy = "name the column that tells people apart"
+            raise ParameterError("person_key", self.person_key, reason="names no column", remedy=remedy)
         checked_adjacency(self.adjacency)
         object.__setattr__(self, "protects_groups_of", as_int("protects_groups_of", self.protects_groups_of))
 
 
-@stored("pure-dp")
-@dataclass(frozen=True, slots=True, init=False)
+@stored("pure-dp", kw_only=False, init=False)
 class PureDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E)."""
 
@@ -92,8 +80,7 @@ class PureDP:
         fill(self, epsilon=positive("epsilon", epsilon))
 
 
-@stored("approximate-dp")
-@dataclass(frozen=True, slots=True, init=False)
+@stored("approximate-dp", kw_only=False, init=False)
 class ApproximateDP:
     """For every event E and neighbouring tables: P(E) <= e^epsilon P'(E) + delta."""
 
@@ -104,8 +91,7 @@ class ApproximateDP:
         fill(self, epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
 
 
-@stored("concentrated-dp")
-@dataclass(frozen=True, slots=True, init=False)
+@stored("concentrated-dp", kw_only=False, init=False)
 class ConcentratedDP:
     """Zero-concentrated: the Renyi divergence of every order alpha > 1 is at most rho * alpha."""
 
@@ -115,8 +101,7 @@ class ConcentratedDP:
         fill(self, rho=positive("rho", rho))
 
 
-@stored("gaussian-dp")
-@dataclass(frozen=True, slots=True, init=False)
+@stored("gaussian-dp", kw_only=False, init=False)
 class GaussianDP:
     """Telling neighbours apart is no easier than telling N(0, 1) from N(mu, 1), with mu^2 = `mu_squared`."""
 

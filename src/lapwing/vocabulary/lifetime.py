@@ -19,11 +19,6 @@ class Lifetime:
     A fork copies connections that both processes would then use, and locks that nobody will ever release. So whatever
     has a lifetime refuses to work in another process than the one it began in, before anything is charged.
 
-    Parameters
-    ----------
-    what, remedy : for the refusals
-    within : the lifetime of what it belongs to
-
     >>> session = Lifetime("this session", remedy="open it again")
     >>> session.require()
     >>> session.end()

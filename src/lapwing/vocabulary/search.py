@@ -114,10 +114,8 @@ def bisect_float(
 ) -> tuple[float, float]:
     """Return two doubles between which `is_true` turns true, above `low`, which is not asked.
 
-    Parameters
-    ----------
-    high : the first to be asked; while it is not true, twice as far from `low`, but no farther than `most`
-    relative : how close the two come, as a share of the larger; 0 for neighbours
+    The first to be asked is `high`; while it is not true, twice as far from `low`, but no farther than `most`. The two
+    come as close as `relative`, a share of the larger; 0 for neighbours.
 
     >>> bisect_float(lambda x: x * x >= 2)
     (1.414213562373095, 1.4142135623730951)

@@ -55,17 +55,7 @@ class Sensitive(Generic[T_co]):
     def __eq__(self, other: object) -> bool:
         self._refuse("compared")
 
-    def __lt__(self, other: object) -> bool:
-        self._refuse("compared")
-
-    def __le__(self, other: object) -> bool:
-        self._refuse("compared")
-
-    def __gt__(self, other: object) -> bool:
-        self._refuse("compared")
-
-    def __ge__(self, other: object) -> bool:
-        self._refuse("compared")
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__
 
     def __hash__(self) -> int:
         self._refuse("hashed")

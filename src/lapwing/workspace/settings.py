@@ -28,7 +28,7 @@ Nothing here is learned from the data. What is wrong is refused with its line.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -36,11 +36,12 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from lapwing.accounting.filters.account import Budget
+from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Segment, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from lapwing.tables import DuckDBSource, FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
+from lapwing.tables import FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PrivacyUnit, PureDP
@@ -60,13 +61,9 @@ def require_no_password(name: str, address: str) -> None:
     lapwing.errors.ParameterError: postgres = 'an address' holds a password, ...
     """
     if _IN_A_URL.match(address) or _AS_A_WORD.search(unquote(address)):
-        raise ParameterError(
-            name,
-            "an address",
-            reason="holds a password, for all to see who read the file or the list of processes",
-            remedy="take it out, and keep it in ~/.pgpass, in the file that PGPASSFILE or passfile=... names, or in a "
-            "service file",
-        )
+        reason = "holds a password, for all to see who read the file or the list of processes"
+        places = "in ~/.pgpass, in the file that PGPASSFILE or passfile=... names, or in a service file"
+        raise ParameterError(name, "an address", reason=reason, remedy=f"take it out, and keep it {places}")
 
 
 FILE: Final = "lapwing.toml"
@@ -103,9 +100,8 @@ class Settings:
             return next(iter(self.populations.values()))
         known = sorted(self.populations)
         if population is None:
-            raise BadQuestionError(
-                f"this workspace has the populations {', '.join(known)}; name one, such as --population {known[0]}"
-            )
+            has = f"this workspace has the populations {', '.join(known)}"
+            raise BadQuestionError(f"{has}; name one, such as --population {known[0]}")
         if population not in self.populations:
             reason, remedy = "is not declared in this workspace", f"name one of {', '.join(known)}"
             raise ParameterError("population", population, reason=reason, remedy=remedy)
@@ -197,22 +193,17 @@ def _budget(outer: Section, name: str) -> Budget:
                 return PureDP(epsilon=positive("epsilon", epsilon))
             case epsilon, delta, None if epsilon is not None:
                 return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
-    raise section.error(
-        (), "this is no budget", 'write { epsilon = "3" }, { epsilon = "3", delta = "1e-6" } or { rho = "1/2" }'
-    )
+    remedy = 'write { epsilon = "3" }, { epsilon = "3", delta = "1e-6" } or { rho = "1/2" }'
+    raise section.error((), "this is not a budget", remedy)
 
 
 def _table(name: str, section: Section, folder: Path) -> tuple[Table, Source]:
-    columns = section.section("columns", {})
+    columns, one_row = section.section("columns", {}), RowsPerPerson.ONE_A_PERSON
     with section.blamed():
         table = Table(
             name=name,
             columns=tuple(_column(column, one) for column, one in columns.sections()),
-            rows=section.one_of(
-                "rows",
-                {"one": RowsPerPerson.ONE_A_PERSON, "many": RowsPerPerson.MANY_A_PERSON},
-                RowsPerPerson.ONE_A_PERSON,
-            ),
+            rows=section.one_of("rows", {"one": one_row, "many": RowsPerPerson.MANY_A_PERSON}, one_row),
             person_key=section.take("person_key", str, None),
             key_type=section.one_of("key_type", {one.value: one for one in KeyType}, KeyType.INTEGER),
             row_key=section.take("row_key", str, None),
@@ -232,7 +223,7 @@ def _source(section: Section, folder: Path) -> Source:
                 'name a .parquet or .csv file, or write { duckdb = "file", table = "name" }, '
                 '{ postgres = "address", table = "name" } or { spark = "name" }'
             )
-            raise section.error(("source",), f"source = {shown} is no file that can be read", remedy)
+            raise section.error(("source",), f"source = {shown} is not a file that can be read", remedy)
         return FileSource(path=folder / given)
     inner = section.section("source")
     place, address, spark = (inner.take(word, str, None) for word in ("duckdb", "postgres", "spark"))
@@ -243,60 +234,38 @@ def _source(section: Section, folder: Path) -> Source:
         require_no_password("postgres", address or "")
     match place, address, spark:
         case str(), None, None:
-            return DuckDBSource(path=folder / place, table=table)
+            return DuckDBTable(path=folder / place, table=table)
         case None, str(), None:
             return PostgresSource(address=address, table=table, schema=schema)
         case None, None, str():
-            return _on_spark(spark, folder)
+            if "/" not in spark:  # a name, not a place
+                return SparkSource(table=spark)
+            return SparkFiles(place=spark if "://" in spark else str(folder / spark))
         case _:
-            raise section.error(
-                ("source",), "source names no single place", "write duckdb, postgres or spark, one of them"
-            )
-
-
-def _on_spark(spark: str, folder: Path) -> SparkSource | SparkFiles:
-    """Return a table for a name, and files for a place: a name has no slash."""
-    if "/" not in spark:
-        return SparkSource(table=spark)
-    return SparkFiles(place=spark if "://" in spark else str(folder / spark))
+            remedy = "write duckdb, postgres or spark, one of them"
+            raise section.error(("source",), "source names no single place", remedy)
 
 
 def _column(name: str, section: Section) -> Column:
     kind = section.take("type", str)
     if kind not in _TYPES:
-        known = ", ".join(_TYPES)
-        raise section.error(("type",), f"type = {kind!r} is unknown", f"write one of {known}")
-    words = {word: section.take(word, kinds, None) for word, kinds in _TYPES[kind].items()}
+        raise section.error(("type",), f"type = {kind!r} is unknown", f"write one of {', '.join(_TYPES)}")
+    build, known_words = _TYPES[kind]
+    words = {word: section.take(word, kinds, None) for word, kinds in known_words.items()}
     nullable = section.take("nullable", bool, False)  # noqa: FBT003 - the value that is meant if nothing is said
     section.done()
+    missing = [word for word in ("low", "high") if kind == "real" and words[word] is None]
+    if missing:
+        raise section.error((), f"{section.title} has no {missing[0]}", "give the bounds low and high")
     with section.blamed():
-        return Column(name=name, type=_built(kind, words, section), nullable=nullable)
+        return Column(name=name, type=build(**words), nullable=nullable)
 
 
-_TYPES: Final[dict[str, dict[str, Any]]] = {
-    "integer": {"low": int, "high": int},
-    "real": {"low": _NUMBER, "high": _NUMBER, "step": _NUMBER},
-    "category": {"values": list},
-    "date": {"first": date, "last": date},
-    "text": {},
-    "boolean": {},
+_TYPES: Final[dict[str, tuple[Callable[..., ColumnType], dict[str, Any]]]] = {
+    "integer": (Integer, {"low": int, "high": int}),
+    "real": (Real, {"low": _NUMBER, "high": _NUMBER, "step": _NUMBER}),
+    "category": (lambda values: Category(values=tuple(values or ())), {"values": list}),
+    "date": (Date, {"first": date, "last": date}),
+    "text": (Text, {}),
+    "boolean": (Boolean, {}),
 }
-
-
-def _built(kind: str, words: dict[str, Any], section: Section) -> ColumnType:
-    match kind:
-        case "integer":
-            return Integer(**words)
-        case "real":
-            missing = [word for word in ("low", "high") if words[word] is None]
-            if missing:
-                raise section.error((), f"{section.title} has no {missing[0]}", "give the bounds low and high")
-            return Real(**words)
-        case "category":
-            return Category(values=tuple(words["values"] or ()))
-        case "date":
-            return Date(**words)
-        case "text":
-            return Text()
-        case _:
-            return Boolean()

@@ -33,12 +33,8 @@ class Document:
         try:
             return Document(str(path), path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise SettingsError(
-                str(path),
-                0,
-                reason="is not there",
-                remedy="make a workspace with lapwing init, or name its folder with -w FOLDER",
-            ) from None
+            remedy = "make a workspace with lapwing init, or name its folder with -w FOLDER"
+            raise SettingsError(str(path), 0, reason="is not there", remedy=remedy) from None
         except (OSError, UnicodeDecodeError) as failure:
             raise SettingsError(str(path), 0, reason=f"cannot be read ({failure})", remedy="mend the file") from None
 
@@ -53,13 +49,11 @@ class Document:
                 line = int(said.rpartition(" line ")[2].split(",")[0].strip(")"))
             elif "end of document" in said:
                 line = self.text.count("\n") + 1
-            raise SettingsError(
-                self.file, line, reason=f"is no TOML: {said.partition(' (at')[0]}", remedy="mend this line"
-            ) from None
+            reason = f"is not TOML: {said.partition(' (at')[0]}"
+            raise SettingsError(self.file, line, reason=reason, remedy="mend this line") from None
         except RecursionError:
-            raise SettingsError(
-                self.file, 0, reason="is no TOML that anybody wrote: it is nested too deeply", remedy="mend the file"
-            ) from None
+            reason = "is nested too deeply to be read"
+            raise SettingsError(self.file, 0, reason=reason, remedy="mend the file") from None
 
     def line(self, path: tuple[str, ...]) -> int:
         """Return the line on which the entry at `path` stands, or the innermost section around it that is found."""
@@ -192,10 +186,11 @@ _OPENING = """\
 {budget}
 # Who is hidden among neighbours: "add_remove" one person, or "replace" one by another.
 {adjacency}
-# Protect families, not only people: {{groups}}
+# Protect groups of this size, such as families, not only people.
+{groups}
 # The day that "age" is meant on; no question asks the clock.
 # now = 2025-01-01
-{analysts}"""
+"""
 
 _TABLES = """
 # Tables are added with: lapwing add TABLE --source FILE --integer age=0..120 --category sex=F,M
@@ -237,8 +232,8 @@ def opening_text(
         person_key=_line("person_key", person_key, "patient_id"),
         budget=_line("budget", None if budget is None else dict(budget), {"epsilon": "3"}),
         adjacency=_line("adjacency", adjacency, "add_remove"),
-        analysts="",
-    ).replace("# Protect families, not only people: {groups}", _groups(groups_of))
+        groups=_line("protects_groups_of", groups_of, 1),
+    )
     head = f"\n# An allowance is a part of the budget that one analyst may spend.\n[populations.{quoted}.analysts]\n"
     return opening + head + (allowances or '# ana = { epsilon = "1" }\n') + _TABLES.format(name=quoted)
 
@@ -295,8 +290,3 @@ def value(given: Any) -> str:
 
 def _line(name: str, given: Any, example: Any) -> str:
     return f"# {name} = {value(example)}" if given is None else f"{name} = {value(given)}"
-
-
-def _groups(groups_of: int | None) -> str:
-    head = "# Protect groups of so many, such as families, not only people.\n"
-    return head + _line("protects_groups_of", groups_of, 1)

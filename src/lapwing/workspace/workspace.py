@@ -28,14 +28,8 @@ from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
 from lapwing.tables import Fingerprints, Tables
-from lapwing.vocabulary.errors import (
-    EngineError,
-    LapwingError,
-    LedgerError,
-    LedgerRolledBackError,
-    RegistrationError,
-    SettingsError,
-)
+from lapwing.vocabulary import errors
+from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
 
@@ -83,7 +77,7 @@ class Workspace:
         """
         declared = self.settings.declared(population)
         self._require_agreement(declared)
-        tables = self._opened(declared)
+        tables = self._open_tables(declared)
         return Session(
             declared.population if segment is None else declared.population.within(segment),
             self.ledger,
@@ -129,14 +123,12 @@ class Workspace:
 
     def advance(self, table: str, population: str | None = None) -> int:
         """Say publicly that the data of a table changed, and return its new version. The account goes on as it is."""
-        declared = self.settings.declared(population)
-        return self.ledger.administration.advance_version(
-            declared.population.name, declared.population.table(table).name
-        )
+        people = self.settings.declared(population).population
+        return self.ledger.administration.advance_version(people.name, people.table(table).name)
 
     def changed(self, population: str | None = None) -> list[str]:
         """Return the tables whose content changed while their version did not: questions wait until it is advanced."""
-        return self._opened(self.settings.declared(population)).changed()
+        return self._open_tables(self.settings.declared(population)).changed()
 
     def unreadable(self, population: str | None = None) -> dict[str, LapwingError]:
         """Try all tables together, and each by itself if that fails; return what cannot be read and why.
@@ -160,13 +152,13 @@ class Workspace:
         It is for the custodian: how many rows people have is data.
         """
         declared = self.settings.declared(population)
-        tables = self._opened(declared if table is None else declared.only(table))
+        tables = self._open_tables(declared if table is None else declared.only(table))
         return hide_failures(tables.crowded, self._log)
 
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
         declared = self.settings.declared(population)
-        with self._opened(declared).hold(self.ledger.population(declared.population.name).tables):
+        with self._open_tables(declared).hold(self.ledger.population(declared.population.name).tables):
             pass
 
     def recover(self) -> Recovery:
@@ -210,7 +202,7 @@ class Workspace:
         reasons: list[Exception] = []
         try:
             hide_failures(self._tables_of(declared).try_out, reasons.append)
-        except EngineError as failure:
+        except errors.EngineError as failure:
             (reason,) = reasons
             if isinstance(reason, LapwingError):
                 return reason
@@ -218,7 +210,7 @@ class Workspace:
             return failure
         return None
 
-    def _opened(self, declared: PopulationSettings) -> Tables:
+    def _open_tables(self, declared: PopulationSettings) -> Tables:
         """Return the tables of a population, the same for everybody who asks."""
         self._lifetime.require()
         with self._lock:
@@ -264,38 +256,27 @@ class Workspace:
         for table, source in declared.sources.items():
             owner = None if table in known else self._fingerprints.owner(name, source)
             if owner is not None:
-                raise declared.section.error(
-                    ("tables", table, "source"),
-                    f"this is the data of population {owner!r}, whose account goes on",
-                    f"declare it as a table of {owner!r}, under its old name",
-                )
+                reason = f"this is the data of population {owner!r}, whose account goes on"
+                remedy = f"declare it as a table of {owner!r}, under its old name"
+                raise declared.section.error(("tables", table, "source"), reason, remedy)
 
     def _require_unit(self, declared: PopulationSettings) -> None:
-        kept, unit = self.ledger.population(declared.population.name).unit, declared.population.unit
+        people, error = declared.population, declared.section.error
+        kept, remedy = self.ledger.population(people.name), "take the change back: "
         for what in ("person_key", "adjacency", "protects_groups_of"):
-            if getattr(kept, what) != getattr(unit, what):
-                raise declared.section.error(
-                    (what,),
-                    f"{what} is not what this population was opened with",
-                    "take the change back: who is protected never changes; a new population starts a new account",
-                )
-        keys = self.ledger.population(declared.population.name).keys
-        for table in declared.population.tables:
-            found = (declared.population.person_key(table), table.key_type.value)
-            if (key := keys.get(table.name, found)) != found:
-                raise declared.section.error(
-                    ("tables", table.name),
-                    f"table {table.name!r} was added with the person key {key[0]!r} ({key[1]}), and this is "
-                    f"{found[0]!r} ({found[1]})",
-                    "take the change back: whose row it is never changes",
-                )
-        titles = declared.population.segment_titles or (EVERYONE,)
-        if set(self.ledger.account(declared.population.name).filters) != set(titles):
-            raise declared.section.error(
-                ("segments",),
-                "these are not the segments that this population was opened with",
-                "take the change back: whoever changed the segment would be paid for twice",
-            )
+            if getattr(kept.unit, what) != getattr(people.unit, what):
+                remedy += "who is protected never changes; a new population starts a new account"
+                raise error((what,), f"{what} is not what this population was opened with", remedy)
+        for table in people.tables:
+            found = (people.person_key(table), table.key_type.value)
+            if (key := kept.keys.get(table.name, found)) != found:
+                reason = f"table {table.name!r} was added with the person key {key[0]!r} ({key[1]})"
+                this = f", and this is {found[0]!r} ({found[1]})"
+                raise error(("tables", table.name), reason + this, f"{remedy}whose row it is never changes")
+        if set(self.ledger.account(people.name).filters) != set(people.segment_titles or (EVERYONE,)):
+            reason = "these are not the segments that this population was opened with"
+            remedy += "whoever changed the segment would be paid for twice"
+            raise error(("segments",), reason, remedy)
 
     def _log(self, reason: Exception) -> None:
         line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {type(reason).__name__}: {reason}\n"
@@ -305,12 +286,9 @@ class Workspace:
 
 
 def create(folder: str | Path, settings: str | None = None) -> Workspace:
-    r"""Make a workspace of a folder: its ledger and its key, from its lapwing.toml or from the text of one.
+    r"""Make a workspace of a folder, which need not be there: its ledger and its key.
 
-    Parameters
-    ----------
-    folder : where; it is made if it is not there
-    settings : the text of lapwing.toml, if the folder has none yet
+    They follow from its lapwing.toml or, if it has none yet, from `settings`, the text of one.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -333,20 +311,16 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
             with (place / FILE).open("x", encoding="utf-8") as file:
                 file.write(settings)
         except FileExistsError:
-            raise SettingsError(
-                str(place / FILE), 0, reason="is there already", remedy="edit it, and leave the text out"
-            ) from None
+            remedy = "edit it, and leave the text out"
+            raise SettingsError(str(place / FILE), 0, reason="is there already", remedy=remedy) from None
     declared = read_settings(place)
     in_a_file = "://" not in declared.ledger
     if in_a_file and (place / FINGERPRINTS).exists() and not Path(declared.ledger).exists():
-        raise SettingsError(
-            str(place / FINGERPRINTS),
-            0,
-            reason="tells of a ledger, and that is gone",
-            remedy="bring the ledger back (restore the newest backup, and check it with lapwing ledger verify "
-            "--receipt RECEIPT): a new one would spend the same budget again. If nothing was ever released, delete "
-            "this file",
+        remedy = (
+            "bring the ledger back (restore the newest backup, and check it with lapwing ledger verify --receipt "
+            "RECEIPT): a new one would spend the same budget again. If nothing was ever released, delete this file"
         )
+        raise SettingsError(str(place / FINGERPRINTS), 0, reason="names a ledger that is gone", remedy=remedy)
     name, fingerprints = SYSTEM.take(8).hex(), Fingerprints(place / FINGERPRINTS)
     if fingerprints.ledger is not None and not in_a_file:
         open_ledger(declared.ledger, head=place / HEAD).close()  # refuses a database from which it is gone
@@ -362,14 +336,9 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
 def open(  # noqa: A001 - it is written lapwing.open
     folder: str | Path, population: str | None = None, *, analyst: str | None = None, segment: str | None = None
 ) -> Session:
-    """Open the door of a population, for an analyst.
+    """Open the door of a population of the workspace, for an analyst.
 
-    Parameters
-    ----------
-    folder : the workspace
-    population : which of its populations; the only one if it is not said
-    analyst : who asks; whoever is logged in if it is not said
-    segment : the segment of its public partition to ask about, if it has one; everybody if it is not said
+    Where it is not said: the only population, whoever is logged in, and everybody and not one segment.
     """
     workspace = open_workspace(folder)
     try:
@@ -402,9 +371,8 @@ def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
         with suppress(OSError):  # whoever may only read the folder can remember nothing in it
             fingerprints.belong(head.ledger)
     elif ours != head.ledger:
-        raise LedgerRolledBackError(
-            f"this is ledger {head.ledger}, and the workspace belongs to ledger {ours}", seq=0, last=head.seq
-        )
+        reason = f"this is ledger {head.ledger}, and the workspace belongs to ledger {ours}"
+        raise errors.LedgerRolledBackError(reason, seq=0, last=head.seq)
 
 
 def read_key(folder: Path) -> bytes:
@@ -413,13 +381,9 @@ def read_key(folder: Path) -> bytes:
     try:
         mode, text = path.stat().st_mode, path.read_text(encoding="ascii").strip()
     except OSError:
-        raise SettingsError(
-            str(path),
-            0,
-            reason="is not there, and open streams cannot go on without it",
-            remedy="bring it back, or lapwing recover --new-key: open streams are then closed at their full price when "
-            "they are next asked",
-        ) from None
+        after = "open streams are then closed at their full price when they are next asked"
+        reason, remedy = "is not there, and open streams cannot go on without it", "bring it back, or lapwing recover"
+        raise SettingsError(str(path), 0, reason=reason, remedy=f"{remedy} --new-key: {after}") from None
     if stat.S_IMODE(mode) & 0o077:
         raise SettingsError(str(path), 0, reason="can be read by others", remedy=f"chmod 600 {path}")
     try:

@@ -346,7 +346,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("adjacency", ["replace", "REPLACE", None], ids=repr)
     def test_a_word_is_no_adjacency(self, adjacency) -> None:
-        with pytest.raises(ParameterError, match="is no adjacency"):
+        with pytest.raises(ParameterError, match="is not an adjacency"):
             open_account(BUDGETS["pure"], segments=["north", "south"], adjacency=adjacency)
 
     def test_a_refusal_is_no_yes(self) -> None:
@@ -440,7 +440,7 @@ class TestBadInput:
         with pytest.raises(ParameterError, match="was weighed against another"):
             open_account(BUDGETS["approximate"]).book(line)
         gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
-        with pytest.raises(ParameterError, match="is no price"):
+        with pytest.raises(ParameterError, match="is not a price"):
             open_account(BUDGETS["pure"]).book(
                 open_account(BUDGETS["approximate"]).quote(SingleRelease(event=gaussian))
             )
@@ -461,7 +461,7 @@ class TestStaleQuotes:
 
     @pytest.mark.parametrize("residue", [0.0, 0.05])
     def test_a_residue_of_nothing_does_not_grow(self, residue) -> None:
-        spent = replace(ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares()), residue=0.0)
+        spent = replace(ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares()), residue=0.0)
         cost = cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 100))))
         with pytest.raises(ParameterError, match="cannot follow"):
             spent.book(cost, Accepted(residue=residue))

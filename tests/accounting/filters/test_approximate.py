@@ -10,7 +10,7 @@ from lapwing.accounting.filters.charge import Cost
 from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
 from lapwing.vocabulary.errors import ParameterError
 
-FRESH = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+FRESH = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
 COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
 STEP = Accepted(residue=FRESH.residue / 2, slack=FRESH.slack, failure=FRESH.failures)
 ODD = Fraction(1, 10**9 + 7)

@@ -52,7 +52,7 @@ def test_no_adaptive_adversary_reaches_more_than_delta(seed) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_one_who_is_given_a_little_more_than_is_left_does(seed) -> None:
-    """The game is no mere formality: with 5 % more in the last release the promise is broken."""
+    """The game is not a mere formality: with 5 % more in the last release the promise is broken."""
     rng = random.Random(seed)
     epsilon, delta = Fraction(1), Fraction(1, 10**6)
     account = open_account(ApproximateDP(epsilon=epsilon, delta=delta))

@@ -148,7 +148,7 @@ class TestTheBook:
         "account", [APPROXIMATE, open_account(ConcentratedDP(rho=Fraction(2)))], ids=["residue", "concentrated"]
     )
     def test_arms_that_bound_moments_take_the_whole_at_the_opening_and_give_nothing_back(self, account) -> None:
-        """Realised charges bound transcripts one by one; for the moments of a loss that is no bound."""
+        """Realised charges bound transcripts one by one; for the moments of a loss that is not a bound."""
 
         def moments(account):
             filter_ = account.filters[EVERYONE]

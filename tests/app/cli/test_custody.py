@@ -235,7 +235,7 @@ def test_data_that_does_not_fit_is_said_without_a_cell_of_it(fresh) -> None:
     before = (fresh / "lapwing.toml").read_text()
     told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"), "--integer", "city=0..3")
     assert told.code == 2
-    assert "table patients cannot be read: line 2 has a cell in column city that is no whole number" in told.err
+    assert "table patients cannot be read: line 2 has a cell in column city that is not a whole number" in told.err
     assert (fresh / "lapwing.toml").read_text() == before
     assert "line 2" in (fresh / "failures.log").read_text()
     assert "Bern" not in told.out + told.err + (fresh / "failures.log").read_text()
@@ -342,10 +342,10 @@ def test_what_is_wrong_with_a_file_is_told_apart(fresh) -> None:
     (fresh / "no.parquet").write_text("text")
     (fresh / "no.duckdb").write_text("text")
     for file, said in (
-        ("latin.csv", "latin.csv is no text in UTF-8; save it as UTF-8"),
+        ("latin.csv", "latin.csv is not text in UTF-8; save it as UTF-8"),
         ("missing.csv", f"{fresh / 'missing.csv'} is not there"),
-        ("no.parquet", "is no Parquet file"),
-        ("no.duckdb", "is no DuckDB file"),
+        ("no.parquet", "is not a Parquet file"),
+        ("no.duckdb", "is not a DuckDB file"),
         ("c.duckdb", "c.duckdb has no table patients; it has bad: --name bad"),
     ):
         told = run(fresh, "add", "patients", "--source", str(fresh / file))
@@ -626,7 +626,7 @@ def test_a_name_that_no_ledger_takes_leaves_nothing_behind(quick_path, words) ->
     folder = quick_path / "clinic"
     told = run(folder, "init", str(folder), *KEY, "--epsilon", "3", *words)
     assert told.code == 2
-    assert "is no name" in told.err
+    assert "is not a name" in told.err
     assert list(folder.iterdir()) == []
 
 

@@ -14,7 +14,7 @@ from app.cli.at_the_prompt import run, start, write_patients
 from lapwing.app.cli import main
 from lapwing.app.cli.commands import COMMANDS, USERS
 
-THEIRS = {"demo", "audit", "attack", "serve"}  # commands that are no part of this folder's tests
+THEIRS = {"demo", "audit", "attack", "serve"}  # commands that are not part of this folder's tests
 OPEN = "lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts"
 PREPARED = {
     "stream ask": [OPEN],

@@ -78,15 +78,19 @@ def test_the_budget_counts_what_was_answered(used) -> None:
     assert told["spent"] == "3"
     assert told["left"]["amount"] == "27"
     assert [line.split() for line in run(used, "budget").out.splitlines()[:2]] == [
-        ["whose", "budget", "spent", "held", "left"],
+        ["whose", "budget", "spent", "reserved", "left"],
         ["clinic", "epsilon", "30", "3", "0", "27"],
     ]
 
 
 def test_the_budget_tells_what_everything_would_cost_had_it_been_fixed_in_advance(used) -> None:
-    """Forty counts at 1/20 beside a count and a stream at 1 and 2: more than the forty alone, less than the sum."""
+    """Forty counts at 1/20 beside a count and a stream at 1 and 2: more than the forty alone, less than the sum.
+
+    Before them it is the sum itself, in all digits that would be shown, and nothing is said.
+    """
     before = run(used, "budget", "--json").json["planned_total"]
-    assert before["epsilon"] <= 3
+    assert f"{before['epsilon']:.4g}" == "3"
+    assert "planned" not in run(used, "budget").out
     with lw.open(used, analyst="ana") as session:
         for age in range(40):
             session.ask(lw.count("patients", f"age > {age}"), epsilon="0.05")

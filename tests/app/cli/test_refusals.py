@@ -21,12 +21,12 @@ COUNT = ("count", "patients")
         ("-inf", "is infinite"),
         ("1e400", "is absurdly large"),
         ("1e-400", "is absurdly small"),
-        ("1e-12", "is out of reason"),
-        ("1000", "is out of reason"),
+        ("1e-12", "is out of range"),
+        ("1000", "is out of range"),
         ("1/0", "divides by zero"),
-        ("a lot", "is no number"),
-        ("", "is no number"),
-        ("٣", "is no number"),
+        ("a lot", "is not a number"),
+        ("", "is not a number"),
+        ("٣", "is not a number"),
     ],
 )
 @pytest.mark.parametrize("words", [COUNT, ("preview", "count", "patients")], ids=["asked", "previewed"])
@@ -194,7 +194,7 @@ def test_what_cannot_be_asked_is_refused_by_name(clinic, words, said) -> None:
         (("explain",), "nothing is asked"),
         (("stream", "ask", "nobody", "age < 3"), "is not in this ledger"),
         (("ledger", "export", "x.csv"), "is neither .json nor .parquet"),
-        (("ledger", "verify", "--receipt", "mine"), "is no receipt"),
+        (("ledger", "verify", "--receipt", "mine"), "is not a receipt"),
         (("ledger", "verify", "--export", "nowhere.json"), "is not there"),
         (("frobnicate",), "No such command 'frobnicate'"),
         (("count", "patients", "--epsilom", "1"), "No such option"),
@@ -226,7 +226,7 @@ def test_settings_that_are_none_name_the_line(clinic) -> None:
     assert (told.code, told.json["error"]["line"]) == (2, line)
     assert "did you mean high?" in told.json["error"]["remedy"]
     settings.write_text(text + "[populations\n")
-    assert f"line {len(text.splitlines()) + 1}: is no TOML" in run(clinic, "budget").err
+    assert f"line {len(text.splitlines()) + 1}: is not TOML" in run(clinic, "budget").err
 
 
 def test_of_two_populations_one_is_named(clinic) -> None:

@@ -86,7 +86,7 @@ SAID = {
     "two prices": "--epsilon, --within says the price more than once",
     "rows without a bound": "say how many count: --max-rows 3",
     "groups without a bound": "say in how many they count: --max-groups 2",
-    "a word for rows": "--max-rows x is no number; write a whole number",
+    "a word for rows": "--max-rows x is not a number; write a whole number",
     "no quantiles": "quantiles needs --at 0.25,0.5,0.75",
     "quantiles in percent": 'write "0.25" for 25 %',
     "edges that fall": "write bins(age, 0, 18, 65)",

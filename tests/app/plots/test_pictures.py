@@ -22,8 +22,8 @@ def _yes(path: Path, n: int) -> None:
 
 
 def _left(path: Path, n: int) -> None:
-    left, held = [3.0, 1.0, 2.0 - n], [0.0, 1.5, 0.0]
-    draw_burn_down(path, entries=[1, 2, 3], left=left, held=held, cap=3.0, currency="epsilon")
+    left, reserved = [3.0, 1.0, 2.0 - n], [0.0, 1.5, 0.0]
+    draw_burn_down(path, entries=[1, 2, 3], left=left, reserved=reserved, cap=3.0, currency="epsilon")
 
 
 def _funnel(path: Path, n: int) -> None:
@@ -49,7 +49,7 @@ def _belief(path: Path, n: int) -> None:
 PICTURES = {
     "error": (_error, "epsilon 0.1 buys an answer within 30", "epsilon paid", "within 30"),
     "yes": (_yes, '"At least 200?" is right 95 times in 100 below 150 and above 250', "asked for: 200"),
-    "burn-down": (_left, "2 of epsilon 3 is left", "the cap", "held for streams", "entry of the ledger"),
+    "burn-down": (_left, "2 of epsilon 3 is left", "the cap", "reserved for streams", "entry of the ledger"),
     "funnel": (_funnel, "About 90 people pass all 2 conditions", "sex = 'M'", "and age < 3", "900"),
     "bars": (_bars, "A title so long that it has to be wrapped, because nobody could", "F", "people", "1.5", "-2"),
     "belief": (_belief, "At epsilon 1 a belief of 50% stays between 27% and 73%", "nothing learned"),

@@ -83,7 +83,7 @@ def stream(rng):
         threshold=0,
         sensitivity=moves,
         noise=[SparseVectorNoise.GEOMETRIC, SparseVectorNoise.LAPLACE][rng.integers(2)],
-        tells=[YesReveals.GAP, YesReveals.NOTHING_MORE][rng.integers(2)],
+        reveals=[YesReveals.GAP, YesReveals.NOTHING_MORE][rng.integers(2)],
         threshold_share=[None, Fraction(int(rng.integers(1, 10)), 10)][rng.integers(2)],
         shift=int(rng.integers(-5, 6)),
     )
@@ -91,7 +91,7 @@ def stream(rng):
 
 
 def worst(rng, mechanism, bounds, *, yeses, scale=1.0):
-    """The largest loss of transcripts with so many yeses: all noes, and all yeses, pushed to the ends of a range."""
+    """The largest loss of transcripts with these yeses: all noes, and all yeses, pushed to the ends of a range."""
     rule, found = mechanism.rule, 0.0
     wide = round(float(rule.comparisons[0].noise.scale))
     for low, high in bounds:

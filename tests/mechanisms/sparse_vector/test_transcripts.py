@@ -21,7 +21,7 @@ LIES = (Fraction(9, 10), Fraction(11, 10))
 GAPS = (0, 4, 12, float("inf"))
 """Edges between which gaps are told apart."""
 SAMPLES, FEWER_SAMPLES = 30_000, 20_000
-"""So many that a lie is missed with a probability of about 1e-7 in the test with the least power."""
+"""Enough that a lie is missed with a probability of about 1e-7 in the test with the least power."""
 
 
 def binned(number):

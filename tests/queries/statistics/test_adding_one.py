@@ -30,19 +30,15 @@ def dozens(table, where=None, *, by=(), max_groups=None):
 
 
 @stored("toy-dozens")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Dozens(NoisyMeaning):
     unit = "dozens"
+    asks = "how many dozens of people there are"
 
     def estimates(self, plan, released):
         return {key: Fraction(number, 12) for key, (number,) in plan.blocks(released)}
 
     def margin(self, plan, noise, confidence):
         return Fraction(plan.margin_of_each(noise, confidence), 12)
-
-    def asked(self, plan):
-        del plan
-        return "how many dozens of people there are"
 
 
 def _read(selected, node):
@@ -53,7 +49,7 @@ def _read(selected, node):
 
 
 DOZENS = Statistic(
-    name="dozens", ask=dozens, tells="dozens", options=GROUPED - {"max_rows"}, sql={"dozens": ("dozens", _read)}
+    name="dozens", ask=dozens, result="dozens", options=GROUPED - {"max_rows"}, sql={"dozens": ("dozens", _read)}
 )
 
 
@@ -106,6 +102,8 @@ def test_it_is_asked_in_sql(folder) -> None:
         answer = clinic.sql(f"{SQL} where age >= 0", epsilon=10)
         assert answer.columns == ("dozens",)
         assert abs(answer.value - 100) < 1
+        with pytest.raises(BadQuestionError, match=r"the statistics count, .*, dozens$"):
+            clinic.sql("select scores(*) from patients", epsilon=10)
 
 
 def test_sql_does_not_know_what_is_not_registered(folder) -> None:
@@ -120,5 +118,6 @@ def test_it_is_asked_at_the_command_line(folder) -> None:
     assert abs(value - 100) < 1
     assert "dozens" in run(folder, "ask", "scores", "patients", "--epsilon", "10").err
     assert run(folder, "ask", "dozens", "patients", "--max-rows", "3", "--epsilon", "10").code == 2
+    assert "dozens TABLE\n" in run(folder, "ask", "--help").out
     explained = run(folder, "explain", "dozens", "patients").out
     assert "how many dozens of people there are, in patients" in " ".join(explained.split())

@@ -2,5 +2,5 @@
 
 An account (`account.py`) holds one filter for each segment of a public partition. A filter is a sum (`sums.py`) or, for
 an (epsilon, delta) promise, two arms with one book (`approximate.py`): a sum and the Gaussian residue (`residue.py`). A
-total computed as if all prices had been fixed in advance is no filter, and nothing here admits by one.
+total computed as if all prices had been fixed in advance is not a filter, and nothing here admits by one.
 """

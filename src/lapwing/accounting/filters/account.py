@@ -6,7 +6,7 @@ returned and replays it through `book`, so that a replay is the same, bit for bi
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from functools import reduce
 from types import MappingProxyType
@@ -26,7 +26,6 @@ EVERYONE = "everyone"
 
 
 @stored("admission")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
     """An admitted charge as it is written down: what it cost, and the step it took in each segment it touches."""
 
@@ -36,7 +35,6 @@ class Admission:
 
 
 @stored("open-stream")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenStream:
     """A stream that was opened and not closed, with the number of yeses it has given."""
 
@@ -50,7 +48,6 @@ class OpenStream:
 
 
 @stored("account")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """What a population has spent of `budget`, segment by segment, and what is reserved for its open streams.
 
@@ -199,7 +196,6 @@ def _overdrawn(filter_: Filter) -> bool:
 
 
 @stored("cap-change")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CapChange:
     """A higher cap, written down as the whole account that `raise_cap` found under it."""
 
@@ -240,14 +236,14 @@ def open_account(
         raise ParameterError(
             "segments",
             segments,
-            reason="is no list of names",
+            reason="is not a list of names",
             remedy='write for example ["north", "south"], or leave it out',
         )
     if not isinstance(budget, Budget):
         raise ParameterError(
             "budget",
             budget,
-            reason="is no budget that a filter keeps exactly",
+            reason="is not a budget that a filter keeps exactly",
             remedy="set a PureDP, ConcentratedDP or ApproximateDP budget",
         )
     shares = shares or DeltaShares()
@@ -282,8 +278,8 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
     ):
         raise ParameterError(
             "budget",
-            _spoken(budget),
-            reason=f"is not above {_spoken(account.budget)} in every number",
+            _describe(budget),
+            reason=f"is not above {_describe(account.budget)} in every number",
             remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards; "
             "suspend the population to stop all spending",
         )
@@ -341,8 +337,8 @@ def _fresh(budget: Budget, shares: DeltaShares) -> Filter:
         case ConcentratedDP(rho=rho):
             return ConcentratedFilter(rho=rho)
         case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateFilter.opened(epsilon, delta, shares)
+            return ApproximateFilter.fresh(epsilon, delta, shares)
 
 
-def _spoken(budget: Guarantee) -> str:
+def _describe(budget: Guarantee) -> str:
     return ", ".join(f"{one.name} {float(getattr(budget, one.name)):.6g}" for one in fields(budget))

@@ -46,7 +46,6 @@ _LONGEST_CHAIN = 512  # each link takes about a millisecond; more selections, as
 
 
 @stored("delta-shares")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeltaShares:
     """How a delta is divided: to the certificates' slack, to mechanisms that may fail, and the rest to the residue.
 
@@ -72,12 +71,11 @@ class DeltaShares:
 
 
 @stored("approximate-filter")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateFilter:
     """An (epsilon, delta) budget: OR(pure sum, Gaussian residue), with one book.
 
     Every interaction that goes through it is (`epsilon`, delta)-differentially private, where delta is what
-    `ApproximateFilter.opened` was given, whatever is asked after whatever answer and however streams are interleaved.
+    `ApproximateFilter.fresh` was given, whatever is asked after whatever answer and however streams are interleaved.
 
     Proof: proofs/two_arms.md (with proofs/residue.md for the residue and proofs/sum_filters.md for the sum)
 
@@ -94,12 +92,12 @@ class ApproximateFilter:
     failures: Fraction
 
     @staticmethod
-    def opened(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "ApproximateFilter":
+    def fresh(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "ApproximateFilter":
         """Return the filter of a fresh (epsilon, delta) budget.
 
         Examples
         --------
-        >>> fresh = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+        >>> fresh = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
         >>> round(fresh.residue, 6)  # a Gaussian release with sigma = 4.2 sensitivities fits
         0.056024
         """

@@ -5,7 +5,7 @@ reserved at the opening into what is spent, or give it back.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
@@ -19,7 +19,6 @@ from lapwing.vocabulary.exact import as_int, coerce_fields, positive
 
 
 @stored("single-release")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SingleRelease:
     """One release, or one plan: a `Composed` or `Repeated` event whose parameters are fixed before its first answer.
 
@@ -38,12 +37,11 @@ class SingleRelease:
 
 
 @stored("reservation")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """A stream of questions that pays for its yeses: `opening` at once, `price` for each of at most `yeses` yeses.
 
-    All of it is held at the opening, so that a yes can always be paid: a refusal at that moment would itself announce
-    the yes. Closing gives back what no yes has used; the opening never comes back.
+    All of it is reserved at the opening, so that a yes can always be paid: a refusal at that moment would itself
+    announce the yes. Closing gives back what no yes has used; the opening never comes back.
 
     Parameters
     ----------
@@ -84,7 +82,6 @@ class Reservation:
 
 
 @stored("yes")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class YesCharge:
     """A yes that a stream has given, or an answer of it that was lost and counts as one."""
 
@@ -92,7 +89,6 @@ class YesCharge:
 
 
 @stored("closing")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamClosing:
     """The end of a stream, with no question in flight."""
 
@@ -106,7 +102,9 @@ def _scope(segments: object) -> frozenset[str] | None:
     if segments is None or isinstance(segments, frozenset):
         return segments
     if isinstance(segments, str) or not isinstance(segments, Iterable):
-        raise ParameterError("segments", segments, reason="is no set of segments", remedy='write for example {"north"}')
+        raise ParameterError(
+            "segments", segments, reason="is not a set of segments", remedy='write for example {"north"}'
+        )
     return frozenset(segments)
 
 
@@ -119,7 +117,6 @@ def refuse_below_zero(record: object, *names: str) -> None:
 
 
 @stored("cost")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """What a charge costs in exact numbers; `None` where no finite bound is known.
 

@@ -53,7 +53,7 @@ def what_fits(filter_: Filter) -> Remaining:
     Examples
     --------
     >>> from lapwing.accounting.filters.approximate import DeltaShares
-    >>> fresh = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+    >>> fresh = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
     >>> print(what_fits(fresh))
     one question of epsilon 1 or rho 0.02801
     """

@@ -23,7 +23,6 @@ from lapwing.vocabulary.event import Event
 
 
 @stored("accepted")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """What an admitted charge does to a filter beyond its cost; the part of a record that is trusted on replay.
 
@@ -59,7 +58,7 @@ _COMMON: Final = 2**1100 * 5**100 * math.lcm(*range(1, 65)) ** 2
 
 
 def require_carried(name: str, amount: Fraction | None) -> None:
-    """Refuse an amount that is no multiple of 1/`_COMMON`: sums of such amounts stay below 560 digits.
+    """Refuse an amount that is not a multiple of 1/`_COMMON`: sums of such amounts stay below 560 digits.
 
     Proof: proofs/sum_filters.md
 
@@ -81,7 +80,6 @@ def require_carried(name: str, amount: Fraction | None) -> None:
 
 
 @stored("pure-filter")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PureFilter:
     """A pure budget: what is spent and what is reserved never exceeds `epsilon`.
 
@@ -128,7 +126,7 @@ class PureFilter:
     def book(self, cost: Cost, step: Accepted) -> "PureFilter":
         """Add an admitted cost."""
         del step
-        epsilon = _known("epsilon", cost.epsilon)
+        epsilon = _require_price("epsilon", cost.epsilon)
         return replace(self, spent=self.spent + epsilon, reserved=self.reserved + cost.reserved)
 
     def settle(self, *, spent: Fraction = Fraction(0), returned: Fraction = Fraction(0)) -> "PureFilter":
@@ -137,7 +135,6 @@ class PureFilter:
 
 
 @stored("concentrated-filter")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConcentratedFilter:
     """A zero-concentrated budget: the rhos of all charges never exceed `rho`; streams pay whole at the opening.
 
@@ -170,14 +167,14 @@ class ConcentratedFilter:
     def book(self, cost: Cost, step: Accepted) -> "ConcentratedFilter":
         """Add an admitted cost."""
         del step
-        return replace(self, spent=self.spent + _known("rho", cost.rho))
+        return replace(self, spent=self.spent + _require_price("rho", cost.rho))
 
     def settle(self, **_: Fraction) -> "ConcentratedFilter":
         """Change nothing: the whole stream was paid at its opening."""
         return self
 
 
-def _known(currency: str, amount: Fraction | None) -> Fraction:
+def _require_price(currency: str, amount: Fraction | None) -> Fraction:
     if amount is None:
-        raise ParameterError(currency, amount, reason="is no price", remedy="book only what was admitted")
+        raise ParameterError(currency, amount, reason="is not a price", remedy="book only what was admitted")
     return amount

@@ -239,7 +239,7 @@ _LARGEST_SIGMA = 2.0e4
 _LARGEST_EXPONENT = 50.0
 
 _MOST_MOVES = 24
-"""So many different moves are looked at one by one."""
+"""How many different moves are looked at one by one."""
 
 
 def discrete_gaussian(

@@ -56,7 +56,7 @@ def named(name: str, among: dict[str, Suspect], missing: Mapping[str, ParameterE
     if missing and name in missing:
         raise missing[name]
     if name not in among:
-        raise ParameterError("mechanism", name, reason="is no mechanism", remedy=f"name one of {', '.join(among)}")
+        raise ParameterError("mechanism", name, reason="is not a mechanism", remedy=f"name one of {', '.join(among)}")
     return among[name]
 
 

@@ -52,7 +52,7 @@ def declared_columns(
     table : what the table is called
     given : for each kind, what was written, such as "age=0..120"; and what may be missing under "nullable"
     stored : the kind of each column that is there; None where it is not known
-    key : the person key, which is no column
+    key : the person key, which is not a column
     take_all : whether the other columns are declared as what they are stored as
 
     Examples
@@ -143,7 +143,7 @@ def _bounds(kind: str, text: str, said: str, stored: str | None) -> dict[str, An
             low, dots, high = said.partition("..")
             if not dots:
                 raise ParameterError(
-                    kind, text, reason="has no two bounds", remedy="write LOW..HIGH, such as age=0..120"
+                    kind, text, reason="does not have two bounds", remedy="write LOW..HIGH, such as age=0..120"
                 )
             return dict(
                 zip(("first", "last") if kind == "date" else ("low", "high"), _ends(kind, text, low, high), strict=True)
@@ -299,7 +299,7 @@ def _write(place: Path, text: str, population: str, table: str) -> _Written:
     """Try the table, append it to lapwing.toml and bring the ledger along; a refusal leaves all as it was."""
     before = place.read_text(encoding="utf-8")
     after = before.rstrip("\n") + "\n" + text
-    with _opened(place.parent, after, table) as workspace:
+    with _open_as_written(place.parent, after, table) as workspace:
         with waiting("opening the data"):
             found = workspace.unreadable(population)
             crowded = not found and bool(workspace.crowded(population, table=table))
@@ -315,8 +315,8 @@ def _write(place: Path, text: str, population: str, table: str) -> _Written:
         return _Written(list(found.values()) or _unannounced(workspace, population), crowded)
 
 
-def _opened(folder: Path, text: str, table: str) -> Workspace:
-    """Open the workspace as it would be; what is refused is no line of a file that nobody has written."""
+def _open_as_written(folder: Path, text: str, table: str) -> Workspace:
+    """Open the workspace as it would be; what is refused is not a line of a file that nobody has written."""
     try:
         return open_workspace(folder, text)
     except SettingsError as refused:
@@ -368,7 +368,7 @@ def _stored(
     if source.suffix in {".duckdb", ".db"}:
         return columns_of_file(table, DuckDBTable(path=source, table=inner or table))
     raise ParameterError(
-        "source", str(source), reason="is no file that can be read", remedy="name a .parquet, .csv or .duckdb file"
+        "source", str(source), reason="is not a file that can be read", remedy="name a .parquet, .csv or .duckdb file"
     )
 
 

@@ -1,6 +1,7 @@
 """The commands that ask a question, or say what it would cost: preview, count, ask, sql, funnel."""
 
 import sys
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 @click.command()
 @any_question
 @click.option("--at-least", metavar="N", help="Preview a stream about TABLE that asks for N people.")
-@click.option("--yeses", metavar="N", default="1", show_default=True, help="After so many yeses the stream halts.")
+@click.option("--yeses", metavar="N", default="1", show_default=True, help="The stream halts after N yeses.")
 @click.option("--questions", metavar="N", help="How many questions the stream is meant for.")
 @priced
 @plot_option
@@ -97,24 +98,35 @@ def count(
     put(door, question_of(["count", table], where=where, by=by, max_groups=max_groups), offer, **how)
 
 
-@click.command()
+class ListsStatistics(click.Command):
+    """A command whose help lists the statistics: they are imported when it is asked for, and not before."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help, with a line for each statistic."""
+        from lapwing.queries.statistics import STATISTICS
+
+        lines = "\n".join(" ".join([one.shape, *one.needs.values()]) for one in STATISTICS.values())
+        text = self.help
+        self.help = cleandoc(str(text)).replace("STATISTICS", lines)
+        super().format_help_text(ctx, formatter)
+        self.help = text
+
+
+@click.command(cls=ListsStatistics)
 @any_question
 @click.option("--at-least", metavar="N", help="Ask whether there are at least N people in TABLE, once.")
 @priced
 @answered
 @at_the_door
 def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None, **how: Any) -> None:
-    """Ask for any statistic, or whether there are at least so many.
+    """Ask for any statistic, or whether there are at least N people.
 
     Every statistic is computed from numbers with noise on them. lapwing bounds what one person can add to it (by the
     declared bounds of the column and --max-rows), and draws noise that hides a person who adds that much. So narrow
     bounds and few rows a person mean a more exact answer.
 
     \b
-    count TABLE              total TABLE COLUMN     median TABLE COLUMN
-    rows TABLE               mean TABLE COLUMN      quantiles TABLE COLUMN --at L
-    distinct TABLE COLUMN    variance TABLE COLUMN  top TABLE COLUMN -k N
-    funnel TABLE --step ...  covariance TABLE X Y   correlation TABLE X Y
+    STATISTICS
 
     \b
     lapwing ask mean patients age --where "sex = 'F'" --epsilon 0.5
@@ -122,7 +134,7 @@ def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None,
     lapwing ask "select sex, count(*) from patients group by sex" --epsilon 0.5
     lapwing ask --at-least 200 patients --where "age >= 65" --epsilon 0.5
 
-    It costs the epsilon you offer. "At least so many?" costs a part of it if the answer is no; with a yes comes an
+    It costs the epsilon you offer. "At least N people?" costs a part of it if the answer is no; with a yes comes an
     interval for the number of people. For many such questions open a stream, where a no costs nothing.
     """
     from lapwing.app.cli.questions import put, question_of

@@ -147,7 +147,7 @@ def _lies(name: str | None) -> list[Audited]:
     told = liars()
     chosen = [one for one in told if name is None or one.name == name]
     if not chosen:
-        raise ParameterError("mechanism", name, reason="is no known liar", remedy="see lapwing audit --liars --list")
+        raise ParameterError("mechanism", name, reason="is not a known liar", remedy="see lapwing audit --liars --list")
     return chosen
 
 

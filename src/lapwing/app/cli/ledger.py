@@ -33,7 +33,7 @@ def ledger() -> None:
 
 
 @ledger.command("show")
-@click.option("--last", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="So many entries.")
+@click.option("--last", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="How many entries.")
 @for_the_custodian
 def show(door: Door, *, last: int) -> None:
     """Show the last entries.

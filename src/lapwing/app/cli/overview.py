@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from lapwing.accounting.filters.account import Account
+from lapwing.accounting.planned_total import PlannedTotal
 from lapwing.answers.preview import BudgetStatus, amounts, budget_record, budget_words
 from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.options import Door, at_the_door, plot_option
@@ -18,6 +19,7 @@ from lapwing.app.plots.answers import draw_account
 from lapwing.ledger.population import Analyst
 from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
 from lapwing.session import Session
+from lapwing.vocabulary.guarantee import PureDP
 from lapwing.vocabulary.wording import decimal_below, format_exact, several
 
 _EMPTY = "There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"
@@ -77,7 +79,7 @@ def _block(table: Table, version: int) -> str:
 @plot_option
 @at_the_door
 def budget(door: Door, plot: Path | None) -> None:
-    """Say what was spent, what is held, and what is left.
+    """Say what was spent, what is reserved, and what is left.
 
     The budget is a promise to the people in the tables: everything that is ever answered about them, to all analysts
     together, costs no more than this. It does not come back, not next year and not when the data changes. An analyst's
@@ -92,16 +94,16 @@ def budget(door: Door, plot: Path | None) -> None:
     """
     if plot is None:
         with door.sessions() as sessions:
-            shown = [_shown(session) for session in sessions]
+            shown = [_describe_account(session) for session in sessions]
     else:
         with door.session() as session:
-            shown = [_shown(session)]
+            shown = [_describe_account(session)]
             draw_account(plot, session.ledger.history(session.population.name))
     blocks = [block for _, *of_one in shown for block in of_one]
     door.tell_each([record for record, *_ in shown], *blocks, facts(("picture", plot)))
 
 
-def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
+def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
     """Return the account of a population as JSON values, as a table, and what to say about it."""
     name, left, planned = session.population.name, session.budget(), session.planned_total()
     decided, history = session.ledger.population(name), session.ledger.history(name)
@@ -130,7 +132,7 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
         **{f"  segment {segment}": account for segment, account in segments.items()},
         **{f"  {analyst}": account for analyst, account in allowances.items()},
     }
-    header = ["whose", "budget", "spent", "held", "left"]
+    header = ["whose", "budget", "spent", "reserved", "left"]
     rows = [[one, budget_words(account.budget), *_columns(account)] for one, account in whose.items()]
     fits = None if left.left is not None else f"{left.remaining} fits; see docs/ledger.md"
     share = left.for_open_groups
@@ -143,28 +145,36 @@ def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
         ),
         ("now", fits),
         ("delta", None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"),
-        *(planned.facts() if kinds.count("charge") + record["streams"] else ()),
+        *(planned.facts() if kinds.count("charge") + record["streams"] and _tells_more(planned, left.account) else ()),
     )
     return record, table(header, rows, left=2), about
 
 
+def _tells_more(planned: PlannedTotal, account: Account) -> bool:
+    """Say whether a planned total is below what a pure budget has spent, in four digits: else it only confuses."""
+    spent, _, _ = amounts(account)
+    if spent is None or planned.epsilon is None or not isinstance(account.budget, PureDP):
+        return True
+    return float(f"{planned.epsilon:.4g}") < float(f"{float(spent):.4g}")
+
+
 def _account_record(account: Account) -> dict[str, Any]:
-    spent, held, _ = amounts(account)
+    spent, reserved, _ = amounts(account)
     return {
         "budget": budget_record(account.budget),
         "spent": format_exact(spent),
-        "held": format_exact(held),
+        "reserved": format_exact(reserved),
         "left": BudgetStatus(account=account).to_dict(),
     }
 
 
 def _columns(account: Account) -> list[str]:
-    """Return what is spent, held and left; of an (epsilon, delta) budget, the largest epsilon of one question."""
-    spent, held, left = amounts(account)
+    """Return what is spent, reserved and left; of an (epsilon, delta) budget, the largest epsilon of one question."""
+    spent, reserved, left = amounts(account)
     if left is None:
         return ["", "", f"epsilon {decimal_below(account.remaining().pure)} in one"]
-    return [_spoken(spent), _spoken(held), decimal_below(left)]
+    return [_format(spent), _format(reserved), decimal_below(left)]
 
 
-def _spoken(amount: Fraction | None) -> str:
+def _format(amount: Fraction | None) -> str:
     return "-" if amount is None else f"{float(amount):.6g}"

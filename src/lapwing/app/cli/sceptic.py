@@ -144,7 +144,7 @@ def _believable(given: str) -> Fraction:
     """Return an epsilon that can be explained: any that is not beyond all numbers, however little it promises."""
     epsilon = positive("epsilon", given)
     if not _SMALLEST <= epsilon <= _LARGEST:
-        raise ParameterError("epsilon", given, reason="is out of reason", remedy=f"stay between 1e-9 and {_LARGEST:,}")
+        raise ParameterError("epsilon", given, reason="is out of range", remedy=f"stay between 1e-9 and {_LARGEST:,}")
     return epsilon
 
 
@@ -196,7 +196,7 @@ def attack(
     asked = count(1)
     with progress("Asking lapwing", sum(door_questions(name, budget) for name in names)) as tick:
         told = {name: play(name, budget=budget, seed=seed, progress=lambda: tick(next(asked))) for name in names}
-    pictures = [] if plot is None else _drawn(plot, f".{plot_format}", told, budget, seed)
+    pictures = [] if plot is None else _draw(plot, f".{plot_format}", told, budget, seed)
     blocks = [block for name in names for block in _blocks(name, told[name])]
     listed = "\n".join(f"picture  {picture}" for picture in pictures)
     tell(_record(told, budget, seed, pictures), *blocks, _conclusion(told, budget), listed, as_json=as_json)
@@ -227,15 +227,15 @@ def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
     how = f"beat guessing by {100 * _beyond(best):.1f} points at best" if _beyond(best) > 0 else "never beat guessing"
     attacks = f"the best of {len(outcomes)} attacks" if len(outcomes) > 1 else "this attack"
     emptied = all(one.stopped != NOTHING for one in outcomes)
-    end = "each time he left an empty account" if emptied else "NOTHING STOPPED HIM: this account is no account"
+    end = "each time he left an empty account" if emptied else "NOTHING STOPPED HIM: this account does not hold"
     lost = "THIS IS MORE THAN LUCK: the budget is too large. " if are_undone(outcomes, CampaignAnswers.LAPWING) else ""
     return paragraph(
         f"At lapwing's door the attacker {how}, and {end}. By luck alone {attacks} beats guessing by up to "
         f"{100 * luck:.0f} points in 19 of 20 runs (one deviation is {100 * best.deviation:.0f} points, for "
         f"{best.people} people). {lost}What he can do is bounded, "
         f"whatever he asks: with a budget of epsilon {budget} no belief that somebody is a patient here moves "
-        f"from 50 % to more than {100 * surest_of_membership(budget):.1f} % (a person more or less: epsilon), and none "
-        f"about what a patient's record says to more than {100 * surest(budget):.1f} % (one record for another: twice "
+        f"from 50 % to more than {100 * surest_of_membership(budget):.1f} % (one person added: epsilon), and none "
+        f"about what a patient's record says to more than {100 * surest(budget):.1f} % (a record replaced: twice "
         "epsilon). See docs/attacks.md and docs/interpretation.md."
     )
 
@@ -259,7 +259,7 @@ def _record(told: Mapping[str, Told], budget: Fraction, seed: int, pictures: lis
     }
 
 
-def _drawn(folder: Path, suffix: str, told: Mapping[str, Told], budget: Fraction, seed: int) -> list[Path]:
+def _draw(folder: Path, suffix: str, told: Mapping[str, Told], budget: Fraction, seed: int) -> list[Path]:
     from lapwing.app.plots.attacks import draw_all
 
     return draw_all(folder, suffix, told, budget=budget, seed=seed)

@@ -1,4 +1,4 @@
-"""`lapwing stream`: open, ask, list, show, close; and the question "at least so many?" that is asked once."""
+"""`lapwing stream`: open, ask, list, show, close; and the question "at least N people?" that is asked once."""
 
 import shlex
 from fractions import Fraction
@@ -29,7 +29,7 @@ from lapwing.vocabulary.wording import format_exact, format_short, several
 
 @click.group(no_args_is_help=True)
 def stream() -> None:
-    """Ask "at least so many?" often, and pay for the yeses only.
+    """Ask "at least N people?" often, and pay for the yeses only.
 
     A stream hides its threshold behind noise once, and each question behind noise of its own. As long as the answer is
     no, nobody can learn anything worth paying for: so a no is free, and a search through thousands of cohorts costs
@@ -47,7 +47,7 @@ def stream() -> None:
 
 @stream.command("open")
 @click.option("--at-least", required=True, metavar="N", help="How many people are asked for.")
-@click.option("--yeses", required=True, metavar="N", help="After so many yeses it halts.")
+@click.option("--yeses", required=True, metavar="N", help="It halts after N yeses.")
 @click.option("--epsilon", metavar="NUMBER", help="What it costs when all of its yeses are given.")
 @click.option("--within", metavar="N", help="Instead: as little as it takes to be right so far from --at-least.")
 @click.option("--confidence", metavar="NUMBER", default="0.95", show_default=True, help="How sure of that.")
@@ -258,7 +258,9 @@ def stream_offer(
     """Return the terms that were offered for a stream, which is bought by epsilon or by accuracy."""
     for word in ("delta", "rho"):
         if word in offer:
-            raise ParameterError(word, offer[word], reason="buys no stream", remedy="offer --epsilon or --within")
+            raise ParameterError(
+                word, offer[word], reason="cannot pay for a stream", remedy="offer --epsilon or --within"
+            )
     terms: StreamOffer = {
         "at_least": as_int("at_least", at_least, most=2**62),
         "yeses": as_int("yeses", yeses),

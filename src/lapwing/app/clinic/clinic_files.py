@@ -35,8 +35,7 @@ SEED: Final = 1
 _MOST_PEOPLE: Final = 10**9
 _NOBODY: Final[Mapping[str, Exact]] = MappingProxyType({})
 _NAME = re.compile("[a-z_][a-z0-9_]*")
-_MEMORY = "256MB"
-"""What the database may use; the rest is on disk until the files are written."""
+_MEMORY = "256MB"  # what the database may use; the rest is on disk until the files are written
 
 
 def make_clinic(
@@ -50,18 +49,9 @@ def make_clinic(
 ) -> Path:
     """Make a clinic: its tables, and a lapwing.toml with which `lapwing.create(folder)` opens an account for it.
 
-    Parameters
-    ----------
-    folder : where; it is made if it is not there
-    people : how many; the first of a large clinic are those of a small one
-    seed : which clinic
-    epsilon : the budget that lapwing.toml declares
-    allowances : what each analyst may spend of it
-    progress : told how many people were written, from time to time
-
-    Returns
-    -------
-    The folder.
+    The folder need not be there, and is returned. The first people of a large clinic are those of a small one with the
+    same seed. The budget is epsilon, of which each analyst may spend an allowance. From time to time `progress` is told
+    how many people were written.
 
     >>> import tempfile
     >>> import lapwing as lw
@@ -72,9 +62,8 @@ def make_clinic(
     """
     place = Path(folder)
     if (place / FILE).exists():
-        raise SettingsError(
-            str(place / FILE), 0, reason="is there already", remedy="make the clinic in a folder of its own"
-        )
+        remedy = "make the clinic in a folder of its own"
+        raise SettingsError(str(place / FILE), 0, reason="is there already", remedy=remedy)
     settings = clinic_settings(epsilon, allowances)
     write_tables(place, people, seed=seed, progress=progress)
     (place / FILE).write_text(settings, encoding="utf-8")
@@ -100,13 +89,11 @@ def write_tables(
 def clinic_settings(epsilon: Exact, allowances: Mapping[str, Exact] = _NOBODY) -> str:
     """Return a lapwing.toml for a clinic, with this budget and what each analyst may spend of it."""
     budget = f'budget = {{ epsilon = "{format_exact(positive("epsilon", epsilon))}" }}'
-    analysts = [
+    each = "".join(
         f'{name} = {{ epsilon = "{format_exact(positive(name, most))}" }}\n' for name, most in allowances.items()
-    ]
-    section = "[populations.clinic.analysts]           # and each of them not more than\n" if analysts else ""
-    return _SETTINGS.replace("BUDGET", f"{budget:<40}# for good, over all analysts").replace(
-        "ANALYSTS", section + "".join(analysts) + "\n" if analysts else ""
     )
+    section = f"[populations.clinic.analysts]           # and each of them not more than\n{each}\n" if each else ""
+    return _SETTINGS.replace("BUDGET", f"{budget:<40}# for good, over all analysts").replace("ANALYSTS", section)
 
 
 def _values(names: tuple[str, ...]) -> str:
@@ -114,11 +101,7 @@ def _values(names: tuple[str, ...]) -> str:
 
 
 class ParquetFiles:
-    """A folder into which tables are written; they are there, complete, when it is left without an error.
-
-    Parameters
-    ----------
-    folder : where the files are written, one `table.parquet` for each table
+    """A folder into which a `table.parquet` is written for each table, complete when it is left without an error.
 
     >>> import numpy as np
     >>> with TemporaryDirectory() as folder:
@@ -133,16 +116,15 @@ class ParquetFiles:
         self._folder = Path(folder)
         self._scratch = TemporaryDirectory(prefix="lapwing-", dir=self._folder)
         place = Path(self._scratch.name)
-        self._database = duckdb.connect(
-            place / "rows.duckdb", config={"memory_limit": _MEMORY, "temp_directory": str(place / "spilled")}
-        )
+        limits: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": str(place / "spilled")}
+        self._database = duckdb.connect(place / "rows.duckdb", config=limits)
         self._tables: list[str] = []
 
     def add(self, table: str, columns: Mapping[str, Values]) -> None:
         """Add rows at the end of a table; the first ones decide what its columns are."""
         for name in (table, *columns):
             if not _NAME.fullmatch(name):
-                raise ParameterError("name", name, reason="is no plain name", remedy="use small letters and _")
+                raise ParameterError("name", name, reason="is not a plain name", remedy="use small letters and _")
         self._database.register("incoming", {name: _raw(column) for name, column in columns.items()})
         select = f"SELECT {', '.join(_read(name, column) for name, column in columns.items())} FROM incoming"
         if table in self._tables:

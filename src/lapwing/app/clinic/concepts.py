@@ -14,30 +14,17 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClinicCondition:
-    """A diagnosis: its share among people of an age is a logistic curve, or a bell around an age.
-
-    Parameters
-    ----------
-    name : what it is called
-    share : the share at the ages at which it is most frequent
-    age : where the curve is at its half, or the bell at its top
-    slope : how fast it rises with each year of age; falls where it is negative
-    bell : the width of the bell in years, where it is one
-    men : how much more frequent it is among men
-    women : how much more frequent it is among women
-    frailty : how strongly it goes with whatever makes a person ill in other ways
-    cancer : whether who has it is a cancer survivor
-    """
+    """A diagnosis: its share among people of an age is a logistic curve, or a bell around an age."""
 
     name: str
-    share: float
-    age: float
-    slope: float = 0.0
-    bell: float | None = None
-    men: float = 1.0
+    share: float  # at the ages at which it is most frequent
+    age: float  # where the curve is at its half, or the bell at its top
+    slope: float = 0.0  # how fast it rises with each year of age; falls where it is negative
+    bell: float | None = None  # the width of the bell in years, where it is one
+    men: float = 1.0  # how much more frequent it is among men
     women: float = 1.0
-    frailty: float = 0.0
-    cancer: bool = False
+    frailty: float = 0.0  # how strongly it goes with whatever makes a person ill in other ways
+    cancer: bool = False  # whether who has it is a cancer survivor
 
     def chance(self, age: NDArray[np.int64], male: NDArray[np.bool_], frailty: Numbers) -> Numbers:
         """Return how likely each person is to have it; frailty is a normal number."""

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from lapwing.app.clinic import concepts
-from lapwing.app.clinic.concepts import Numbers
+from lapwing.app.clinic.concepts import APPENDIX, BYPASS, CAESAREAN, COLONOSCOPY, HERNIA, JOINT, TUMOUR, X_RAY, Numbers
 
 TODAY: Final = date(2025, 1, 1)
-BLOCK: Final = 1 << 14
-"""How many people a block has; the last one of a clinic may have fewer."""
+BLOCK: Final = 1 << 14  # how many people a block has; the last one of a clinic may have fewer
 OLDEST: Final = 99
 MOST_VISITS: Final = 30
 YEARS_OF_VISITS: Final = 10
@@ -53,11 +52,6 @@ class Uniforms:
 
     They make up data; noise never comes from here. The bytes are SHAKE128 (FIPS 202) of the name of what is drawn, so
     they depend on no library and no version of one. A longer draw of the same name begins with the shorter one.
-
-    Parameters
-    ----------
-    seed : which clinic
-    block : which of its blocks
 
     >>> draws = Uniforms(seed=7, block=0)
     >>> few, many = draws.take("age", 3), draws.take("age", 1000)
@@ -207,16 +201,8 @@ def _procedures(draws: Uniforms, who: PeopleBlock, cancer: Mask, visit: Columns)
     old = age >= 55
     concept = np.select(
         [delivered, seen, hurt, ill & (luck < 0.6), old & (luck < 0.4), old & (luck < 0.65), luck < 0.6],
-        [
-            concepts.CAESAREAN,
-            concepts.COLONOSCOPY,
-            concepts.X_RAY,
-            concepts.TUMOUR,
-            concepts.JOINT,
-            concepts.BYPASS,
-            concepts.APPENDIX,
-        ],
-        concepts.HERNIA,
+        [CAESAREAN, COLONOSCOPY, X_RAY, TUMOUR, JOINT, BYPASS, APPENDIX],
+        HERNIA,
     )
     done = operated | delivered | seen | hurt
     return {

@@ -91,21 +91,21 @@ def draw_chance_of_yes(
 
 
 def draw_burn_down(
-    path: Path, *, entries: Sequence[int], left: Sequence[float], held: Sequence[float], cap: float, currency: str
+    path: Path, *, entries: Sequence[int], left: Sequence[float], reserved: Sequence[float], cap: float, currency: str
 ) -> None:
-    """Draw what was left after each entry of the ledger, and what open streams held in reserve."""
+    """Draw what was left after each entry of the ledger, and what was reserved for open streams."""
     title = f"{left[-1]:.4g} of {currency} {cap:.4g} is left"
     with canvas(path, title=title, x="entry of the ledger", y=f"{currency} left") as axes:
-        free_and_held = [a + b for a, b in zip(left, held, strict=True)]
+        together = [a + b for a, b in zip(left, reserved, strict=True)]
         axes.axhline(cap, color=INK, linestyle="--", linewidth=1, label="the cap")
-        if any(held):
-            area = axes.fill_between(entries, left, free_and_held, step="post", color=SECOND, alpha=0.3, linewidth=0)
-            area.set_label("held for streams")
+        if any(reserved):
+            area = axes.fill_between(entries, left, together, step="post", color=SECOND, alpha=0.3, linewidth=0)
+            area.set_label("reserved for streams")
         axes.fill_between(entries, 0, left, step="post", color=ACCENT, alpha=0.15, linewidth=0)
         axes.step(entries, left, where="post", color=ACCENT, linewidth=2, label="left")
         axes.plot(entries[-1:], left[-1:], "o", color=ACCENT)
         axes.axhline(0, color=QUIET, linewidth=1)
-        axes.set_ylim(0, max(cap, *free_and_held) * 1.08)
+        axes.set_ylim(0, max(cap, *together) * 1.08)
         axes.locator_params(axis="x", integer=True)
 
 
@@ -182,13 +182,13 @@ def draw_account(path: Path, history: Sequence[Mapping[str, Any]]) -> None:
     every = -(-len(states) // _MOST_ENTRIES)
     kept = [*states[:-1:every], states[-1]]
     accounts: list[Account] = [from_record(Account, after) for _, after in kept]
-    left, held = zip(*map(_left_and_held, accounts), strict=True)
+    left, reserved = zip(*map(_left_and_reserved, accounts), strict=True)
     currency = "rho" if isinstance(accounts[-1].budget, ConcentratedDP) else "epsilon"
     cap = float(getattr(accounts[-1].budget, currency, 0))
-    draw_burn_down(path, entries=[seq for seq, _ in kept], left=left, held=held, cap=cap, currency=currency)
+    draw_burn_down(path, entries=[seq for seq, _ in kept], left=left, reserved=reserved, cap=cap, currency=currency)
 
 
-def _left_and_held(account: Account) -> tuple[float, float]:
-    """Return what is left and what is held; of an (epsilon, delta) budget, the largest pure release that fits."""
-    _, held, left = amounts(account)
-    return float(account.remaining().pure if left is None else left), float(held or 0)
+def _left_and_reserved(account: Account) -> tuple[float, float]:
+    """Return what is left and what is reserved; of an (epsilon, delta) budget, the largest pure release that fits."""
+    _, reserved, left = amounts(account)
+    return float(account.remaining().pure if left is None else left), float(reserved or 0)

@@ -37,7 +37,7 @@ def draw_recovered(path: str | Path, outcomes: Sequence[tuple[str, CampaignOutco
     places = [-place - gap for place, gap in enumerate(gaps)]
     with canvas(path, title=title, x="share recovered; a line marks what guessing gets", y="") as axes:
         figure = axes.figure
-        figure.set_size_inches(7.6, 1.3 + 0.27 * (len(outcomes) + gaps[-1]))  # type: ignore[union-attr]  # it is no subfigure
+        figure.set_size_inches(7.6, 1.3 + 0.27 * (len(outcomes) + gaps[-1]))  # type: ignore[union-attr]  # not a subfigure
         for place, (_, outcome) in zip(places, outcomes, strict=True):
             axes.barh(place, outcome.recovered, height=0.66, color=_COLOURS[outcome.answers], alpha=0.85)
             axes.plot([outcome.chance] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.6)

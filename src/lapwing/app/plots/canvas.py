@@ -68,7 +68,7 @@ def put_label(axes: "Axes", text: str, at: tuple[float, float], by: tuple[int, i
 
 
 def checked_path(path: str | Path) -> Path:
-    """Return where to write a picture, unless it is no place or no format for one; before any work is done."""
+    """Return where to write a picture; refuse what is not a place or not a format for one, before any work is done."""
     file = Path(path)
     if file.suffix.lower() not in FORMATS:
         raise ParameterError("plot", str(path), reason="is neither .svg nor .png", remedy="name it funnel.svg, say")

@@ -18,7 +18,7 @@ from lapwing.mechanisms.sparse_vector.stream_mechanism import (
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, fill
 
-_USUAL_QUESTIONS = 1000  # the bar of a clear yes is set for so many questions where it is not said how many there are
+_USUAL_QUESTIONS = 1000  # what the bar of a clear yes is set for, where the number of questions is not said
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -84,7 +84,7 @@ class AdaptiveSparseVector(PureStreamMechanism):
         self.__post_init__()
 
     def placed_for(self, questions: int, confidence: Exact = "0.9") -> Self:
-        """Return the same stream with both bars where the margin for so many questions is smallest."""
+        """Return the same stream with both bars where the margin for these questions is smallest."""
         placed = replace(self, clear_by=None, questions=questions)  # type: ignore[arg-type]  # None: set it anew
         return replace(placed, shift=self.shift + placed.best_lift(questions, confidence))
 

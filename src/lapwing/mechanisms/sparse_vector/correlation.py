@@ -1,6 +1,6 @@
 """Screening pairs of features for correlation: a score that one person can move by little, and by how much.
 
-Pearson's coefficient itself is no question for a stream: where a feature hardly varies, one person can turn it from 0
+Pearson's coefficient is not a question for a stream: where a feature hardly varies, one person can turn it from 0
 into 1. The score here has a sharp bound, and never finds a correlation that is not there.
 """
 
@@ -34,7 +34,7 @@ class CorrelationScreen:
     Parameters
     ----------
     at_least : τ, between 0 and 1
-    resolution : features are rounded to so many steps on either side of 0
+    resolution : features are rounded to this number of steps on either side of 0
 
     Examples
     --------
@@ -85,7 +85,7 @@ class CorrelationScreen:
         if type(opened) is not np.ndarray or opened.ndim != 2 or opened.dtype not in _WIDTHS:  # noqa: PLR2004 - a table
             del opened
             raise ParameterError(
-                "features", Sensitive(None), reason="is no table of floats", remedy="give one row a person"
+                "features", Sensitive(None), reason="is not a table of floats", remedy="give one row a person"
             )
         if len(opened) > _MOST_PEOPLE:
             del opened

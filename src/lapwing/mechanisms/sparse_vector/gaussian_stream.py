@@ -95,7 +95,9 @@ class GaussianSparseVector(StreamMechanism):
         require_sensitivity(sensitivity)
         count, chance = as_int("yeses", yeses), probability("delta", delta)
         if chance > _LARGEST_DELTA:
-            raise ParameterError("delta", delta, reason="is no promise", remedy="write at most 1/1000, better 1e-6")
+            raise ParameterError(
+                "delta", delta, reason="is too large for a promise", remedy="write at most 1/1000, better 1e-6"
+            )
         target, at = float_below(positive("epsilon", epsilon)), float_below(chance)
         least = 1.5 * _conversion(_ORDERS[-1], at)  # a third of the price is then left for the noise
         if target < least:

@@ -37,7 +37,7 @@ Values: TypeAlias = Integers | Reals | Sequence[Value]
 Steps: TypeAlias = NDArray[np.int64]
 
 FARTHEST = 1 << 60
-"""Values saturate at so many steps, and thresholds at twice as many: differences of the two fit 64 bits, differences of
+"""Values saturate at 2^60 steps, and thresholds at twice as many: differences of the two fit 64 bits, differences of
 two values do not grow, and a threshold beyond all values is not reached by those that saturated."""
 
 
@@ -83,7 +83,7 @@ class ValueLattice:
         if not _is_plain_vector(opened):
             del opened
             raise ParameterError(
-                "values", Sensitive(None), reason="is no list of values", remedy="use a plain array of one dimension"
+                "values", Sensitive(None), reason="is not a list of values", remedy="use a plain array of one dimension"
             )
         places: Steps = np.clip(self._place(opened), -FARTHEST, FARTHEST)
         return places
@@ -105,7 +105,7 @@ class ValueLattice:
             raise ParameterError(
                 "thresholds",
                 type(thresholds),
-                reason="is no list of numbers",
+                reason="is not a list of numbers",
                 remedy="use a plain array of one dimension",
             )
         if isinstance(thresholds, np.ndarray) and thresholds.dtype.kind in "iu" and self.step == 1:
@@ -113,7 +113,7 @@ class ValueLattice:
         return np.array([self.threshold(threshold) for threshold in thresholds], np.int64)
 
     def number(self, steps: int) -> Fraction:
-        """Return the number that is so many steps from zero."""
+        """Return the number that is this number of steps from zero."""
         return steps * self.step
 
     def _place(self, opened: Any) -> Any:
@@ -234,7 +234,7 @@ class AnswerRule:
     fresh_noise : added to the value of a yes and shown, if there is any
     shows_gap : whether a yes comes with the estimate of its comparison
     units : how many units of price there are; the stream halts when the dearest yes is more than is left
-    questions : the stream halts after so many, if it is bounded
+    questions : the stream halts after this number, if it is bounded
     opening_price : the epsilon of a transcript without any yes; None where the stream has no pure epsilon
     unit_price : what one unit adds to it
 
@@ -261,7 +261,7 @@ class AnswerRule:
         return self.opening_price is not None
 
     def price_of(self, units: int) -> Fraction | None:
-        """Return the epsilon of a transcript whose yeses cost so many units."""
+        """Return the epsilon of a transcript whose yeses cost `units`."""
         return None if self.opening_price is None else self.opening_price + units * self.unit_price
 
     def decide(self, distance: int, noises: Sequence[int]) -> tuple[ThresholdComparison, int] | None:

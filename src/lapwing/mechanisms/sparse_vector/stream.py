@@ -271,7 +271,7 @@ class SparseVectorStream:
             if refusing:
                 raise
             kind: type[BaseException] = StreamError
-        except BaseException as failure:  # noqa: BLE001 - an interrupt is no reason to give an answer for nothing
+        except BaseException as failure:  # noqa: BLE001 - an interrupt is not a reason to give an answer for nothing
             interrupts = (KeyboardInterrupt, SystemExit)
             kind = next((one for one in interrupts if isinstance(failure, one)), StreamError)
         self._asked, self._yeses, self._units = before
@@ -280,7 +280,7 @@ class SparseVectorStream:
         raise kind(_LOST)
 
     def _can_lose(self, questions: int) -> bool:
-        """Say whether so many lost answers are priced: by the one comparison, and by the units that are left."""
+        """Say whether this number of lost answers is priced: by the one comparison, and by the units that are left."""
         priced = len(self._rule.comparisons) == 1 and self._rule.is_pure
         return priced and questions * self._rule.dearest <= self._rule.units - self._units
 

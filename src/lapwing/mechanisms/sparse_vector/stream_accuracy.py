@@ -133,7 +133,7 @@ def _over_the_threshold_noise(rule: AnswerRule, distances: tuple[float, ...], *,
 def _finest(rule: AnswerRule, above: int) -> float:
     """Return the smallest length over which the chance of an error bends.
 
-    As many yeses at once as `above` fail over a length that is so many times shorter, and the largest of many Gaussian
+    As many yeses at once as `above` fail over a length that is `above` times shorter, and the largest of many Gaussian
     draws has tails that are steeper than its deviation by a small factor.
     """
     bends = (width(one.noise) / (4 if isinstance(one.noise, RoundedGaussian) else 1) for one in rule.comparisons)
@@ -169,7 +169,7 @@ def interval(
     """Return where the value of a yes lies; None if the stream shows nothing that could say so.
 
     Except with probability `beta` over all noise, every interval that a stream can give holds its value.
-    Where it was fixed in advance how many `questions` there are, it says so only for the first so many.
+    Where it was fixed in advance how many `questions` there are, it says so for no later ones.
 
     Proof: proofs/sparse_vector_interval.md
     """

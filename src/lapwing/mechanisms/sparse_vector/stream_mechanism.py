@@ -121,7 +121,7 @@ class StreamMechanism(ABC):
         return accuracy.chance_all_right(self.rule, margin=steps, **self._worst_case(questions, above))
 
     def best_lift(self, questions: int, confidence: Exact = "0.9", *, above: int | None = None) -> Fraction:
-        """Return by how much to shift the threshold up so that the margin for so many questions is smallest.
+        """Return by how much to shift the threshold up so that the margin for these questions is smallest.
 
         `questions` and `above` are what they are in `margin`.
         """
@@ -135,7 +135,7 @@ class StreamMechanism(ABC):
         does not matter which of them are looked at. For that reason it is much wider than the noise of one answer.
 
         Where the stream was made for a number of `questions`, a yes to a later one has no interval from its gap: the
-        promise was divided among the first so many. An answer whose price no yes of this mechanism has is refused.
+        promise was divided among that number of them. An answer whose price no yes of this mechanism has is refused.
 
         Proof: proofs/sparse_vector_interval.md
         """
@@ -309,7 +309,7 @@ def doubt(confidence: object) -> float:
     """Return what is left to 1 from the confidence of a statement about accuracy, rounded down."""
     wanted = probability("confidence", confidence)
     if wanted > _SUREST:
-        reason, remedy = "is surer than statements about accuracy are made", "stay at or below 1 - 1e-9"
+        reason, remedy = "is too close to 1", "stay at or below 1 - 1e-9"
         raise ParameterError("confidence", confidence, reason=reason, remedy=remedy)
     return float_below(1 - wanted)
 
@@ -318,5 +318,5 @@ def one_of(kind: type[Choice], name: str, given: object) -> Choice:
     """Return `given` if it is one of the choices."""
     if not isinstance(given, kind):
         choices = " or ".join(str(choice) for choice in kind)
-        raise ParameterError(name, given, reason=f"is no {kind.__name__}", remedy=f"write {choices}")
+        raise ParameterError(name, given, reason=f"is not a {kind.__name__}", remedy=f"write {choices}")
     return given

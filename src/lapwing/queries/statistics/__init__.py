@@ -4,8 +4,7 @@ A file holds its questions and their builders, how it bounds a person, its sensi
 what the released numbers mean with their bounds, and its words. To add one, write its file, and name it here.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from sqlglot import exp
 
@@ -21,14 +20,19 @@ STATISTICS: Final[dict[str, Statistic]] = {
 
 
 def read_statistic(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
-    """Return the question that one column of a SELECT asks, and a name for it; refuse what is no statistic."""
-    words: dict[SqlWord, tuple[str, Callable[[Selected, Any], Question]]] = {}
-    for statistic in STATISTICS.values():
-        words.update(statistic.sql)
+    """Return the question that one column of a SELECT asks, and a name for it; refuse what is not a statistic."""
+    words = {word: read for statistic in STATISTICS.values() for word, read in statistic.sql.items()}
     if _word(node) not in words:
-        raise refusal(node)
+        raise refusal(node, filter(None, (_written(word, name) for word, (name, _) in words.items())))
     name, read = words[_word(node)]
     return name, read(selected, node)
+
+
+def _written(word: SqlWord, column: str) -> str | None:
+    """Return how a function of SQL is written: as its column is called, where that is one of its names."""
+    if isinstance(word, str) or not issubclass(word, exp.Func):
+        return word if isinstance(word, str) else None
+    return column if column.upper() in word.sql_names() else word.sql_name().lower()
 
 
 def _word(node: exp.Expr) -> SqlWord:

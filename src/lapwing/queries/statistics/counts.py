@@ -1,10 +1,11 @@
-"""How many people, how many rows, and whether there are at least so many people.
+"""How many people, how many rows, and whether there are at least N people.
 
 A person counts once in a group, however many rows they have; of their rows, at most `max_rows` count in a group.
-Whether there are at least so many is asked in a stream, where a no is paid for by the stream.
+Whether there are at least N is asked in a stream, where a no is paid for by the stream.
 """
 
 from dataclasses import dataclass
+from typing import Unpack
 
 from sqlglot import exp
 
@@ -14,10 +15,20 @@ from lapwing.queries.expressions import Missing, Name, Not
 from lapwing.queries.plan import Family, Meaning, NoisyMeaning, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.predicate import every
-from lapwing.queries.questions import GROUPED, ConditionLike, Groupings, Selected, Statistic, as_condition, as_groups
+from lapwing.queries.questions import (
+    GROUPED,
+    ConditionLike,
+    Groupings,
+    GroupWords,
+    Selected,
+    Statistic,
+    as_condition,
+    as_groups,
+    rows_of,
+)
 from lapwing.queries.sql_nodes import literal, name_of, only, refusal
 from lapwing.queries.term import ConstantTerm
-from lapwing.queries.words import at_most, groups_at_most, in_groups
+from lapwing.queries.words import at_most, groups_at_most, rows_count
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import as_int
 
@@ -31,13 +42,7 @@ class CountPeople(Question):
         return plan_people(planner)
 
 
-def count(
-    table: str,
-    where: ConditionLike = None,
-    *,
-    by: Groupings = (),
-    max_groups: int | None = None,
-) -> CountPeople:
+def count(table: str, where: ConditionLike = None, *, by: Groupings = (), max_groups: int | None = None) -> CountPeople:
     """Ask how many people have a row in `table` for which `where` is true; each person counts once.
 
     Parameters
@@ -47,8 +52,6 @@ def count(
     by : columns to group by
     max_groups : in how many groups one person may count, for tables with many rows a person
 
-    Examples
-    --------
     >>> count("patients", "sex = 'M' and age between 20 and 30").table
     'patients'
     """
@@ -61,17 +64,12 @@ def plan_people(planner: Planner) -> Plan:
 
 
 @stored("people")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class People(NoisyMeaning):
     """The number of people in each cell."""
 
     family_of_private_keys = Family.THRESHOLD
     unit = "people"
-
-    def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
-        del plan
-        return "the number of people"
+    asks = "the number of people"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,35 +91,22 @@ class CountRows(Question):
         return planner.build(bounding, RowCount())
 
 
-def count_rows(
-    table: str,
-    where: ConditionLike = None,
-    *,
-    by: Groupings = (),
-    max_rows: int | None = None,
-    max_groups: int | None = None,
-) -> CountRows:
+def count_rows(table: str, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> CountRows:
     """Ask how many rows there are for which `where` is true, counting at most `max_rows` of one person in a group."""
-    where, groups = as_condition(where), as_groups(by)
-    return CountRows(table=table, where=where, by=groups, max_rows=max_rows, max_groups=max_groups)
+    return CountRows(**rows_of(table, where, **grouped))
 
 
 @stored("rows")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RowCount(NoisyMeaning):
     """The number of rows in each cell."""
 
     unit = "rows"
-
-    def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
-        del plan
-        return "the number of rows"
+    asks = "the number of rows"
 
     def bounding(self, plan: Plan) -> str:
         """Say how many rows of a person count."""
-        rows, groups = plan.bounded_by(ClippedSumPerPerson).high, plan.bounded_by(ClippedSumPerPerson).max_cells
-        return f"at most {rows} row{'' if rows == 1 else 's'} of a person count{in_groups(plan.aggregate, groups)}."
+        clipped = plan.bounded_by(ClippedSumPerPerson)
+        return f"{rows_count(plan.aggregate, clipped.high, clipped.max_cells)}."
 
     def bounds_away(self, plan: Plan) -> tuple[str, ...]:
         """Say how many rows and groups of a person count."""
@@ -163,25 +148,17 @@ def at_least(people: int, table: str, where: ConditionLike = None) -> AtLeastQue
 
 
 @stored("at-least")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AtLeast(Meaning):
     """Whether there are at least `people` people."""
 
     family = Family.SPARSE_VECTOR
     unit = "people"
+    asks = "whether there are at least {self.people} people"
+    hides = "one person changes the number by at most {plan.sensitivity.l1}, and noise hides that much"
     people: int
-
-    def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
-        del plan
-        return f"whether there are at least {self.people} people"
-
-    def hidden(self, plan: Plan) -> str:
-        """Say how far one person can move the number that is compared."""
-        return f"one person changes the number by at most {plan.sensitivity.l1}, and noise hides that much"
 
 
 STATISTICS = (
-    Statistic(name="count", ask=count, tells="people", options=GROUPED - {"max_rows"}),
-    Statistic(name="rows", ask=count_rows, tells="rows", sql={exp.Count: ("count", _read)}),
+    Statistic(name="count", ask=count, result="people", options=GROUPED - {"max_rows"}),
+    Statistic(name="rows", ask=count_rows, result="rows", sql={exp.Count: ("count", _read)}),
 )

@@ -31,7 +31,7 @@ class CountDistinct(Question):
             return plan_people(planner)
         planner.require_ungrouped()
         key = planner.key(By(column=self.column))
-        planner.keys = (replace(key, missing=False),)  # what is missing is no value, as in SQL
+        planner.keys = (replace(key, missing=False),)  # what is missing is not a value, as in SQL
         return planner.build(DistinctKeys(max_cells=planner.groups()), Distinct())
 
 
@@ -43,13 +43,13 @@ def count_distinct(
 
 
 @stored("distinct")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Distinct(NoisyMeaning):
     """The number of different values."""
 
     family_of_private_keys = Family.NOISE  # one number, whatever the values are: which they are is not told
     unit = "values"
     keys_are_groups = False
+    asks = "how many of {plan.groups[0]} there are"
 
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
         """Return the number within what can be: that costs nothing, and brings it nearer the truth."""
@@ -60,10 +60,6 @@ class Distinct(NoisyMeaning):
 
         around = NoisyMeaning.values(self, plan, released, noise, confidence)
         return [replace(one, value=clamp(one.value), low=clamp(one.low), high=clamp(one.high)) for one in around]
-
-    def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
-        return f"how many of {plan.groups[0]} there are"
 
     def bounds_away(self, plan: Plan) -> tuple[str, ...]:
         """Say how many values of a person count."""
@@ -83,7 +79,7 @@ STATISTICS = (
     Statistic(
         name="distinct",
         ask=count_distinct,
-        tells="values",
+        result="values",
         columns=1,
         options=WHERE | {"max_groups"},
         sql={exp.Distinct: ("count", _read)},

@@ -52,7 +52,6 @@ def funnel(table: str, steps: Sequence[ConditionLike], where: ConditionLike = No
 
 
 @stored("steps")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Steps(NoisyMeaning):
     """The number of people who pass the first n conditions, for each n, from the number that stops at each."""
 
@@ -63,7 +62,7 @@ class Steps(NoisyMeaning):
 
     @property
     def in_canonical(self) -> "Steps":
-        """What an analyst calls the steps is no part of the question."""
+        """What an analyst calls the steps is not part of the question."""
         return Steps(names=())
 
     def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
@@ -106,7 +105,7 @@ STATISTICS = (
     Statistic(
         name="funnel",
         ask=funnel,
-        tells="people",
+        result="people",
         options=WHERE | {"steps"},
         needs={"steps": "--step CONDITION, once for each"},
     ),

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, Unpack
 
 from sqlglot import exp
 
@@ -18,20 +19,11 @@ from lapwing.queries.aggregate import BoundedRowsPerPerson
 from lapwing.queries.expressions import Value
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
-from lapwing.queries.questions import (
-    ConditionLike,
-    Groupings,
-    Selected,
-    Statistic,
-    ValueLike,
-    as_condition,
-    as_groups,
-    as_value,
-)
+from lapwing.queries.questions import ConditionLike, GroupWords, Selected, Statistic, ValueLike, as_value, rows_of
 from lapwing.queries.sql_nodes import only
 from lapwing.queries.statistics.bernstein import Moment, basis, moment, moment_bounds, products
 from lapwing.queries.term import Measure, Term
-from lapwing.queries.words import at_most, from_to, groups_at_most, in_groups, leaves, value_words
+from lapwing.queries.words import at_most, from_to, groups_at_most, leaves, rows_count, value_words
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
@@ -61,86 +53,40 @@ class MomentQuestion(Question):
         return planner.build(bounding, Moments(moment=self.moment, scales=scales))
 
 
-def mean(
-    table: str,
-    of: ValueLike,
-    where: ConditionLike = None,
-    *,
-    by: Groupings = (),
-    max_rows: int | None = None,
-    max_groups: int | None = None,
-) -> MomentQuestion:
+def mean(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> MomentQuestion:
     """Ask for the mean of a value over rows, at most `max_rows` of one person in a group."""
-    return _ask(Moment.MEAN, (of,), table, where, by, max_rows, max_groups)
+    return _ask(Moment.MEAN, (of,), rows_of(table, where, **grouped))
 
 
-def variance(
-    table: str,
-    of: ValueLike,
-    where: ConditionLike = None,
-    *,
-    by: Groupings = (),
-    max_rows: int | None = None,
-    max_groups: int | None = None,
-) -> MomentQuestion:
+def variance(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> MomentQuestion:
     """Ask for the variance of a value over rows; the mean and the number of rows come with it."""
-    return _ask(Moment.VARIANCE, (of,), table, where, by, max_rows, max_groups)
+    return _ask(Moment.VARIANCE, (of,), rows_of(table, where, **grouped))
 
 
 def covariance(
-    table: str,
-    x: ValueLike,
-    y: ValueLike,
-    where: ConditionLike = None,
-    *,
-    by: Groupings = (),
-    max_rows: int | None = None,
-    max_groups: int | None = None,
+    table: str, x: ValueLike, y: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]
 ) -> MomentQuestion:
     """Ask for the covariance of two values over rows."""
-    return _ask(Moment.COVARIANCE, (x, y), table, where, by, max_rows, max_groups)
+    return _ask(Moment.COVARIANCE, (x, y), rows_of(table, where, **grouped))
 
 
 def correlation(
-    table: str,
-    x: ValueLike,
-    y: ValueLike,
-    where: ConditionLike = None,
-    *,
-    by: Groupings = (),
-    max_rows: int | None = None,
-    max_groups: int | None = None,
+    table: str, x: ValueLike, y: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]
 ) -> MomentQuestion:
     """Ask for the correlation of two values over rows."""
-    return _ask(Moment.CORRELATION, (x, y), table, where, by, max_rows, max_groups)
+    return _ask(Moment.CORRELATION, (x, y), rows_of(table, where, **grouped))
 
 
-def _ask(  # noqa: PLR0917 - the four functions above in one
-    moment: Moment,
-    values: tuple[ValueLike, ...],
-    table: str,
-    where: ConditionLike,
-    by: Groupings,
-    max_rows: int | None,
-    max_groups: int | None,
-) -> MomentQuestion:
-    return MomentQuestion(
-        moment=moment,
-        values=tuple(map(as_value, values)),
-        table=table,
-        where=as_condition(where),
-        by=as_groups(by),
-        max_rows=max_rows,
-        max_groups=max_groups,
-    )
+def _ask(moment: Moment, values: tuple[ValueLike, ...], rows: dict[str, Any]) -> MomentQuestion:
+    return MomentQuestion(moment=moment, values=tuple(map(as_value, values)), **rows)
 
 
 @stored("moments")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Moments(NoisyMeaning):
     """Bernstein sums of one or two values, from which `moment` follows."""
 
     unit = "value"
+    hides = "noise hides whatever one person within these bounds can add"
     margin_refusal = "cannot be promised: the error of a mean or a moment depends on how many rows there are"
     moment: Moment
     scales: tuple[Scale, ...]
@@ -185,19 +131,13 @@ class Moments(NoisyMeaning):
     def bounding(self, plan: Plan) -> str:
         """Say how many rows of a person count."""
         bounding = plan.bounded_by(BoundedRowsPerPerson)
-        rows, groups = bounding.max_rows, in_groups(plan.aggregate, bounding.max_cells)
-        return f"at most {rows} {'row' if rows == 1 else 'rows'} of a person count{groups}; a public rule picks which."
+        return f"{rows_count(plan.aggregate, bounding.max_rows, bounding.max_cells)}; a public rule picks which."
 
     def bounds_away(self, plan: Plan) -> tuple[str, ...]:
         """Say how many rows and groups of a person count, and to what values are clipped."""
         values = " and ".join(from_to(scale.low, scale.low + scale.width) for scale in self.scales)
         rows = at_most(plan.bounded_by(BoundedRowsPerPerson).max_rows, "row")
         return rows, *groups_at_most(plan.aggregate), f"values clipped to {values}"
-
-    def hidden(self, plan: Plan) -> str:
-        """Say that noise hides one person."""
-        del plan
-        return "noise hides whatever one person within these bounds can add"
 
 
 _OF_TWO = {Moment.COVARIANCE, Moment.CORRELATION}
@@ -218,26 +158,10 @@ def _read(selected: Selected, node: exp.Expr) -> MomentQuestion:
 
 
 STATISTICS = (
-    Statistic(name="mean", ask=mean, tells="mean", columns=1, sql={exp.Avg: ("avg", _read)}),
+    Statistic(name="mean", ask=mean, result="mean", columns=1, sql={exp.Avg: ("avg", _read)}),
+    Statistic(name="variance", ask=variance, result="variance", columns=1, sql={exp.VariancePop: ("var_pop", _read)}),
     Statistic(
-        name="variance",
-        ask=variance,
-        tells="variance",
-        columns=1,
-        sql={exp.VariancePop: ("var_pop", _read)},
+        name="covariance", ask=covariance, result="covariance", columns=2, sql={exp.CovarPop: ("covar_pop", _read)}
     ),
-    Statistic(
-        name="covariance",
-        ask=covariance,
-        tells="covariance",
-        columns=2,
-        sql={exp.CovarPop: ("covar_pop", _read)},
-    ),
-    Statistic(
-        name="correlation",
-        ask=correlation,
-        tells="correlation",
-        columns=2,
-        sql={exp.Corr: ("corr", _read)},
-    ),
+    Statistic(name="correlation", ask=correlation, result="correlation", columns=2, sql={exp.Corr: ("corr", _read)}),
 )

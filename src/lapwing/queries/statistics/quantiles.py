@@ -15,17 +15,16 @@ from sqlglot import exp
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
 from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey
 from lapwing.queries.expressions import MOST_FRACTIONS, Literal, Value
-from lapwing.queries.plan import BoundedValue, ChosenMeaning, Number, Plan, Scale, plain_number
+from lapwing.queries.plan import BoundedValue, ChosenMeaning, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
 from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic, ValueLike, as_condition, as_value
 from lapwing.queries.sql_nodes import only, refusal
 from lapwing.queries.term import ConstantTerm, bounds, measure
-from lapwing.queries.words import at_most, from_to, is_a_column, value_words
+from lapwing.queries.words import at_most, from_to, is_a_column, rows_count, value_words
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, check_most, exact, probability
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
-from lapwing.vocabulary.wording import format_short
 
 _MOST_GRID_CELLS = 10_000
 
@@ -99,13 +98,14 @@ def score_sensitivity(fraction: Fraction, rows: int, unit: PrivacyUnit) -> int:
 
 
 @stored("quantiles")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles(ChosenMeaning):
     """The values below which the fractions `at` of the rows lie, from a histogram with `scale.extent` + 1 cells."""
 
     unit = "rows in the order"
     row_name = "quantile"
     told_in_a_sentence = True
+    accurate = "its place in the order within {margin} rows"  # no distance in years or francs
+    told = "each has its place in the order within {margin} rows"
     at: tuple[Fraction, ...]
     scale: Scale
 
@@ -146,8 +146,7 @@ class Quantiles(ChosenMeaning):
 
     def bounding(self, plan: Plan) -> str:
         """Say how many rows of a person count."""
-        rows = _rows(plan)
-        return f"at most {rows} {'row' if rows == 1 else 'rows'} of a person count; a public rule picks which."
+        return f"{rows_count(plan.aggregate, _rows(plan), None)}; a public rule picks which."
 
     def bounds_away(self, plan: Plan) -> tuple[str, ...]:
         """Say how many rows of a person count, and to what values are clipped."""
@@ -155,14 +154,6 @@ class Quantiles(ChosenMeaning):
         least, most = bounds(key.term)
         values = from_to(low, low + (most - least) * self.scale.step / key.width)
         return at_most(_rows(plan), "row"), f"values clipped to {values}"
-
-    def accuracy(self, margin: Number) -> str:
-        """Say what a margin means: it is no distance in years or francs, but in rows."""
-        return f"its place in the order within {format_short(margin)} rows"
-
-    def told_margin(self, margin: Number) -> str:
-        """Say, below the answer, what a margin means."""
-        return f"each has its place in the order within {format_short(margin)} rows"
 
 
 def _rows(plan: Plan) -> int:
@@ -217,7 +208,7 @@ STATISTICS = (
     Statistic(
         name="median",
         ask=median,
-        tells="median",
+        result="median",
         columns=1,
         options=WHERE | {"max_rows"},
         sql=dict.fromkeys((exp.Median, exp.PercentileCont, exp.WithinGroup), ("quantile", _read)),
@@ -225,7 +216,7 @@ STATISTICS = (
     Statistic(
         name="quantiles",
         ask=quantiles,
-        tells="value",
+        result="value",
         columns=1,
         options=WHERE | {"max_rows", "at"},
         needs={"at": "--at 0.25,0.5,0.75"},

@@ -15,7 +15,7 @@ from lapwing.queries.aggregate import CountPerPerson, DeclaredKey, cell_count
 from lapwing.queries.column import Category
 from lapwing.queries.expressions import Name
 from lapwing.queries.keys import narrow
-from lapwing.queries.plan import BoundedValue, ChosenMeaning, Number, Plan
+from lapwing.queries.plan import BoundedValue, ChosenMeaning, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition, as_name
 from lapwing.queries.statistics.counts import CountRows
@@ -24,7 +24,6 @@ from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import Adjacency
-from lapwing.vocabulary.wording import format_short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,12 +67,14 @@ def top(table: str, column: str | Name, k: int, where: ConditionLike = None) -> 
 
 
 @stored("top")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Top(ChosenMeaning):
     """The `k` cells with the most people."""
 
     unit = "people"
     row_name = "rank"
+    asks = "which {self.k} of {plan.groups[0]} have the most people"
+    accurate = "no category that is left out has over {margin} people more"
+    told = "no category that is missing has over {margin} people more"
     k: int
 
     @property
@@ -100,26 +101,5 @@ class Top(ChosenMeaning):
             for i, number in enumerate(released, start=1)
         ]
 
-    def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
-        return f"which {self.k} of {plan.groups[0]} have the most people"
 
-    def accuracy(self, margin: Number) -> str:
-        """Say what a margin means: of people, for the categories that are left out."""
-        return f"no category that is left out has over {format_short(margin)} people more"
-
-    def told_margin(self, margin: Number) -> str:
-        """Say, below the answer, what a margin means."""
-        return f"no category that is missing has over {format_short(margin)} people more"
-
-
-STATISTICS = (
-    Statistic(
-        name="top",
-        ask=top,
-        tells="category",
-        columns=1,
-        options=WHERE | {"k"},
-        needs={"k": "-k 3"},
-    ),
-)
+STATISTICS = (Statistic(name="top", ask=top, result="category", columns=1, options=WHERE | {"k"}, needs={"k": "-k 3"}),)

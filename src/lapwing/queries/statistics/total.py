@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Unpack
 
 from sqlglot import exp
 
@@ -10,16 +11,7 @@ from lapwing.queries.aggregate import ClippedSumPerPerson
 from lapwing.queries.expressions import Value
 from lapwing.queries.plan import CellKey, Estimate, Noise, NoisyMeaning, Number, Plan
 from lapwing.queries.planning import Planner, Question
-from lapwing.queries.questions import (
-    ConditionLike,
-    Groupings,
-    Selected,
-    Statistic,
-    ValueLike,
-    as_condition,
-    as_groups,
-    as_value,
-)
+from lapwing.queries.questions import ConditionLike, GroupWords, Selected, Statistic, ValueLike, as_value, rows_of
 from lapwing.queries.sql_nodes import only
 from lapwing.queries.term import Measure, bounds
 from lapwing.queries.words import from_to, groups_at_most, in_groups, is_a_column, plain, value_words
@@ -46,26 +38,16 @@ class Sum(Question):
         return planner.build(bounding, Total(step=value.step))
 
 
-def total(
-    table: str,
-    of: ValueLike,
-    where: ConditionLike = None,
-    *,
-    by: Groupings = (),
-    max_rows: int | None = None,
-    max_groups: int | None = None,
-) -> Sum:
+def total(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> Sum:
     """Ask for the total of a value. A person's part in a group is clipped to `max_rows` times the value's bounds.
 
     >>> total("visits", "clip(cost, 0, 500)", "kind = 'ER'", max_rows=3).max_rows
     3
     """
-    where, groups = as_condition(where), as_groups(by)
-    return Sum(table=table, value=as_value(of), where=where, by=groups, max_rows=max_rows, max_groups=max_groups)
+    return Sum(value=as_value(of), **rows_of(table, where, **grouped))
 
 
 @stored("total")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Total(NoisyMeaning):
     """The total of a value in each cell, in steps of `step`."""
 
@@ -112,4 +94,4 @@ def _read(selected: Selected, node: exp.Sum) -> Sum:
     return Sum(value=selected.reader.value(node.this), **selected.common)
 
 
-STATISTICS = (Statistic(name="total", ask=total, tells="total", columns=1, sql={exp.Sum: ("sum", _read)}),)
+STATISTICS = (Statistic(name="total", ask=total, result="total", columns=1, sql={exp.Sum: ("sum", _read)}),)
