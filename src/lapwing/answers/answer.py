@@ -17,7 +17,7 @@ from lapwing.accounting.rounding import float_above
 from lapwing.answers.releases import Numbers, Release
 from lapwing.answers.target import as_confidence
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Meaning, Number, Shown
+from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Number, Shown
 from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
@@ -120,11 +120,6 @@ class PricedQuestion:
         """What the margin of each column counts."""
         return {name: one.plan.meaning.unit for name, one in self.releases.items()}
 
-    @property
-    def meanings(self) -> list[Meaning]:
-        """What the numbers of each column mean."""
-        return [one.plan.meaning for one in self.several()]
-
     def several(self) -> Iterator[Release]:
         """Go through the releases."""
         return iter(self.releases.values())
@@ -189,20 +184,13 @@ class Answer(Result):
     they say how far a number is from what exact counting within the declared bounds would have told, and nothing about
     how well the table speaks for the world.
 
-    Parameters
-    ----------
-    asked : the question, at its price
-    numbers : what was released for each column
-    receipt : the proof that it was charged; None in a rehearsal
-    versions : the data version of each table it was answered from
-    free : whether it had been answered before, so that nothing was charged
-    rehearsal : whether it was answered from made-up rows
-    changes : what was computed from it since
+    `numbers` are what was released for each column, from these data `versions` of the tables; it is `free` if it had
+    been answered before, and a `rehearsal` if made-up rows were asked. `changes` is what was computed from it since.
     """
 
     asked: PricedQuestion
     numbers: Mapping[str, Numbers]
-    receipt: Receipt | Any  # None in a rehearsal alone: nobody else need ask
+    receipt: Receipt | Any  # the proof that it was charged; None in a rehearsal alone: nobody else need ask
     versions: Mapping[str, int]
     free: bool = False
     rehearsal: bool = False
