@@ -4,7 +4,7 @@ The protocol of one question, which no path may shorten:
 
 1. its intent is committed, with the sealed seed of its noise, before data is read;
 2. data is read, and the answer is decided with the noise that follows from that seed and no other;
-3. outcome, price and halt are committed together, and only what was committed is told.
+3. outcome, price and halt are committed together, and only what was committed is returned.
 
 A question that a dead process left in flight is decided again with the same seed: a crash can depend only on an answer
 that is given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs

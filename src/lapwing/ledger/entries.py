@@ -11,7 +11,7 @@ So whoever holds one hash holds the whole past. The chain has no key: it shows a
 a rewritten past to everyone who kept a receipt.
 
 A database can go back in time without a flaw in it: its log is lost or cut after a crash, or last night's copy is put
-back. So before anything is told, the receipt of the last entry it rests on, the head, is synced into a small file
+back. So before anything is answered, the receipt of the last entry it rests on, the head, is synced into a small file
 outside the database, and a ledger without that entry is refused. The file may lag behind the ledger, by what was
 committed and never told; it is never ahead of it. A receipt of entry 0 promises nothing.
 

@@ -44,7 +44,7 @@ class Snapshot:
 
 
 class Ledger:
-    """An open ledger: what is told was charged before, in one order, whoever writes and whatever crashes.
+    """An open ledger: what is released was charged before, in one order, whoever writes and whatever crashes.
 
     Proof: proofs/ledger.md
     """

@@ -210,7 +210,7 @@ class Replay:
         stream, opening = self.streams[record["stream"]], self.streams[record["stream"]].opening
         intent = stream.in_flight
         require(intent and record["settles"] == intent["seq"], "decides a question that is not in flight")
-        require((record["outcome"] == "lost") != ("answer" in record), "tells an answer that was lost, or none")
+        require((record["outcome"] == "lost") != ("answer" in record), "holds an answer and is lost, or neither")
         units: int = record["units"]
         dearest: int = opening["dearest"]
         least, most = {"yes": (1, dearest), "no": (0, 0), "lost": (dearest, dearest)}[record["outcome"]]

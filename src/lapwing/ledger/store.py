@@ -7,7 +7,7 @@ does nothing if the chain has grown meanwhile.
 
 It refuses a ledger that is older than what this process saw or anybody was told of. Each new entry is followed from the
 last one that was seen: a process believes no state that does not hang on the chain it knows. What a transaction rests
-on is made durable outside the database before anybody is told.
+on is made durable outside the database before anybody gets an answer.
 
 Fault points are named places at which a test makes the process die or the disk fail. Without the variable, nothing.
 
