@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.engines.engine import Engine
-from lapwing.engines.reading import Generations, hide_failures
+from lapwing.engines.engine import Engine, Generations
+from lapwing.engines.reading import hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
@@ -241,7 +241,7 @@ class Tables:
         self._population, self._sources, self._time_limit = population, sources, time_limit
         self._ledger, self._fingerprints = ledger, fingerprints
         self._on_failure = on_failure
-        self._engines: Generations[Engine] = Generations(on_failure)
+        self._engines = Generations(on_failure)
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 

@@ -14,6 +14,7 @@ A message says what was wrong, with the numbers, and what to do about it. What t
 attributes, so that a program need not read English. Users import them from `lapwing.errors`, and tracebacks say so.
 """
 
+import copyreg
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -64,6 +65,10 @@ class LapwingError(Result, Exception):
 
     def __init__(self, *pieces: str | Setting | Call) -> None:
         super().__init__(Message(*pieces))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What was said is pickled, and not the call that said it: that takes more than the message.
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
     @property
     def code(self) -> str:

@@ -11,11 +11,11 @@ import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.terminal import facts, waiting
-from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.engines.schemas import columns_in_postgres, columns_of_file
+from lapwing.engines.duckdb_registry import DuckDBTable, columns_of_file
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.loading import load_extra
 from lapwing.workspace.settings import FILE, read_settings, require_no_password
 from lapwing.workspace.toml import table_text
 from lapwing.workspace.workspace import Workspace, open_workspace
@@ -212,7 +212,7 @@ def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., A
 @_columns("integer", "COLUMN=LOW..HIGH", "Whole numbers. Without bounds they cannot be added up.")
 @_columns("real", "COLUMN=LOW..HIGH", "Numbers, clipped to the bounds.")
 @click.option("--number", multiple=True, hidden=True)
-@_columns("category", "COLUMN=A,B,C", "One of these values: numbers, or texts if one is none or the file says so.")
+@_columns("category", "COLUMN=A,B,C", "One of these values: numbers, or texts if one is a text or the file says so.")
 @_columns("date", "COLUMN[=FIRST..LAST]", "Days.")
 @_columns("boolean", "COLUMN", "True or false.")
 @_columns("text", "COLUMN", "Text whose values are not public.")
@@ -362,7 +362,8 @@ def _stored(
         said = "no place is" if source is None else "two places are"
         raise BadQuestionError(f"{said} named for table {table}; write --source FILE, or --postgres ADDRESS")
     if source is None:
-        return columns_in_postgres(table, postgres or "", schema=schema, name=inner or table)
+        driver = load_extra("lapwing.engines.postgres", extra="postgres")
+        return dict(driver.columns_in_postgres(table, postgres or "", schema=schema, name=inner or table))
     if source.suffix in {".csv", ".parquet"}:
         return columns_of_file(table, source)
     if source.suffix in {".duckdb", ".db"}:
