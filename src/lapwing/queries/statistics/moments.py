@@ -145,7 +145,7 @@ def _statistic(moment: Moment, ask: Callable[..., MomentQuestion], node: type[ex
 
     def read(selected: Selected, node: exp.Expr) -> MomentQuestion:
         only(node, *parts)
-        values = tuple(selected.reader.value(node.args.get(part)) for part in parts)
+        values = tuple(selected.reader.value(node.args[part]) for part in parts)
         return MomentQuestion(moment=moment, values=values, **selected.common)
 
     return Statistic(name=moment.value, ask=ask, result=moment.value, columns=len(parts), sql={node: (word, read)})
