@@ -7,9 +7,8 @@ from typing import Any
 
 from lapwing.accounting.filters.account import EVERYONE, Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
-from lapwing.accounting.filters.charge import Charge, SingleRelease, StreamClosing
+from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining
-from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.answers.answer import Price, PricedQuestion
 from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import as_confidence

@@ -12,9 +12,8 @@ from typing import Any, Final, Required, TypedDict
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
-from lapwing.accounting.filters.charge import Reservation, StreamClosing, cost_of
+from lapwing.accounting.filters.charge import ConcentratedFilter, Reservation, StreamClosing, cost_of
 from lapwing.accounting.filters.remaining import Refusal
-from lapwing.accounting.filters.sums import ConcentratedFilter
 from lapwing.answers.answer import CONFIDENCE
 from lapwing.answers.preview import BudgetStatus, Forecast
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, as_confidence, plausible_price, require_price, require_words

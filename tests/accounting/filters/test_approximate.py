@@ -6,8 +6,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Cost
-from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
+from lapwing.accounting.filters.charge import Accepted, ConcentratedFilter, Cost, PureFilter
 from lapwing.vocabulary.errors import ParameterError
 
 FRESH = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
