@@ -68,7 +68,7 @@ class Choice(FiniteModel):
     sensitivity : Δ, how far one person moves a score
     movement : whether some scores may rise while others fall
     candidates : how many there are; the worst case needs no more than four
-    gaps : where it is told by how much the winner won: the ends of the intervals in which that is looked at, from 0
+    gaps : where it is shown by how much the winner won: the ends of the intervals in which that is looked at, from 0
 
     >>> from lapwing.vocabulary.guarantee import PureDP
     >>> found = Choice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=2.0, sensitivity=1).worst(PureDP(epsilon=1))
@@ -101,7 +101,7 @@ class Choice(FiniteModel):
             yield _shifted(inputs[0], i, by), _shifted(inputs[1], i, by)
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
-        """Return the law of the winner (and of its gap, where it is told)."""
+        """Return the law of the winner (and of its gap, where it is shown)."""
         here, there = (self._law(scores) for scores in inputs)
         names: list[object] = [f"candidate {i + 1}" for i in range(self.candidates)]
         if self.gaps:

@@ -47,7 +47,7 @@ class AuditedYes:
     Parameters
     ----------
     gap : the noisy value minus the noisy threshold
-    compared : the noisy value that was compared (no honest variant tells it)
+    compared : the noisy value that was compared (no honest variant shows it)
     numeric : a second answer, with noise of its own
     level : the comparison that was passed
 

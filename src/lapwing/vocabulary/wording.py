@@ -4,7 +4,7 @@ Python writes `epsilon="0.1"`, the command line `--epsilon 0.1`, and JSON lists 
 message are data, and no code reads English. For programs numbers are written without a loss (`format_exact`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -203,11 +203,5 @@ class Message(str):
     @property
     def settings(self) -> dict[str, str | int | None]:
         """What the message proposes, by the names of the parameters."""
-        return {one.name: one.value for one in self._settings()}
-
-    def _settings(self) -> Iterator[Setting]:
-        for piece in self.pieces:
-            if isinstance(piece, Setting):
-                yield piece
-            elif isinstance(piece, Call):
-                yield from (one for one in piece.arguments if isinstance(one, Setting))
+        parts = [part for one in self.pieces for part in (one.arguments if isinstance(one, Call) else (one,))]
+        return {one.name: one.value for one in parts if isinstance(one, Setting)}
