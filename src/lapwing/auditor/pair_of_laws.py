@@ -46,12 +46,6 @@ class WorstEvent:
 class PairOfLaws:
     """The log-probability of every outcome, here and on the neighbour.
 
-    Parameters
-    ----------
-    inputs : the two neighbouring inputs, to be shown
-    here, there : natural logarithms of probabilities; each law sums to one
-    outcomes : what each of them is called, in the same order
-
     Randomized response that tells the truth three times out of four:
 
     >>> coin = PairOfLaws(
@@ -64,10 +58,10 @@ class PairOfLaws:
     0.5
     """
 
-    inputs: tuple[object, object]
-    here: Reals
+    inputs: tuple[object, object]  # the two neighbouring inputs, to be shown
+    here: Reals  # natural logarithms of probabilities that sum to one
     there: Reals
-    outcomes: Sequence[object]
+    outcomes: Sequence[object]  # what each is called, in the same order
 
     def __post_init__(self) -> None:
         for law in (self.here, self.there):
