@@ -122,7 +122,7 @@ class QuestionStream:
                 charge=self.terms.reservation(self.name),
                 units=self.terms.yeses,
                 tables=frozenset(table.name for table in self._population.tables),
-                terms=self.terms.written(),
+                terms=self.terms.to_text(),
                 sealed=sealed,
             )
         )
@@ -292,7 +292,7 @@ class QuestionStream:
             self.name,
             number=intent.number,
             outcome=StreamOutcome.YES if answer else StreamOutcome.NO,
-            answer=verdicts.written(answer),
+            answer=verdicts.verdict_text(answer),
             sealed=stream.suspend(self._key),
         )
         fault_point("stream.told")

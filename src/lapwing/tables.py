@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.engines.engine import Engine
-from lapwing.engines.reading import Generations, hide_failures
+from lapwing.engines.engine import Engine, Generations
+from lapwing.engines.reading import hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population
@@ -241,7 +241,7 @@ class Tables:
         self._population, self._sources, self._time_limit = population, sources, time_limit
         self._ledger, self._fingerprints = ledger, fingerprints
         self._on_failure = on_failure
-        self._engines: Generations[Engine] = Generations(on_failure)
+        self._engines = Generations(on_failure)
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 
@@ -251,7 +251,7 @@ class Tables:
 
         `versions` are those of all tables; where newer ones were announced just now, those count.
         """
-        with self._leased(self._present(versions), charged=False):
+        with self._lease(self._present(versions), charged=False):
             yield
 
     def lease(self, versions: Mapping[str, int]) -> AbstractContextManager[Engine]:
@@ -260,10 +260,10 @@ class Tables:
         One that is not open is opened, but not where the tables have moved on: what was paid for was an answer about
         these versions.
         """
-        return self._leased(versions, charged=True)
+        return self._lease(versions, charged=True)
 
     @contextmanager
-    def _leased(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
+    def _lease(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
         held = self._engines.take(versions)
         if held is None:
             with self._engines.opening:

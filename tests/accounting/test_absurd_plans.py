@@ -83,7 +83,7 @@ def test_a_selection_at_any_epsilon_has_pairs(epsilon) -> None:
 def test_a_residue_arm_gives_up_where_its_slack_is_finer_than_its_arithmetic() -> None:
     """proofs/residue_certificate.md needs a slack of 2^-365; heavy tails use up an eighth of what is left each time."""
     tenth = PureRelease(epsilon=Fraction(1, 100))
-    filter_ = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), ACCOUNT.shares)
+    filter_ = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), ACCOUNT.shares)
     fine = ApproximateFilter(pure=None, residue=filter_.residue, slack=Fraction(1, 2**340), failures=Fraction(0))
     spent = ApproximateFilter(pure=None, residue=filter_.residue, slack=Fraction(1, 2**363), failures=Fraction(0))
     account = open_account(ApproximateDP(epsilon=1, delta=Fraction(1, 10**6)))

@@ -8,7 +8,7 @@ from mpmath import exp, log, mpf
 
 from accounting import reference
 from lapwing.accounting.composition import CompositionRule, advanced_epsilon, compose
-from lapwing.accounting.filters.loss_family import largest_mu_squared
+from lapwing.accounting.filters.residue import largest_mu_squared
 from lapwing.accounting.losses.sampled import amplified_epsilon
 from lapwing.accounting.pricing import price
 from lapwing.accounting.window import optimal_window

@@ -62,7 +62,7 @@ def test_the_divergence_of_sampled_atoms_is_that_of_the_mixture_in_both_orders(r
     pair, reverse = (
         DominatingPair(np.log(a / b)[order], a[order], 0.0) for a, b, order in ((p, q, [0, 1]), (q, p, [1, 0]))
     )
-    law = AtomicLaw(pair=pair, reverse=reverse, pure_epsilon=None, rho=None)
+    law = AtomicLaw(pair=pair, reverse=reverse)
     mixed = float(rate) * p + (1 - float(rate)) * q
     removed, added = sampled(law, rate, Sampling.POISSON_REMOVED), sampled(law, rate, Sampling.POISSON_ADDED)
     for found, (a, b) in ((removed, (mixed, q)), (removed.other_order, (q, mixed))):
@@ -240,7 +240,7 @@ def test_sampled_atoms_and_sampled_tails_agree() -> None:
     """The same law, once as atoms and once by its tails: a fine grid of Laplace noise stands for Laplace noise."""
     whole = LaplaceLaw(Fraction(1, 2))
     pair = whole.on_grid(1e-3, 0.0).pair()
-    atoms = AtomicLaw(pair=pair, reverse=pair, pure_epsilon=Fraction(1, 2), rho=None)
+    atoms = AtomicLaw(pair=pair, pure_epsilon=Fraction(1, 2))
     for sampling in Sampling:
         fine, exact = sampled(atoms, TENTH, sampling), sampled(whole, TENTH, sampling)
         for level in (-0.03, 0.0, 0.02, 0.05):

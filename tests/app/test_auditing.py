@@ -12,7 +12,7 @@ from lapwing.app.auditing import stream_suspects as streams
 from lapwing.app.auditing.one_shot_suspects import noise_suspects
 from lapwing.app.auditing.register import left_out, liars, named, suspects
 from lapwing.app.auditing.stream_suspects import stream_suspects
-from lapwing.auditor.white_box import measured
+from lapwing.auditor.white_box import measure
 from lapwing.mechanisms import histogram
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.errors import ParameterError
@@ -202,7 +202,7 @@ def test_every_liar_is_caught_and_says_where_it_comes_from() -> None:
         found = liar.compute()
         assert found.refuted, liar.name
         assert liar.source
-        assert measured(found.laws(), found.claim).refuted, f"the picture of {liar.name} shows no breach"
+        assert measure(found.laws(), found.claim).refuted, f"the picture of {liar.name} shows no breach"
 
 
 def test_an_unknown_mechanism_is_refused_with_those_there_are() -> None:

@@ -114,7 +114,7 @@ def draws_of_laws(seed=bytes(range(32))):
 def draws_of_streams(seed=bytes(range(32))):
     """What it becomes in a stream: the gap of a yes that draws all the noise there is, asked alone and with others."""
     shared = {"epsilon": 1, "threshold": 0, "yeses": 3, "sensitivity": ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)}
-    for mechanism in (SparseVector(**shared, tells=YesReveals.NUMBER), AdaptiveSparseVector(**shared, clear_by=12)):
+    for mechanism in (SparseVector(**shared, reveals=YesReveals.NUMBER), AdaptiveSparseVector(**shared, clear_by=12)):
         source = SealedSource(seed)
         stream = mechanism.open(source=source)
         alone, (below, above) = stream.ask(10**6, source=source), stream.ask_many([-(10**6), 10**6], source=source)

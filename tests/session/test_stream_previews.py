@@ -184,7 +184,7 @@ def test_a_stream_for_many_questions_is_placed_for_them(ledger) -> None:
     placed = StreamTerms.of(population(), **TERMS, questions=1000)
     assert centred.shift == 0 < placed.shift
     assert placed.margin("0.95", questions=1000) < centred.margin("0.95", questions=1000)
-    assert StreamTerms.read(placed.written()) == placed
+    assert StreamTerms.read(placed.to_text()) == placed
     with door(ledger, FixedNumber(10_000)).stream(**TERMS, questions=1000) as stream:
         assert stream.terms == placed
         assert stream.ask("age = 1")
@@ -192,7 +192,7 @@ def test_a_stream_for_many_questions_is_placed_for_them(ledger) -> None:
 
 def test_terms_that_were_written_before_there_was_a_shift_are_read() -> None:
     now = StreamTerms.of(population(), **TERMS)
-    assert StreamTerms.read(now.written().replace(', "shift": 0', "")) == now
+    assert StreamTerms.read(now.to_text().replace(', "shift": 0', "")) == now
 
 
 @pytest.mark.parametrize(

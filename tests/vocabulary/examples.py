@@ -11,8 +11,16 @@ from types import MappingProxyType
 
 from lapwing.accounting.filters.account import Account, Admission, CapChange, OpenStream
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Cost, Reservation, SingleRelease, StreamClosing, YesCharge
-from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
+from lapwing.accounting.filters.charge import (
+    Accepted,
+    ConcentratedFilter,
+    Cost,
+    PureFilter,
+    Reservation,
+    SingleRelease,
+    StreamClosing,
+    YesCharge,
+)
 from lapwing.answers.answer import PricedPlan
 from lapwing.answers.releases import StoredAnswer
 from lapwing.answers.stream_terms import StreamTerms

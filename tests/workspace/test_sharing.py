@@ -6,7 +6,6 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +230,7 @@ def test_a_question_that_takes_too_long_is_stopped_charged_and_the_one_failure(q
             with ThreadPoolExecutor(1) as pool:
                 slow = pool.submit(session.ask, lw.count("patients"), epsilon=1)
                 with session._tables.lease({"patients": 1}) as engine:
-                    assert engine._rows(replace(SLOW, text="select 7")) == [(7,)]
+                    assert engine._rows(SLOW._replace(text="select 7")) == [(7,)]
                 with pytest.raises(EngineError):
                     slow.result(60)
         assert session.budget().left == 98

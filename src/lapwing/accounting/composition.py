@@ -31,8 +31,6 @@ def advanced_epsilon(*, epsilon: float, times: int, delta: float, delta_each: fl
     This is Theorem 4 of document 000 and Theorem 2.1 of document 001 (Dwork, Rothblum and Vadhan 2010), for k = `times`
     releases that are (epsilon, delta_each)-DP each. Infinite if the deltas of the releases already use up `delta`.
 
-    Examples
-    --------
     At epsilon = 1/2 a hundred times, it promises less than adding up does:
 
     >>> round(advanced_epsilon(epsilon=0.5, times=100, delta=1e-6), 1), 0.5 * 100
@@ -45,7 +43,7 @@ def advanced_epsilon(*, epsilon: float, times: int, delta: float, delta_each: fl
     return (e * math.sqrt(-2 * k * math.log(left)) + k * e * math.expm1(e)) * (1 + ROUND_OFF)
 
 
-_SMALLEST_DELTA, _LARGEST_LOG_DELTA = 1e-99, -1e-9
+_SMALLEST_DELTA = 1e-99
 
 
 class CompositionRule(Enum):
@@ -91,14 +89,8 @@ class RuleComparison:
 def compose(events: Iterable[Event], *, delta: object | None = None, epsilon: object | None = None) -> RuleComparison:
     """Return what `events` cost together on the same people, at one delta or at one epsilon.
 
-    Parameters
-    ----------
-    events : releases with parameters fixed in advance; which of them is asked next may depend on earlier answers
-    delta : the delta at which epsilon is wanted
-    epsilon : the epsilon at which delta is wanted; give this or delta
+    Their parameters are fixed in advance; which of them is asked next may depend on earlier answers.
 
-    Examples
-    --------
     A hundred Laplace releases at a tenth each: knowing the noise beats knowing epsilon only.
 
     >>> from fractions import Fraction
@@ -172,19 +164,15 @@ class _Releases:
 
     def _solved(self, rule: CompositionRule, epsilon: float) -> float:
         if self.epsilon(rule, _SMALLEST_DELTA) <= epsilon:
-            return (
-                0.0 if rule is CompositionRule.BASIC and None not in map(self._stated, self.uses) else _SMALLEST_DELTA
-            )
-        try:  # delta is 1 at the logarithm 0, where no rule says anything
-            return math.exp(
-                bisect_float(
-                    lambda log_delta: self.epsilon(rule, math.exp(log_delta)) <= epsilon,
-                    low=math.log(_SMALLEST_DELTA),
-                    high=_LARGEST_LOG_DELTA,
-                    most=_LARGEST_LOG_DELTA,
-                    relative=1e-11,
-                )[1]
-            )
+            pure = rule is CompositionRule.BASIC and None not in map(self._stated, self.uses)
+            return 0.0 if pure else _SMALLEST_DELTA
+
+        def is_enough(log_delta: float) -> bool:
+            return self.epsilon(rule, math.exp(log_delta)) <= epsilon
+
+        low, high = math.log(_SMALLEST_DELTA), -1e-9  # delta is 1 at the logarithm 0, where no rule says anything
+        try:
+            return math.exp(bisect_float(is_enough, low=low, high=high, most=high, relative=1e-11)[1])
         except OverflowError:
             return 1.0
 

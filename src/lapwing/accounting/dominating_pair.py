@@ -21,14 +21,9 @@ Floats: TypeAlias = NDArray[np.float64]
 class DominatingPair:
     """One ordered pair (P, Q), by the law of log P/Q under P.
 
-    Parameters
-    ----------
-    losses : the finite values of log P/Q, increasing
-    masses : their probabilities under P; with `infinite_mass` they sum to 1
-    infinite_mass : the probability under P of what is impossible under Q
+    `losses` are its finite values, increasing, `masses` their probabilities under P; with `infinite_mass`, the
+    probability under P of what is impossible under Q, they sum to 1.
 
-    Examples
-    --------
     Randomized response at epsilon = log 3 tells the truth three times out of four:
 
     >>> pair = DominatingPair(np.log([1 / 3, 3]), np.array([0.25, 0.75]), 0.0)

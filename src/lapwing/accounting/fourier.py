@@ -22,24 +22,16 @@ from lapwing.accounting.rounding import ROUND_OFF, UNIT
 from lapwing.accounting.tilting import SLOPES, Factor, Tilts, TiltTarget
 from lapwing.accounting.window import Window
 
-TOLERANCE = 4e-6
-"""The share of epsilon that the grid may cost."""
-
+TOLERANCE = 4e-6  # the share of epsilon that the grid may cost
 _FEWEST_POINTS = 1 << 12
 _MOST_POINTS = 1 << 20
-_LOG_LOST = -16.0
-"""log of the share of delta that may be lost above a window, and in the tails of the single laws."""
-
-_LOG_ALIASED = -9.0
-"""log of the tilted mass that may lie below a window; it comes back at the top, where it weighs little."""
-
+_LOG_LOST = -16.0  # log of the share of delta that may be lost above a window, and in the tails of the single laws
+_LOG_ALIASED = -9.0  # log of the tilted mass that may lie below a window; it comes back at the top, weighing little
 _DEAD = 2.0**-80
 _CLOSE = 0.9
 _LEAST_DELTA = 1e-40
-_TINIEST = 1e-290
-"""Masses below this are counted as lost: tilting them could overflow."""
+_TINIEST = 1e-290  # masses below this are counted as lost: tilting them could overflow
 _MOST_SLOPES = 16
-
 _LOG_LOST_OF_PAIR = -40.0
 _POINTS_OF_PAIR = 1 << 14
 _DELTAS_OF_PAIR = (1e-2, 1e-4, 1e-7, 1e-10, 1e-14)
@@ -50,13 +42,11 @@ class LossGrid:
     """A tilt, a step and a window."""
 
     slope: float
-    steeper: float
-    """A slope for the bound of what lies above the window."""
+    steeper: float  # a slope for the bound of what lies above the window
     low: float
     high: float
     step: float
-    tail: float
-    """The mass that a law may move to infinity."""
+    tail: float  # the mass that a law may move to infinity
 
 
 def epsilon_on_grid(factors: Sequence[Factor], tilts: Tilts, delta: float) -> float:
@@ -98,12 +88,9 @@ def pair_on_grid(factors: Sequence[Factor], tilts: Tilts, reverse: Tilts) -> Dom
 
     Each tilt is exact where its mass is. All of them bound the masses from above, so the least of them is taken.
     """
-    low, high = -reverse.highest(_LOG_LOST_OF_PAIR), tilts.highest(_LOG_LOST_OF_PAIR)
-    uses = sum(times for _, times in factors)
-    tail = math.exp(_LOG_LOST_OF_PAIR) / uses
-    spans = [law.span(tail) for law, _ in factors]
-    low = max(low, sum(bottom * times for (bottom, _), (_, times) in zip(spans, factors, strict=True)))
-    high = min(high, sum(top * times for (_, top), (_, times) in zip(spans, factors, strict=True)))
+    tail, spans, lowest, highest = _spans(factors, _LOG_LOST_OF_PAIR)
+    low = max(-reverse.highest(_LOG_LOST_OF_PAIR), lowest)
+    high = min(tilts.highest(_LOG_LOST_OF_PAIR), highest)
     finest = max((high - low) / _POINTS_OF_PAIR, _finest(low, high, spans))
     step = max(_step(factors, 1.0, high - low, high - low), finest)
     slopes = [float(SLOPES[0]), *(tilts.for_delta(delta).slope for delta in _DELTAS_OF_PAIR)]
@@ -120,11 +107,7 @@ def pair_on_grid(factors: Sequence[Factor], tilts: Tilts, reverse: Tilts) -> Dom
 def plan(factors: Sequence[Factor], tilts: Tilts, target: TiltTarget) -> LossGrid:
     """Return a grid that is good for `target`."""
     log_lost = max(target.log_delta, -640.0) + _LOG_LOST
-    uses = sum(times for _, times in factors)
-    tail = math.exp(log_lost) / uses
-    spans = [law.span(tail) for law, _ in factors]
-    lowest = sum(span[0] * times for span, (_, times) in zip(spans, factors, strict=True))
-    highest = sum(span[1] * times for span, (_, times) in zip(spans, factors, strict=True))
+    tail, spans, lowest, highest = _spans(factors, log_lost)
     low = max(tilts.lowest(target, _LOG_ALIASED), lowest)
     high = min(tilts.highest(log_lost), highest)
     high = max(min(high + max(0.0, low + target.period - high), highest), low)
@@ -132,6 +115,16 @@ def plan(factors: Sequence[Factor], tilts: Tilts, target: TiltTarget) -> LossGri
     step = max(_step(factors, target.slope, scale, high - low), _finest(low, high, spans))
     steeper = float(SLOPES[np.argmin(tilts.cumulants - SLOPES * high)])
     return LossGrid(target.slope, steeper, low - 2 * step, high + 2 * step, step, tail)
+
+
+def _spans(factors: Sequence[Factor], log_lost: float) -> tuple[float, list[tuple[float, float]], float, float]:
+    """Return the tail that each law may lose, its span but for that, and that of the composition."""
+    tail = math.exp(log_lost) / sum(times for _, times in factors)
+    spans = [law.span(tail) for law, _ in factors]
+    lowest, highest = (
+        sum(span[end] * times for span, (_, times) in zip(spans, factors, strict=True)) for end in (0, 1)
+    )
+    return tail, spans, lowest, highest
 
 
 def _finest(low: float, high: float, spans: Sequence[tuple[float, float]]) -> float:

@@ -21,8 +21,7 @@ from lapwing.vocabulary.event import GaussianSparseVectorRelease
 
 Floats = NDArray[np.float64]
 
-MOST_QUESTIONS = 10**9
-"""More are not priced: by then a person would have had to ask one question a second for thirty years."""
+MOST_QUESTIONS = 10**9  # more are not priced: by then a person would have asked one a second for thirty years
 
 _LOWEST = -9.0  # in deviations: below it, a comparison is above with probability 1 - 1e-19
 _FINENESS = 200.0  # grid steps per deviation and per root of alpha
@@ -45,13 +44,6 @@ def renyi_bound(event: GaussianSparseVectorRelease, alpha: float) -> float:
     It holds for adaptively chosen questions and thresholds, for every transcript that stops by itself or earlier, for
     continuous Gaussian noise and for such noise rounded to the lattice of the values; not for discrete Gaussian noise.
 
-    Parameters
-    ----------
-    event : the noise, the number of questions and yeses, and whether a yes came with its gap
-    alpha : the order, above 1
-
-    Examples
-    --------
     >>> from fractions import Fraction
     >>> stream = GaussianSparseVectorRelease(
     ...     sensitivity=Fraction(1),
@@ -189,15 +181,12 @@ def _front(width: float, alpha: float, *, with_gap: bool) -> _Front:
     yes, yes_bend = _gap_moment(x, width, alpha) if with_gap else _moment(x, width, alpha, sign=1)
     no, no_bend = _moment(x, width, alpha, sign=-1)
     # On a cell of length h a function is at most its larger end plus h^2/8 sup |f''|: both corners are raised by that.
-    # Then what lies left of the grid, and right of it, where no(x) <= 1 and yes(x) falls to 0.
-    yes = np.concatenate([yes[:-1] + yes_bend, yes[1:] + yes_bend, [_leftmost(yes[0], alpha)], [yes[-1], 0.0]])
+    # Then what lies left of the grid, where yes(x) is at most P(above)^(1 - alpha), or rises to the first point; and
+    # right of it, where no(x) <= 1 and yes(x) falls to 0.
+    leftmost = max(yes[0], float(np.exp((1 - alpha) * log_ndtr(-_LOWEST))))
+    yes = np.concatenate([yes[:-1] + yes_bend, yes[1:] + yes_bend, [leftmost], [yes[-1], 0.0]])
     no = np.concatenate([no[:-1] + no_bend, no[1:] + no_bend, [no[0]], [1.0, 1.0]])
     return _chain(yes, no)
-
-
-def _leftmost(first: float, alpha: float) -> float:
-    """Return a bound on yes(x) for all x below the grid: it is at most P(above)^(1 - alpha), or rises to `first`."""
-    return max(first, float(np.exp((1 - alpha) * log_ndtr(-_LOWEST))))
 
 
 def _moment(x: Floats, width: float, alpha: float, *, sign: int) -> tuple[Floats, Floats]:

@@ -22,8 +22,6 @@ def guarantee_for_group(guarantee: Guarantee, size: int) -> Guarantee:
     Epsilon grows like the size, rho and mu^2 like its square, delta by the factor (e^(k epsilon) - 1)/(e^epsilon - 1),
     which is less than the k e^((k - 1) epsilon) of document 000 (Theorem 2).
 
-    Examples
-    --------
     >>> guarantee_for_group(PureDP(epsilon=Fraction(1, 10)), 4)
     PureDP(epsilon=Fraction(2, 5))
     >>> guarantee_for_group(ConcentratedDP(rho=Fraction(1, 10)), 4)
@@ -48,8 +46,6 @@ def amplified(guarantee: Guarantee, rate: Fraction) -> PureDP | ApproximateDP:
     replaced: epsilon' = log(1 + rate (e^epsilon - 1)) and delta' = rate delta (Balle, Barthe and Gaboardi 2018). No
     better epsilon' is true of all mechanisms.
 
-    Examples
-    --------
     >>> tenth = Fraction(1, 10)
     >>> amplified(ApproximateDP(epsilon=tenth, delta=Fraction(1, 10**6)), tenth).delta
     Fraction(1, 10000000)

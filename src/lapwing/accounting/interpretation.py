@@ -23,13 +23,7 @@ Table = TypeVar("Table", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Worlds(Generic[Table]):
-    """What an attacker believes about the table after seeing an answer, in two worlds.
-
-    Parameters
-    ----------
-    with_data : his beliefs if the answer was computed from the table
-    without_data : his beliefs if one person's entry had been left out of the computation
-    """
+    """What an attacker believes after an answer if it was computed from the table, and if one person was left out."""
 
     with_data: dict[Table, float]
     without_data: dict[Table, float]
@@ -53,8 +47,6 @@ def compare_worlds(
     likelihood : the probability of the answer he saw, if the mechanism had run on this table
     without : the table with the person's entry replaced by a default
 
-    Examples
-    --------
     Smoking causes cancer, or it does not; the study says it does, and it says so without Alice, too:
 
     >>> prior = {("linked", "sick"): 0.5, ("independent", "sick"): 0.25, ("independent", "well"): 0.25}
@@ -84,8 +76,6 @@ def belief_range(prior: object, epsilon: object) -> tuple[float, float]:
     epsilon : the pure epsilon of everything he sees. Under `ADD_REMOVE` two records that she may have are two steps
         apart (one removed, one added): for a statement about what her record says, give twice the epsilon
 
-    Examples
-    --------
     >>> low, high = belief_range("0.5", 1)
     >>> round(low, 3), round(high, 3)
     (0.269, 0.731)
@@ -101,8 +91,6 @@ def belief_drift(belief: object, epsilon: object) -> tuple[float, float]:
     He may know anything beforehand, and people's data may depend on each other: the factor is e^(2 epsilon) (document
     004, Theorem 2.1), and it is attained.
 
-    Examples
-    --------
     >>> low, high = belief_drift("0.01", "0.1")
     >>> round(low, 5), round(high, 5)
     (0.00819, 0.01221)
@@ -118,13 +106,8 @@ def belief_drift(belief: object, epsilon: object) -> tuple[float, float]:
 def best_true_positive_rate(loss: Loss, false_positive_rate: object) -> float:
     """Return how often, at most, an attacker who sees the answers can rightly say "she is in it".
 
-    Parameters
-    ----------
-    loss : what he sees, priced
-    false_positive_rate : how often he may say so wrongly
+    `loss` is what he sees, priced; `false_positive_rate` how often he may say so wrongly.
 
-    Examples
-    --------
     >>> from lapwing.accounting.pricing import price
     >>> from lapwing.vocabulary.event import PureRelease
     >>> loss = price(PureRelease(epsilon=Fraction(1)))
@@ -150,10 +133,8 @@ def best_true_positive_rate(loss: Loss, false_positive_rate: object) -> float:
 
 
 _BEYOND = 700.0  # e to this is the end of floating point, and bounds nothing
-_NEGLIGIBLE = 1e-6
-_HIGHEST = 50.0
-_LEVELS = 48
-_REFINEMENTS = 24
+_NEGLIGIBLE, _HIGHEST = 1e-6, 50.0
+_LEVELS, _REFINEMENTS = 48, 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,8 +155,6 @@ def name_and_shame(*, people: int, delta: object) -> Shamed:
     It publishes each person's record with probability delta, in the clear. Whoever is published is certain to an
     attacker, however unsure he was before: no factor bounds that. So delta has to be far below 1/people.
 
-    Examples
-    --------
     >>> shamed = name_and_shame(people=10_000, delta="1e-3")
     >>> shamed.expected, round(shamed.probability, 4)
     (Fraction(10, 1), 1.0)
@@ -212,8 +191,6 @@ thousand, is so for nearly everybody."""
 def budget_concerns(guarantee: Guarantee, people: int | None = None) -> tuple[str, ...]:
     """Return what a custodian of `people` people should know about a guarantee; of any number of them, if not said.
 
-    Examples
-    --------
     >>> print(*budget_concerns(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 1000)), people=5000))
     delta = 0.001 for 5,000 people allows a mechanism that publishes 5 of them in the clear; choose delta far below
     1/5,000, for example 2e-06

@@ -25,15 +25,10 @@ from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import format_exact
 
-MOST_BOOKINGS = 5000
-"""Of a longer book nothing is computed: reading it would take the better part of a second."""
-
+MOST_BOOKINGS = 5000  # of a longer book nothing is computed: reading it would take the better part of a second
 _USUAL_DELTA = Fraction(1, 10**6)
-_MOST_COMPOSED, _MOST_ADDED = 32, 256
-"""This many different releases are composed, and of this many the rhos are added up: either takes a moment."""
-
-_SLOW = {GaussianSparseVectorRelease: 16, DiscreteGaussianNoise: 8}
-"""As many others could be priced in the time that one of these takes."""
+_MOST_COMPOSED, _MOST_ADDED = 32, 256  # so many different releases are composed, or their rhos added up, in a moment
+_SLOW = {GaussianSparseVectorRelease: 16, DiscreteGaussianNoise: 8}  # as many others are priced in the same time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,17 +71,9 @@ def planned_total(
     """Return what all charges of an account would cost one person as one plan, rounded up.
 
     A stream counts whole, whatever it gave back at its closing. Where the population is partitioned, a person meets the
-    charges of one segment; under `REPLACE` perhaps those of two, and all of them are taken.
+    charges of one segment; under `REPLACE` perhaps those of two, and all of them are taken. The epsilon is that at
+    `delta`: if it is not said, at that of an (epsilon, delta) budget, else at a millionth.
 
-    Parameters
-    ----------
-    account : whose budget and adjacency are meant
-    bookings : every line of its book
-    delta : where epsilon is wanted: if it is not said, that of an (epsilon, delta) budget, else a millionth
-    segments : the segments whose people are meant; all of them if it is left out
-
-    Examples
-    --------
     >>> from lapwing.accounting.filters.account import open_account
     >>> from lapwing.accounting.filters.charge import SingleRelease
     >>> from lapwing.vocabulary.event import PureRelease

@@ -24,30 +24,11 @@ from lapwing.accounting.rounding import float_above
 from lapwing.accounting.tilting import Factor
 from lapwing.vocabulary.errors import ParameterError
 
-_TOLERANCE = 1e-3
-"""A floor is itself computed, from above: so much of it is given away."""
-
-
-def checked_delta(delta: float, epsilon: float, orders: Sequence[Sequence[Factor]]) -> float:
-    """Return `delta`, a price at `epsilon`, if no part alone costs more there."""
-    _refuse_unless(_floor(epsilon, orders) <= delta <= 1, "delta", delta)
-    return delta
-
-
-def checked_epsilon(epsilon: float, delta: float, orders: Sequence[Sequence[Factor]]) -> float:
-    """Return `epsilon`, a price at `delta`, if no part alone has a larger delta there."""
-    _refuse_unless(epsilon >= 0 and (epsilon == math.inf or _floor(epsilon, orders) <= delta), "epsilon", epsilon)
-    return epsilon
-
-
-def checked_divergence(divergence: float, orders: Sequence[Sequence[Factor]]) -> float:
-    """Return `divergence`, a price at some Renyi order, if it is at least twice the sum of squared total variations."""
-    floor = max(sum(times * 2 * _exact(law, 0.0) ** 2 for law, times in order) for order in orders)
-    _refuse_unless(divergence >= floor, "divergence", divergence)
-    return divergence
+_TOLERANCE = 1e-3  # a floor is itself computed, from above: so much of it is given away
 
 
 def _floor(epsilon: float, orders: Sequence[Sequence[Factor]]) -> float:
+    """Return a little less than what the most expensive part alone costs: no plan has a smaller delta."""
     return max(_exact(law, epsilon) for order in orders for law, _ in order)
 
 
@@ -58,7 +39,7 @@ def _exact(law: LossLaw, epsilon: float) -> float:
     return max(0.0, law.delta(epsilon) * (1 - _TOLERANCE) - law.infinite_mass)
 
 
-def _refuse_unless(plausible: bool, currency: str, price: float) -> None:  # noqa: FBT001 - the condition, not a flag
+def _checked(price: float, currency: str, *, plausible: bool) -> float:
     if not plausible:
         raise ParameterError(
             currency,
@@ -66,27 +47,22 @@ def _refuse_unless(plausible: bool, currency: str, price: float) -> None:  # noq
             reason="is less than this event can cost: the price was computed wrongly",
             remedy="nothing was charged; ask in other amounts, and report the event as a fault of lapwing",
         )
+    return price
 
 
 _ATOMS = 512
 _FEWEST_ATOMS = 10
 _CLOSEST = 2.0**-26
-COUNTABLE = 10**14
-"""Of more uses than that nothing is claimed but their pure epsilon."""
-
-_SURE_DELTA = 1e-30
-"""A composition of real pairs says all there is to say down to here; below, moments may say more."""
+_COUNTABLE = 10**14  # of more uses than that nothing is claimed but their pure epsilon
+_SURE_DELTA = 1e-30  # a composition of real pairs says all there is to say down to here; below, moments may say more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PricedLoss:
     """The privacy loss of an event between neighbouring tables. It satisfies `lapwing.vocabulary.event.Loss`.
 
-    Whatever is computed from a released answer afterwards, by whomever, does not change it (post-processing).
-
-    Parameters
-    ----------
-    factors : independent losses that add up, with how often each of them is met; P holds the person, Q does not
+    Whatever is computed from a released answer afterwards, by whomever, does not change it (post-processing). It is
+    that of independent `factors` that add up, with how often each of them is met; P holds the person, Q does not.
 
     Proof: proofs/dominating_pairs.md
     """
@@ -122,9 +98,8 @@ class PricedLoss:
         return (self.factors,) if same else (self.factors, other)
 
     @property
-    def _is_beyond_counting(self) -> bool:
-        """Whether the round-off of all uses together is too large: then nothing is claimed."""
-        return sum(times for _, times in self.factors) > COUNTABLE
+    def _is_beyond_counting(self) -> bool:  # the round-off of all uses together is too large to claim anything
+        return sum(times for _, times in self.factors) > _COUNTABLE
 
     def delta(self, epsilon: float) -> float:
         """Return a delta for which the event is (epsilon, delta)-differentially private."""
@@ -139,7 +114,7 @@ class PricedLoss:
             found = min(found, delta_from_rho(self.rho, epsilon))
         if not self.is_attained or not _SURE_DELTA <= found < 1:
             found = min(found, delta_from_renyi(curve(self.renyi), epsilon))
-        return checked_delta(found, epsilon, self.orders)
+        return _checked(found, "delta", plausible=_floor(epsilon, self.orders) <= found <= 1)
 
     def epsilon(self, delta: float) -> float:
         """Return an epsilon for which the event is (epsilon, delta)-differentially private."""
@@ -153,14 +128,17 @@ class PricedLoss:
             found = min(found, epsilon_from_rho(self.rho, delta))
         if not self.is_attained or delta < _SURE_DELTA or found == math.inf:
             found = min(found, epsilon_from_renyi(curve(self.renyi), delta))
-        return checked_epsilon(found, delta, self.orders)
+        plausible = found >= 0 and (found == math.inf or _floor(found, self.orders) <= delta)
+        return _checked(found, "epsilon", plausible=plausible)
 
     def renyi(self, alpha: float) -> float:
         """Return a bound of the Renyi divergence of order `alpha`, in both directions."""
         if not alpha > 1:
             raise ParameterError("alpha", alpha, reason="is not above 1", remedy="write an order such as 2")
         found = max(sum(times * law.renyi(alpha) for law, times in order) for order in self.orders)
-        return checked_divergence(found, self.orders)
+        # Pinsker: at least twice the sum of squared total variations
+        floor = max(sum(times * 2 * _exact(law, 0.0) ** 2 for law, times in order) for order in self.orders)
+        return _checked(found, "divergence", plausible=found >= floor)
 
     def pairs(self, at_most: int = 256) -> tuple[DominatingPair, ...]:
         """Return finite pairs of at most `at_most` atoms that stand for the event.
@@ -184,13 +162,12 @@ def one_of(losses: Sequence[PricedLoss]) -> PricedLoss:
 
 
 def _envelope_law(losses: Sequence[PricedLoss]) -> AtomicLaw:
-    pair = _envelope([pair for loss in losses for pair in _members(loss.orders[0], _ATOMS)])
-    reverse = pair
-    if any(len(loss.orders) > 1 for loss in losses):
-        reverse = _envelope([pair for loss in losses for pair in _members(loss.orders[-1], _ATOMS)])
+    def envelope(order: int) -> DominatingPair:
+        return _envelope([pair for loss in losses for pair in _members(loss.orders[order], _ATOMS)])
+
     return AtomicLaw(
-        pair=pair,
-        reverse=reverse,
+        pair=envelope(0),
+        reverse=envelope(-1) if any(len(loss.orders) > 1 for loss in losses) else None,
         pure_epsilon=_worst(loss.pure_epsilon for loss in losses),
         rho=_worst(loss.rho for loss in losses),
         is_attained=False,

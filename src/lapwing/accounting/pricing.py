@@ -41,25 +41,18 @@ from lapwing.vocabulary.event import (
 from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency
 
+# losses of a smaller sample are lost in the digits of a float: it is priced as one of this size
 _LEAST_RATE = Fraction(1, 2**80)
-"""Losses of a smaller sample are lost in the digits of a float: it is priced as one of this size."""
 
-
-_MOST_PARTS = 4096
-"""Composing this many different laws takes seconds; each is transformed on its own."""
+_MOST_PARTS = 4096  # composing this many different laws takes seconds; each is transformed on its own
 
 
 def price(event: Event, *, adjacency: Adjacency | None = None) -> PricedLoss:
     """Return what `event` costs.
 
-    Parameters
-    ----------
-    event : what happened, or is planned
-    adjacency : the adjacency of the population, if known; an event that needs the other one is refused, and one whose
-        parts need different ones is refused in any case
+    An event that needs another adjacency than that of the population is refused, if it is known; one whose parts need
+    different ones in any case.
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.event import GaussianNoise, PureRelease, Repeated
     >>> price(PureRelease(epsilon=Fraction(1, 10))).pure_epsilon
     Fraction(1, 10)

@@ -19,32 +19,20 @@ from lapwing.accounting.tilting import Factor, Tilts, TiltTarget
 from lapwing.accounting.window import MOST_USES, Window, optimal_window
 from lapwing.vocabulary.search import bisect_float
 
-TOLERANCE = 1e-6
-"""The share of epsilon that the computation may cost."""
-
-_FEW_TERMS = 64
-"""Laws with more atoms than that are composed on a grid, if they are met fewer than `_MANY_USES` times."""
-
+TOLERANCE = 1e-6  # the share of epsilon that the computation may cost
+_FEW_TERMS = 64  # laws with more atoms than that are composed on a grid, if they are met fewer than `_MANY_USES` times
 _MANY_USES = 10**6
 _MOST_TERMS = 1 << 23
 _COARSE_TOLERANCE = 1e-4
-
 _CLOSE = 0.9
-
+# below, the quick bound of a sampled law, which leaves out up to 1e-60 of its mass in each use, is not trusted
 _SURE_DELTA = 1e-40
-"""Below, the quick bound of a sampled law, which leaves out up to 1e-60 of its mass in each use, is not trusted."""
-
-_MOST_USES_ON_A_GRID = 10**11
-"""Round-off grows with the uses: beyond, it would be a hundredth of all mass."""
-
+_MOST_USES_ON_A_GRID = 10**11  # round-off grows with the uses: beyond, it would be a hundredth of all mass
+# a law that reaches higher is not composed: a grid would be too coarse for all others, and e^loss is not a number
 _LARGEST_LOSS = 1e5
-"""A law that reaches higher is not composed: a grid would be too coarse for all others, and e^loss is not a number."""
-
 _RARE = 1e-30
 _LARGEST_EPSILON = 2.0**49
-
-_SPARE = 1e-6
-"""The share of delta that covers what the quick bound leaves out."""
+_SPARE = 1e-6  # the share of delta that covers what the quick bound leaves out
 
 
 def composed_delta(orders: Sequence[Sequence[Factor]], epsilon: float) -> float:
@@ -61,7 +49,7 @@ def _delta(factors: Sequence[Factor], epsilon: float) -> float:
         return window.delta(epsilon)
     tilts = Tilts(factors)
     if (line := _line(factors, tilts.for_epsilon(epsilon))) is not None:
-        return min(1.0, Spectrum(factors, line).delta(epsilon))
+        return min(1.0, Spectrum(factors, line).profile(epsilon)[0])
     return 1.0 if _drowns(factors) else delta_on_grid(factors, tilts, epsilon)
 
 
@@ -138,8 +126,7 @@ def composed_pair(factors: Sequence[Factor]) -> DominatingPair:
     return pair_on_grid(factors, Tilts(factors), reverse)
 
 
-def _drowns(factors: Sequence[Factor]) -> bool:
-    """Say whether uses are too many for a grid, which would hold round-off and little else."""
+def _drowns(factors: Sequence[Factor]) -> bool:  # on a grid, which would hold round-off and little else
     return sum(times for _, times in factors) > _MOST_USES_ON_A_GRID
 
 

@@ -24,8 +24,7 @@ ORDERS: Floats = np.array(
 """Fixed once and for all, so that a stored price can be compared with a new one."""
 
 
-_SMALLEST_DELTA = 1e-300
-"""An exponential that underflows is not taken for zero."""
+_SMALLEST_DELTA = 1e-300  # an exponential that underflows is not taken for zero
 
 
 def curve(renyi: Callable[[float], float]) -> Floats:
@@ -36,8 +35,6 @@ def curve(renyi: Callable[[float], float]) -> Floats:
 def epsilon_from_renyi(divergences: Floats, delta: float, orders: Floats = ORDERS) -> float:
     """Return the best epsilon at `delta` over all orders (Canonne, Kamath and Steinke 2020, Proposition 12).
 
-    Examples
-    --------
     >>> round(epsilon_from_renyi(ORDERS * 0.028, 1e-6), 4)  # Gaussian noise with mu^2 = 0.056
     1.0782
     """
@@ -58,8 +55,6 @@ _ORDERS = 1 + np.geomspace(1e-3, 1e6, 2049)
 def epsilon_from_rho(rho: Fraction, delta: float) -> float:
     """Return the epsilon at `delta` that rho-zCDP implies, by the best of 2049 orders.
 
-    Examples
-    --------
     >>> round(epsilon_from_rho(Fraction(28, 1000), 1e-6), 4)
     1.0776
     """

@@ -28,9 +28,7 @@ from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.rounding import UNIT
 from lapwing.accounting.tilting import Factor, TiltTarget
 
-_LOG_SHARE = -14.0
-"""log of the share of delta that the frequencies left out may cost."""
-
+_LOG_SHARE = -14.0  # log of the share of delta that the frequencies left out may cost
 _MOST_FREQUENCIES = 1 << 16
 _PRECISION = 1e-8
 _LARGEST = 1e15
@@ -41,12 +39,8 @@ _SMALLEST = 1e-300
 class SpectralLine:
     """Evenly spaced points of a vertical line in the complex plane, and the Gaussian that makes them enough.
 
-    Parameters
-    ----------
-    slope : the real part: the tilt
-    period : 2 pi over the spacing of the frequencies
-    count : how many frequencies above zero there are
-    smoothing : the mu^2 of the Gaussian that is composed in
+    The real part, `slope`, is the tilt; `period` is 2 pi over the spacing of the frequencies, of which `count` lie
+    above zero; `smoothing` is the mu^2 of the Gaussian that is composed in.
     """
 
     slope: float
@@ -122,18 +116,14 @@ class Spectrum:
         self._roundings += times * (1 + terms_of(law) / 16)
         self._reach += times * (max(-low, high) + 2 * abs(cumulant) / self.line.slope)  # what the phases must resolve
 
-    def delta(self, epsilon: float) -> float:
-        """Return an upper bound of the composed profile at `epsilon`."""
-        return self._profile(epsilon)[0]
-
     def epsilon(self, delta: float, start: float) -> float:
         """Return an epsilon >= 0 at which the composed profile is at most `delta`, looking from `start`."""
         if -math.expm1(self.infinite_log) >= delta:
             return math.inf
-        if self._profile(0.0)[0] <= delta:
+        if self.profile(0.0)[0] <= delta:
             return 0.0
         low, high = 0.0, start
-        while (found := self._profile(high))[0] > delta:
+        while (found := self.profile(high))[0] > delta:
             low, high = high, 1.25 * high + 1e-9
             if high > _LARGEST:
                 return math.inf
@@ -142,15 +132,15 @@ class Spectrum:
             # the logarithm of a profile is nearly concave: Newton's steps from above stay above, aimed a hair short
             newton = high - (gap - _PRECISION / 2) * height / fall if fall > 0 else low
             middle = newton if low < newton < high else (low + high) / 2
-            found = self._profile(middle)
+            found = self.profile(middle)
             if found[0] > delta:
                 low = middle
             else:
                 high, (height, fall) = middle, found
         return high
 
-    def _profile(self, epsilon: float) -> tuple[float, float]:
-        """Return the profile and how fast it falls."""
+    def profile(self, epsilon: float) -> tuple[float, float]:
+        """Return an upper bound of the composed profile at `epsilon`, and how fast it falls there."""
         line = self.line
         terms = self.transform * np.exp(-1j * epsilon * line.frequencies)
         scale = math.exp(min(self.cumulant - line.slope * epsilon, 700.0))

@@ -19,24 +19,18 @@ SLOPES = np.geomspace(2.0**-10, 2.0**24, 137)
 GAINS = SLOPES * np.log(SLOPES) - (SLOPES + 1) * np.log1p(SLOPES)
 """log of the largest e^(-slope y) (1 - e^-y): by so much a profile lies below e^(cumulant - slope epsilon)."""
 
-_STEEPEST = len(SLOPES) - 9
-"""The last slope that is used: a bound for what lies above needs a steeper one."""
-
+_STEEPEST = len(SLOPES) - 9  # the last slope that is used: a bound for what lies above needs a steeper one
 _GENTLER = 12
 _LEAST_LOG_DELTA = -690.0
-_LOG_SHARE = -14.0
-"""log of the share of delta that the copies may cost."""
+_LOG_SHARE = -14.0  # log of the share of delta that the copies may cost
 
 
 @dataclass(frozen=True, slots=True)
 class TiltTarget:
-    """About where a profile is wanted, and how to look at it.
+    """About where a profile is wanted (`epsilon`, `log_delta`), and how to look at it.
 
-    Parameters
-    ----------
-    index : which of the slopes to tilt by
-    epsilon, log_delta : about where the profile is wanted
-    period : how far apart copies of the tilted profile have to be, so that they weigh next to nothing there
+    `index` says which of the slopes to tilt by, `period` how far apart copies of the tilted profile have to be, so that
+    they weigh next to nothing there.
     """
 
     index: int

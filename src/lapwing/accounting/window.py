@@ -19,14 +19,9 @@ _WIDEST = 500.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """Masses at evenly spaced losses, and a bound of what lies above them.
+    """Masses under P, from above, at evenly spaced increasing losses, and a bound of what lies above them.
 
-    Parameters
-    ----------
-    losses : evenly spaced, increasing
-    masses : under P, from above
-    infinite_mass : what lies higher, at infinity included
-    margin : how far the losses may be too low by rounding
+    What lies higher, at infinity included, is `infinite_mass`; by `margin` the losses may be too low, from rounding.
     """
 
     losses: Floats
@@ -80,15 +75,12 @@ def _discounted(losses: Floats, masses: Floats) -> Floats:
     return result
 
 
-MOST_USES = 10**6
-"""Beyond this many uses the sum over all of them would be slow; the other rules take over."""
+MOST_USES = 10**6  # beyond, the sum over all of them would be slow; the other rules take over
 
 
 def optimal_epsilon(*, epsilon: Fraction, times: int, delta: float, delta_each: Fraction = Fraction(0)) -> float:
     """Return the epsilon at `delta` of `times` releases that are (epsilon, delta_each)-DP each, and no more is known.
 
-    Examples
-    --------
     >>> round(optimal_epsilon(epsilon=Fraction(1, 100), times=1000, delta=1e-6), 4)
     1.3654
     """

@@ -17,13 +17,13 @@ from lapwing.accounting.rounding import float_above
 from lapwing.answers.releases import Numbers, Release
 from lapwing.answers.target import as_confidence
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Meaning, Number, Shown
+from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Number, Shown
 from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.results import Result, html_table
-from lapwing.vocabulary.wording import format_exact, format_short, named, percent, rounded, spoken
+from lapwing.vocabulary.wording import format_exact, format_short, format_value, named, percent, rounded
 
 CONFIDENCE = Fraction(95, 100)
 
@@ -120,11 +120,6 @@ class PricedQuestion:
         """What the margin of each column counts."""
         return {name: one.plan.meaning.unit for name, one in self.releases.items()}
 
-    @property
-    def meanings(self) -> list[Meaning]:
-        """What the numbers of each column mean."""
-        return [one.plan.meaning for one in self.several()]
-
     def several(self) -> Iterator[Release]:
         """Go through the releases."""
         return iter(self.releases.values())
@@ -189,20 +184,13 @@ class Answer(Result):
     they say how far a number is from what exact counting within the declared bounds would have told, and nothing about
     how well the table speaks for the world.
 
-    Parameters
-    ----------
-    asked : the question, at its price
-    numbers : what was released for each column
-    receipt : the proof that it was charged; None in a rehearsal
-    versions : the data version of each table it was answered from
-    free : whether it had been answered before, so that nothing was charged
-    rehearsal : whether it was answered from made-up rows
-    changes : what was computed from it since
+    `numbers` are what was released for each column, from these data `versions` of the tables; it is `free` if it had
+    been answered before, and a `rehearsal` if made-up rows were asked. `changes` is what was computed from it since.
     """
 
     asked: PricedQuestion
     numbers: Mapping[str, Numbers]
-    receipt: Receipt | Any  # None in a rehearsal alone: nobody else need ask
+    receipt: Receipt | Any  # the proof that it was charged; None in a rehearsal alone: nobody else need ask
     versions: Mapping[str, int]
     free: bool = False
     rehearsal: bool = False
@@ -297,7 +285,7 @@ class Answer(Result):
         prefix = "Rehearsed on made-up rows: " if self.rehearsal else ""
         paid = "asked before, so it was free" if self.free else f"for {self.price}"
         paid = "for nothing" if self.rehearsal else paid
-        told = spoken(self.value) if self._is_single else f"{len(self.rows)} rows"
+        told = format_value(self.value) if self._is_single else f"{len(self.rows)} rows"
         return f"{prefix}{words}: {told}{self._sure}, {paid}."
 
     @property
@@ -314,7 +302,7 @@ class Answer(Result):
         known = None if margin is None else release.plan.meaning.accuracy(margin)
         if known is None and self._is_single:
             low, high = self.interval()
-            known = None if low is None or high is None else f"from {spoken(low)} to {spoken(high)}"
+            known = None if low is None or high is None else f"from {format_value(low)} to {format_value(high)}"
         return "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
@@ -387,7 +375,7 @@ class Answer(Result):
         return _frame("polars", self.to_rows(confidence))
 
     def __repr__(self) -> str:
-        told = _told(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
+        told = _format_cell(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
         return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
 
     def __str__(self) -> str:
@@ -399,7 +387,7 @@ class Answer(Result):
 
     def _lines(self) -> Iterator[list[str]]:
         for row in self.rows[:MOST_SHOWN]:
-            values = (_told(row.cells[column]) if column in row.cells else "" for column in self.columns)
+            values = (_format_cell(row.cells[column]) if column in row.cells else "" for column in self.columns)
             yield [*map(named, row.key), *values]
 
     @property
@@ -419,14 +407,14 @@ def _cell_record(cell: BoundedValue) -> dict[str, Any]:
     }
 
 
-def _told(cell: BoundedValue) -> str:
+def _format_cell(cell: BoundedValue) -> str:
     """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
     if cell.low is None or cell.high is None or isinstance(cell.value, str):
-        return spoken(cell.value)
+        return format_value(cell.value)
     below, above = format_short(cell.value - cell.low), format_short(cell.high - cell.value)
     if below == above:
-        return f"{spoken(cell.value)} ± {above}"
-    return f"{spoken(cell.value)} ({spoken(cell.low)} to {spoken(cell.high)})"
+        return f"{format_value(cell.value)} ± {above}"
+    return f"{format_value(cell.value)} ({format_value(cell.low)} to {format_value(cell.high)})"
 
 
 def _reach(cell: BoundedValue) -> Number | None:

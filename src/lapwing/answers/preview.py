@@ -7,9 +7,8 @@ from typing import Any
 
 from lapwing.accounting.filters.account import EVERYONE, Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
-from lapwing.accounting.filters.charge import Charge, SingleRelease, StreamClosing
+from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining
-from lapwing.accounting.filters.sums import ConcentratedFilter, PureFilter
 from lapwing.answers.answer import Price, PricedQuestion
 from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import as_confidence
@@ -96,23 +95,35 @@ class BudgetStatus(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Preview(Result):
-    """A question before it is asked.
+class Forecast(Result):
+    """How the account stands `before`, and would stand `after`; a refusal where the account would say no."""
 
-    Parameters
-    ----------
-    asked : the question, at its price
-    price : what it would cost
-    confidence, margin : how far off all numbers of each column would be at most; None where that depends on the answer
-    before, after : how the account stands, and would stand; a refusal where the account would say no
-    """
+    confidence: Fraction
+    before: BudgetStatus
+    after: BudgetStatus | Refusal
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the account has enough for it now; while spending is suspended, it is refused all the same."""
+        return not isinstance(self.after, Refusal)
+
+    @property
+    def refusal(self) -> BudgetExceededError | None:
+        """Why it would be refused now."""
+        return self.after.error() if isinstance(self.after, Refusal) else None
+
+    @property
+    def _can(self) -> str:
+        return "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Preview(Forecast):
+    """A question before it is asked, at its price; `margin` is None where it depends on the answer."""
 
     asked: PricedQuestion
     price: Price
-    confidence: Fraction
     margin: Mapping[str, Number | None]
-    before: BudgetStatus
-    after: BudgetStatus | Refusal
 
     @staticmethod
     def of(asked: PricedQuestion, status: BudgetStatus, confidence: Exact) -> "Preview":
@@ -142,11 +153,6 @@ class Preview(Result):
                 f"{decimal_below(rest)} afterwards"
             )
         return (*stopped, *told)
-
-    @property
-    def affordable(self) -> bool:
-        """Whether the account has enough for it now; while spending is suspended, it is refused all the same."""
-        return not isinstance(self.after, Refusal)
 
     @property
     def refusal(self) -> BudgetExceededError | None:
@@ -200,13 +206,13 @@ class Preview(Result):
     def _errors(self, unknown: str) -> str:
         """Say how far off each column would be."""
         return ", ".join(
-            ("" if len(self.margin) == 1 else f"{name} ") + (unknown if margin is None else meaning.accuracy(margin))
-            for (name, margin), meaning in zip(self.margin.items(), self.asked.meanings, strict=True)
+            ("" if len(self.margin) == 1 else f"{name} ")
+            + (unknown if margin is None else self.asked.releases[name].plan.meaning.accuracy(margin))
+            for name, margin in self.margin.items()
         )
 
     def __repr__(self) -> str:
-        can = "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
-        return f"<preview: {self.price}, {can}>"
+        return f"<preview: {self.price}, {self._can}>"
 
     def __str__(self) -> str:
         errors = self._errors("within a margin that comes with the answer")

@@ -4,11 +4,13 @@ Everything but `read` and `release` depends on the plan, the target and the kind
 session calls these two, after the charge.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above, float_below
@@ -50,35 +52,40 @@ class StoredAnswer:
     versions: Mapping[str, int]
 
 
-class Release(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release(ABC):
     """One plan at one price."""
 
-    @property
-    def plan(self) -> Plan:
-        """What was asked, bounded."""
+    plan: Plan
+    mechanism: Any
 
     @property
     def event(self) -> Event:
         """What will happen, as it is charged."""
+        event: Event = self.mechanism.event
+        return event
 
     def read(self, engine: Engine) -> Any:
         """Read the data; what comes back is wrapped."""
+        return engine.vector(self.plan.aggregate)
 
+    @abstractmethod
     def release(self, exact: Any) -> Numbers:
         """Add noise, or choose. This is the only time that it is done."""
 
+    @abstractmethod
     def margin(self, confidence: Exact) -> Number | None:
         """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
 
+    @abstractmethod
     def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return what the released numbers say. It costs nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyNumbers:
+class NoisyNumbers(Release):
     """Noise on every number of the answer."""
 
-    plan: Plan
     meaning: NoisyMeaning
     mechanism: Noise
 
@@ -86,10 +93,6 @@ class NoisyNumbers:
     def event(self) -> Event:
         """What will happen, as it is charged."""
         return charged_as(self.mechanism.event)
-
-    def read(self, engine: Engine) -> Any:
-        """Read all numbers."""
-        return engine.vector(self.plan.aggregate)
 
     def release(self, exact: Any) -> Numbers:
         """Add noise to each."""
@@ -118,21 +121,11 @@ def charged_as(event: Event) -> Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenOnes:
+class ChosenOnes(Release):
     """Chosen by private selection from a histogram."""
 
-    plan: Plan
     meaning: ChosenMeaning
     mechanism: PrivateQuantiles | TopK
-
-    @property
-    def event(self) -> Event:
-        """What will happen, as it is charged."""
-        return self.mechanism.event
-
-    def read(self, engine: Engine) -> Any:
-        """Read the histogram."""
-        return engine.vector(self.plan.aggregate)
 
     def release(self, exact: Any) -> Numbers:
         """Choose."""
@@ -149,16 +142,10 @@ class ChosenOnes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenKeys:
+class OpenKeys(Release):
     """Counts by keys that only the data knows."""
 
-    plan: Plan
     mechanism: PartitionSelection
-
-    @property
-    def event(self) -> Event:
-        """What will happen, as it is charged."""
-        return self.mechanism.event
 
     def read(self, engine: Engine) -> Any:
         """Read the counts, by key."""
@@ -182,7 +169,8 @@ class OpenKeys:
             if key is None:  # how many were not told
                 continue
             low, high = _bounds(self.mechanism, count, wanted)
-            values.append(BoundedValue(key=tuple(map(_label, key)), value=count, low=low, high=high))
+            labels: tuple[Label, ...] = tuple(tuple(part) if isinstance(part, list) else part for part in key)
+            values.append(BoundedValue(key=labels, value=count, low=low, high=high))
         return values
 
 
@@ -205,11 +193,6 @@ def _tellable(released: Numbers) -> Numbers:
 def _bounds(mechanism: PartitionSelection, shown: int, confidence: Fraction) -> tuple[int, int]:
     """Remember bounds: many keys are shown with the same count."""
     return mechanism.bounds(shown, confidence)
-
-
-def _label(part: Any) -> Label:
-    label: Label = tuple(part) if isinstance(part, list) else part
-    return label
 
 
 def release_of(plan: Plan, target: Target, budget: Guarantee) -> Release:
@@ -316,15 +299,20 @@ def _within(plan: Plan, meaning: NoisyMeaning, target: Within, at: Callable[[Fra
             reason=meaning.margin_refusal,
             remedy="offer an epsilon; the answer comes with its interval",
         )
-
     search = decimals(digits=4)
-    try:
+    with _within_reach(target.margin):
         while search.open:
             search.tell((meaning.margin(plan, at(search.guess), target.confidence) or 0) > target.margin)
         return at(search.below)
+
+
+@contextmanager
+def _within_reach(margin: Fraction) -> Iterator[None]:
+    try:
+        yield
     except (OverflowError, ParameterError):
         raise ParameterError(
-            "within", target.margin, reason="is out of reach at this confidence", remedy="change one of the two"
+            "within", margin, reason="is out of reach at this confidence", remedy="change one of the two"
         ) from None
 
 
@@ -350,14 +338,10 @@ def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Sel
             return at(epsilon)
         case Within(margin=margin, confidence=confidence):
             search = decimals(digits=3)
-            try:
+            with _within_reach(margin):
                 while search.open:
                     search.tell(at(ceil_to_grid(search.guess, FINEST)).margin(confidence) <= margin)
                 return at(ceil_to_grid(search.above, FINEST))
-            except (OverflowError, ParameterError):
-                raise ParameterError(
-                    "within", margin, reason="is out of reach at this confidence", remedy="change one of the two"
-                ) from None
         case AtRho(rho=rho):
             raise ParameterError("rho", rho, reason="cannot pay for a selection", remedy="offer an epsilon")
 

@@ -12,21 +12,19 @@ from typing import Any, Final, Required, TypedDict
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
-from lapwing.accounting.filters.charge import Reservation, StreamClosing, cost_of
+from lapwing.accounting.filters.charge import ConcentratedFilter, Reservation, StreamClosing, cost_of
 from lapwing.accounting.filters.remaining import Refusal
-from lapwing.accounting.filters.sums import ConcentratedFilter
 from lapwing.answers.answer import CONFIDENCE
-from lapwing.answers.preview import BudgetStatus
+from lapwing.answers.preview import BudgetStatus, Forecast
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, as_confidence, plausible_price, require_price, require_words
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.vocabulary.codec import from_text, stored, to_text
-from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
 from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PureDP
-from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.search import decimals
 from lapwing.vocabulary.wording import Setting, format_exact, format_short, percent, several
 
@@ -170,7 +168,7 @@ class StreamTerms:
         cases = [(1, 0), (1, 1)] if many == 1 else [_all_of(many, self.yeses)]
         return max(int(self.mechanism.margin(confidence, questions=asked, above=above)) for asked, above in cases)
 
-    def written(self) -> str:
+    def to_text(self) -> str:
         """Return the terms as the ledger keeps them."""
         return to_text(self)
 
@@ -191,13 +189,13 @@ class StreamTerms:
         def at(epsilon: Fraction) -> "StreamTerms":
             return self.at(ceil_to_grid(epsilon, FINEST)).placed_for(questions, confidence)
 
-        def granted(epsilon: Fraction) -> bool:
+        def suffices(epsilon: Fraction) -> bool:
             try:
                 return at(epsilon).margin(confidence, questions=questions) <= within
             except ParameterError:  # so little epsilon that its noise cannot be drawn
                 return False
 
-        if not granted(LARGEST_EPSILON):  # a confidence that is none is refused by name here
+        if not suffices(LARGEST_EPSILON):  # a confidence that is none is refused by name here
             least = at(LARGEST_EPSILON).margin(confidence, questions=questions)
             raise ParameterError(
                 "within",
@@ -207,7 +205,7 @@ class StreamTerms:
             )
         search = decimals(digits=3)
         while search.open:
-            search.tell(granted(search.guess))
+            search.tell(suffices(search.guess))
         return at(plausible_price("epsilon", search.above))
 
 
@@ -258,25 +256,17 @@ _SEARCHES: Final = (10, 100, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class StreamPreview(Result):
+class StreamPreview(Forecast):
     """A stream before it is opened. Nothing of it depends on data.
 
-    Parameters
-    ----------
-    terms : what would be agreed
-    confidence, questions, margin : this number of verdicts are all right, with this probability, if each true count is
-        `margin` or more away from the number that is asked for
-    before : how the account stands
-    after : how it would stand while the stream is open, and after all its yeses; a refusal where the account says no
-    at_best : how it would stand if the stream were closed after noes only; a refusal like `after`
+    All `questions` are answered right, with probability `confidence`, if each true count is `margin` or more
+    away from the number that is asked for. `after` is while the stream is open, and after all its yeses; `at_best` if
+    it were closed after noes only.
     """
 
     terms: StreamTerms
-    confidence: Fraction
     questions: int
     margin: int
-    before: BudgetStatus
-    after: BudgetStatus | Refusal
     at_best: BudgetStatus | Refusal
 
     @staticmethod
@@ -294,16 +284,6 @@ class StreamPreview(Result):
             after=after,
             at_best=after if isinstance(after, Refusal) else after.booked(StreamClosing(stream=_PREVIEWED)),
         )
-
-    @property
-    def affordable(self) -> bool:
-        """Whether the account has enough for it now; while spending is suspended, it is refused all the same."""
-        return not isinstance(self.after, Refusal)
-
-    @property
-    def refusal(self) -> BudgetExceededError | None:
-        """Why it would be refused now."""
-        return self.after.error() if isinstance(self.after, Refusal) else None
 
     @property
     def opening(self) -> Fraction:
@@ -342,7 +322,6 @@ class StreamPreview(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the preview as JSON values."""
-        after, best = self.after, self.at_best
         return {
             **terms_record(self.terms, self.before.account),
             "confidence": format_exact(self.confidence),
@@ -351,8 +330,8 @@ class StreamPreview(Result):
             "chance_of_yes": {str(people): chance for people, chance in self.chances.items()},
             "affordable": self.affordable,
             "left": self.before.to_dict(),
-            "left_afterwards": None if isinstance(after, Refusal) else after.to_dict(),
-            "left_at_best": None if isinstance(best, Refusal) else best.to_dict(),
+            "left_afterwards": None if isinstance(self.after, Refusal) else self.after.to_dict(),
+            "left_at_best": None if isinstance(self.at_best, Refusal) else self.at_best.to_dict(),
             "refusal": None if self.refusal is None else self.refusal.to_dict(),
             "warnings": list(self.before.warnings),
         }
@@ -366,8 +345,7 @@ class StreamPreview(Result):
 
     def __repr__(self) -> str:
         asks = f"at least {self.terms.at_least:,}, {several(self.terms.yeses, 'yes')}"
-        can = "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
-        return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {can}>"
+        return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {self._can}>"
 
     def __str__(self) -> str:
         terms = self.terms

@@ -117,7 +117,7 @@ class StoredVerdict:
     price: Fraction
 
 
-def written(answer: Decided) -> str:
+def verdict_text(answer: Decided) -> str:
     """Return what was decided as the ledger keeps it."""
     return to_text(
         StoredVerdict(

@@ -105,11 +105,9 @@ def _other(name: Name, number: int) -> Name:
 Progress: TypeAlias = Callable[[], None]
 
 NOTHING: Final = "nothing"
-HASTE: Final = 10
-"""The part of the budget that an impatient attacker offers for each question is 1/HASTE."""
+HASTE: Final = 10  # the part of the budget that an impatient attacker offers for each question is 1/HASTE
 QUESTIONS_A_PERSON: Final = 4
-QUESTIONS_A_PERSON_ROUNDED: Final = 16
-"""Rounding to tens is more noise than i2b2 adds, and nobody counts the questions."""
+QUESTIONS_A_PERSON_ROUNDED: Final = 16  # rounding to tens is more noise than i2b2 adds, and nobody counts the questions
 AVERAGED: Final = 32
 I2B2_TIMES: Final = 100
 DOOR_TIMES: Final = 6

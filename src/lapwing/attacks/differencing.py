@@ -16,8 +16,7 @@ from scipy.special import ndtr
 
 from lapwing.attacks.oracles import Answerer, Coins, Interrogation, Mask, Numbers, interrogate
 
-EVERYBODY_MORE_OFTEN = 4
-"""The cohort of everybody is in every difference, so it is asked more often than the others."""
+EVERYBODY_MORE_OFTEN = 4  # the cohort of everybody is in every difference, so it is asked more often than the others
 
 
 def ask_again_and_again(

@@ -37,9 +37,9 @@ class _Tool:
     def count(self, members: Mask, *, spelling: int = 0) -> float:
         """Return the blurred number."""
         del spelling
-        return self._shown(int(np.count_nonzero(self._trait & members)))
+        return self._show(int(np.count_nonzero(self._trait & members)))
 
-    def _shown(self, size: int) -> float:
+    def _show(self, size: int) -> float:
         raise NotImplementedError
 
 
@@ -65,7 +65,7 @@ class I2b2(_Tool):
         """How many accounts it took so far."""
         return math.ceil(max(self._sizes.values(), default=0) / self.ANSWERS_A_SIZE)
 
-    def _shown(self, size: int) -> float:
+    def _show(self, size: int) -> float:
         return float(self.blur(np.array([size]))[0])
 
     def blur(self, sizes: Numbers) -> Numbers:
@@ -94,7 +94,7 @@ class Leaf(_Tool):
         super().__init__(trait)
         self._concepts = concepts
 
-    def _shown(self, size: int) -> float:
+    def _show(self, size: int) -> float:
         # Dates of birth are a filter, so the shift is the same for every cohort.
         return float(self.SMALL if size <= self.SMALL else size + leaf_shift(self._concepts))
 
@@ -121,7 +121,7 @@ class Samply(_Tool):
         self._coins = coins
         self._remembered: dict[int, float] = {0: 0.0}
 
-    def _shown(self, size: int) -> float:
+    def _show(self, size: int) -> float:
         if size not in self._remembered:
             shown = size + float(self._coins.laplaces(1)[0]) / self.EPSILON
             tens = max(0.0, float(np.rint(shown / self.STEP)) * self.STEP)
@@ -135,5 +135,5 @@ class Bunny(_Tool):
     STEP: Final = 10
     name: Final = "Bunny style"
 
-    def _shown(self, size: int) -> float:
+    def _show(self, size: int) -> float:
         return 0.0 if size < self.STEP else float(np.rint(size / self.STEP) * self.STEP)

@@ -19,8 +19,7 @@ Numbers: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 _BYTES = 8
-_LOWEST_BITS = 11
-"""A double holds 53 bits: of 64 the lowest 11 are dropped."""
+_LOWEST_BITS = 11  # a double holds 53 bits: of 64 the lowest 11 are dropped
 
 
 class Coins:

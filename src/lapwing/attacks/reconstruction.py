@@ -22,8 +22,7 @@ from scipy.special import ndtr, ndtri
 from lapwing.attacks.oracles import Coins, Interrogation, Mask, Numbers, share_right
 
 _SECRET_MEAN = 0.5
-_RIDGE = 1e-6
-"""Enough to make the shortest solution the only one; too little to move any other."""
+_RIDGE = 1e-6  # enough to make the shortest solution the only one; too little to move any other
 
 
 def random_cohorts(people: int, questions: int, coins: Coins) -> Mask:

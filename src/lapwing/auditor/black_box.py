@@ -121,7 +121,7 @@ def audit(
         seconds=None if seconds is None else float(positive("seconds", seconds)),
         risk=float(probability("false_alarm", false_alarm)),
         seed=as_int("seed", seed, least=0),
-        progress=_told(progress),
+        progress=_as_progress(progress),
     )
     return trial.run(name or str(getattr(mechanism or many, "__name__", "the mechanism")))
 
@@ -222,7 +222,7 @@ class _Trial:
     def _learn(self, pair: int, side: int, size: int) -> None:
         known = self.learnt.setdefault((pair, side), [])
         missing = size - sum(map(len, known))
-        known += [self._drawn(pair, side, n) for n in self._batches(missing)]
+        known += [self._draw_outcomes(pair, side, n) for n in self._batches(missing)]
 
     def _suspicion(self, pair: int, risk: float) -> Suspicion:
         """Fit scores on one half of what was drawn to learn from, and choose the best event on the other."""
@@ -251,14 +251,14 @@ class _Trial:
         batches = list(self._batches(size))
         for i, n in enumerate(batches):
             for side in self._order():
-                fresh = self._drawn(pair, side, n)
+                fresh = self._draw_outcomes(pair, side, n)
                 hits[side] += chosen.holds(fresh)
                 if keep:
                     self.learnt[pair, side].append(fresh)
             self.progress(self._done(), f"confirming: {i + 1} of {len(batches)}")
         return hits
 
-    def _drawn(self, pair: int, side: int, n: int) -> Outcomes:
+    def _draw_outcomes(self, pair: int, side: int, n: int) -> Outcomes:
         read = self.reader.read(self.draw(self.pairs[pair][side], n))
         if len(read) != n:
             raise ParameterError(
@@ -346,7 +346,7 @@ def _checked_claim(claim: object) -> Guarantee:
     raise ParameterError("claim", claim, reason="is not a guarantee", remedy="write for example PureDP(epsilon=1)")
 
 
-def _told(progress: object) -> Progress:
+def _as_progress(progress: object) -> Progress:
     if progress is None:
         return lambda _done, _doing: None
     if callable(progress):

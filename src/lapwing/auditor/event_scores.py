@@ -196,14 +196,14 @@ def _likelihood_ratio(
 ) -> Score:
     score = _log_ratio(here, there, cells)
 
-    def told(t: float) -> str:
+    def describe(t: float) -> str:
         single = here.columns == 1 and not np.any(here.labels[:, 0] == 0)
         if not single:
             return f"the likelihood ratio of {words} is at least {np.exp(t):.4g}"
         chosen = {reader.meaning(int(code)) for code in np.unique(here.labels[score(here) >= t, 0])}
         return f"the output is one of {', '.join(sorted(chosen)[:5])}"
 
-    return Score(score, told, hint)
+    return Score(score, describe, hint)
 
 
 def _log_ratio(here: Outcomes, there: Outcomes, cells: Cells) -> Callable[[Outcomes], Reals]:

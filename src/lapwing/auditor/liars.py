@@ -28,7 +28,7 @@ from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.auditor.sparse_vector_oracle import AfterCrash, Halting, Reveals, SparseVectorVariant
 from lapwing.auditor.stream_models import achieved_by
 from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes, Transcript
-from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, WhiteBox, measured
+from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, WhiteBox, measure
 from lapwing.auditor.worst_pairs import AuditedMovement, NeighbouringPair, witness_of
 from lapwing.vocabulary.guarantee import ApproximateDP, Guarantee, PureDP
 
@@ -241,7 +241,7 @@ class FloatLaplace:
 
     def worst(self, claim: Guarantee) -> Achieved:
         """Return what is lost near one float."""
-        return measured(self.laws(), claim)
+        return measure(self.laws(), claim)
 
     def laws(self) -> PairOfLaws:
         """Return the laws of: a float that only 0 reaches, one that only 1 reaches, one that both do, another place."""

@@ -151,11 +151,11 @@ def _outcome_in_words(outcome: Outcome) -> str:
             return "lost"
         case AuditedYes(gap=gap, compared=compared, numeric=numeric, level=level):
             said = {"gap": gap, "value": compared, "number": numeric}
-            told = ", ".join(f"{name} {_told(number)}" for name, number in said.items() if number is not None)
+            told = ", ".join(f"{name} {_format_number(number)}" for name, number in said.items() if number is not None)
             return ("clear yes" if level is Level.CLEAR else "yes") + (f" ({told})" if told else "")
 
 
-def _told(number: Told) -> str:
+def _format_number(number: Told) -> str:
     if not isinstance(number, AuditedWithin):
         return f"{float(number or 0):g}"
     if math.isinf(number.low):

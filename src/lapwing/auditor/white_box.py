@@ -95,12 +95,12 @@ class WhiteBox(Protocol):
         """Return the most that was found to be lost."""
 
 
-def measured(laws: PairOfLaws, claim: Guarantee) -> Achieved:
+def measure(laws: PairOfLaws, claim: Guarantee) -> Achieved:
     """Return what a pair of laws achieves of a claim, in the worse of its two orders.
 
     >>> import numpy as np
     >>> coin = PairOfLaws(inputs=(0, 1), here=np.log([0.8, 0.2]), there=np.log([0.2, 0.8]), outcomes=[0, 1])
-    >>> found = measured(coin, PureDP(epsilon=1))
+    >>> found = measure(coin, PureDP(epsilon=1))
     >>> round(found.number, 6), found.refuted
     (1.386294, True)
     """
@@ -130,7 +130,7 @@ class FiniteModel(ABC):
 
         def at(inputs: Inputs) -> Achieved:
             if inputs not in known:
-                known[inputs] = measured(self.laws(inputs), claim)
+                known[inputs] = measure(self.laws(inputs), claim)
             return known[inputs]
 
         ranked = sorted(self.starts(), key=lambda inputs: _rank(at(inputs)), reverse=True)

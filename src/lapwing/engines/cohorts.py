@@ -12,9 +12,8 @@ person are counted by the database, a few cohorts at a time. Both ways give the 
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from threading import Lock
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,11 +48,10 @@ class Cohorts:
     """
 
     def __init__(
-        self, *, read_facts: ReadFacts, read_counts: ReadCounts, one_a_person: Collection[str], memory: int
+        self, read_facts: ReadFacts, read_counts: ReadCounts, *, one_a_person: Collection[str], memory: int
     ) -> None:
-        self._read_facts, self._read_counts, self._memory = read_facts, read_counts, memory
-        self._one_a_person = one_a_person
-        self._lock = Lock()
+        self._read_facts, self._read_counts = read_facts, read_counts
+        self._one_a_person, self._memory, self._lock = one_a_person, memory, Lock()
         self._versions: Mapping[str, int] = {}
         self._caches: dict[str, BitmapCache | None] = {}  # None: not for bitmaps
 
@@ -118,14 +116,12 @@ class Cohorts:
                 cache.add(atom, (facts & np.int64(1 << bit)) != 0)
 
     def _by_database(self, table: str, group: "Sequence[_Question]") -> list[int]:
-        numbers: list[int] = []
-        for i in range(0, len(group), MOST_COUNTS):
-            numbers += self._read_counts(table, [question.predicate for question in group[i : i + MOST_COUNTS]])
-        return numbers
+        predicates = [question.predicate for question in group]
+        batches = (predicates[i : i + MOST_COUNTS] for i in range(0, len(group), MOST_COUNTS))
+        return [number for batch in batches for number in self._read_counts(table, batch)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Join:
+class _Join(NamedTuple):
     """Parts joined by "and" or "or"; atoms, which stand for themselves, come first."""
 
     by: np.ufunc
@@ -136,8 +132,7 @@ _Tree: TypeAlias = int | _Join
 """A predicate in which each atom is a number: numbers are looked up ten times as fast."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(NamedTuple):
     predicate: Predicate
     tree: _Tree
     atoms: Mapping[int, Predicate]
@@ -149,8 +144,7 @@ def _questions(predicates: Iterable[Predicate]) -> Iterator[_Question]:
     def tree(predicate: Predicate, atoms: dict[int, Predicate]) -> _Tree:
         match predicate:
             case AllOf(parts) | AnyOf(parts):
-                below = [tree(part, atoms) for part in parts]
-                below.sort(key=lambda part: isinstance(part, _Join))
+                below = sorted((tree(part, atoms) for part in parts), key=lambda part: isinstance(part, _Join))
                 return _Join(np.bitwise_and if isinstance(predicate, AllOf) else np.bitwise_or, tuple(below))
             case atom:
                 number = numbers.setdefault(atom, len(numbers))
@@ -163,10 +157,7 @@ def _questions(predicates: Iterable[Predicate]) -> Iterator[_Question]:
 
 
 class BitmapCache:
-    """The bitmaps of one table over the same rows in the same order; those used last are at the end.
-
-    `rows` has the number of the person of each row, in order.
-    """
+    """The bitmaps of one table over `rows`, the person's number of each in order; those used last are at the end."""
 
     def __init__(self, rows: Integers, memory: int) -> None:
         self.who = _digest(rows)
@@ -203,10 +194,8 @@ class BitmapCache:
         self._bitmaps[atom] = self._packed(truths)
 
     def _packed(self, truths: NDArray[np.bool_]) -> Bitmap:
-        packed = np.zeros(self._words * 8, np.uint8)
         bits = np.packbits(truths, bitorder="little")
-        packed[: len(bits)] = bits
-        return packed.view(np.uint64)
+        return np.pad(bits, (0, self._words * 8 - len(bits))).view(np.uint64)
 
     def count(self, tree: _Tree, bitmaps: Sequence[Bitmap]) -> int:
         """Return how many people have a bit that is set in the bitmap that `tree` makes of `bitmaps`."""

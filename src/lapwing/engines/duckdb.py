@@ -30,17 +30,10 @@ from lapwing.vocabulary.exact import as_int
 
 T = TypeVar("T")
 
-_BY_STATISTICS = (
-    "statistics_propagation",
-    "filter_pushdown",
-    "join_filter_pushdown",
-    "row_group_pruner",
-    "compressed_materialization",
-    "late_materialization",
-)
-"""Optimisers that decide about rows, or about an expression, by what is noted about all rows of a file or a group."""
 _PRIVATE: dict[str, str | bool | int | float | list[str]] = {
-    "disabled_optimizers": ",".join(_BY_STATISTICS),
+    # Those that decide about rows, or about an expression, by what is noted about all rows of a file or a group.
+    "disabled_optimizers": "statistics_propagation,filter_pushdown,join_filter_pushdown,row_group_pruner,"
+    "compressed_materialization,late_materialization",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
@@ -55,15 +48,11 @@ class DuckDB(Engine):
 
     Parameters
     ----------
-    population : what the tables are and hold, as declared
+    population, bitmap_memory, on_failure : as for every `Engine`
     sources : where each table of the population is; files are read where they lie, data frames and CSV are copied
     time_limit : seconds after which a statement is given up
     threads, memory_limit : what the database may use ("2GB"); all that there is, where they are not given
-    bitmap_memory : how many bytes the bitmaps of a table may take, for questions that come in thousands
-    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
 
-    Examples
-    --------
     >>> import pyarrow
     >>> from lapwing.queries.aggregate import Aggregate, CountPerPerson
     >>> from lapwing.queries.catalogue import Table
@@ -143,8 +132,6 @@ class DuckDB(Engine):
 class SpillFolder:
     """A folder of this process in the system's place for temporary files, readable by its user only.
 
-    Examples
-    --------
     >>> folder = SpillFolder()
     >>> oct(folder.path.stat().st_mode & 0o777)
     '0o700'

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import duckdb
 
 from lapwing.engines.dialect import DUCKDB, StoredColumn
-from lapwing.engines.files import CSVFile, literal_path, parquet_relation
-from lapwing.engines.stored_columns import Registered, select_list, source_of, stored_name
+from lapwing.engines.files import CSVFile, literal_path, parquet_relation, without_columns
+from lapwing.engines.stored_columns import Registered, kind_of, select_list, source_of, stored_name
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 
@@ -179,3 +179,42 @@ def _read(_: str, stored: StoredColumn, wanted: str) -> str:
         return f"TRY_CAST({column} AS {wanted})"  # there are times that are on no day
     cast = f"CAST({column} AS {wanted})"
     return f"CASE WHEN isnan({column}) THEN NULL ELSE {cast} END" if stored.bare in DUCKDB.reals else cast
+
+
+def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | None]:
+    """Return the columns of a Parquet or CSV file or of a table in a DuckDB file, each with its kind.
+
+    A kind is "integer", "real", "text", "date" or "boolean". It is None where none of them fits, and for every column
+    of a CSV file: that has names in its first line, and types only in its rows.
+
+    No row is read, of people least of all: bounds and categories are public because the custodian declares them. Looked
+    up in the data they would not be.
+    """
+    if isinstance(source, Path) and source.suffix == ".csv":
+        return dict.fromkeys(CSVFile(table, source).header)
+    place = source if isinstance(source, Path) else Path(source.path)
+    if not place.is_file():
+        raise without_columns(table, f"{place} is not there")
+    relation = parquet_relation(table, place)
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+        try:
+            if isinstance(source, DuckDBTable):
+                connection.execute(f"ATTACH {literal_path(table, place)} AS data (READ_ONLY)")
+                relation = f"data.main.{DUCKDB.name(source.table)}"
+            described = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
+        except duckdb.Error:
+            if not isinstance(source, DuckDBTable):
+                raise without_columns(table, f"{place} is not a Parquet file") from None
+            raise _without_table(table, source, connection) from None
+    return {str(name): kind_of(DUCKDB, str(stored)) for name, stored, *_ in described}
+
+
+def _without_table(table: str, source: DuckDBTable, connection: duckdb.DuckDBPyConnection) -> RegistrationError:
+    """Return the refusal of a DuckDB file that has no such table, with those that it has."""
+    there = "select table_name from duckdb_tables() where database_name = 'data' and schema_name = 'main' order by 1"
+    names = [str(name) for (name,) in connection.execute(there).fetchall()]
+    if not names:
+        return without_columns(table, f"{source.path} is not a DuckDB file with tables in it")
+    return without_columns(
+        table, f"{source.path} has no table {source.table}", f"it has {', '.join(names)}: --name {names[0]}"
+    )

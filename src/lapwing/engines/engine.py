@@ -14,6 +14,8 @@ rows whatsoever (`proofs/totality.md`): only a broken database can fail them.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
 from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -78,17 +80,14 @@ class Engine(ABC):
     ) -> None:
         self._population, self._relations, self._one_row = population, relations, one_row_a_person
         self._on_failure = on_failure
-        self._cohorts = Cohorts(
-            read_facts=self._read_facts,
-            read_counts=self._read_counts,
-            one_a_person={table.name for table in population.tables if table.rows is RowsPerPerson.ONE_A_PERSON},
-            memory=as_int("bitmap_memory", bitmap_memory),
-        )
+        self._one_a_person = {t.name for t in population.tables if t.rows is RowsPerPerson.ONE_A_PERSON}
+        memory = as_int("bitmap_memory", bitmap_memory)
+        self._cohorts = Cohorts(self._read_facts, self._read_counts, one_a_person=self._one_a_person, memory=memory)
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
         """Return the one number of an aggregate that has one public cell and one term."""
         check_number(aggregate)
-        return self._run(aggregate, one_number)
+        return self._run(aggregate, lambda asked, rows: all_numbers(asked, rows)[0])
 
     def vector(self, aggregate: Aggregate) -> Sensitive[tuple[int, ...]]:
         """Return all numbers of an aggregate with public cells: cell after cell, the terms of a cell together."""
@@ -112,18 +111,16 @@ class Engine(ABC):
         for aggregate in filter(is_cohort, aggregates):
             cohorts.setdefault(aggregate.table, []).append(aggregate.where)
 
-        def counted() -> dict[str, Iterator[int]]:
+        def count_cohorts() -> dict[str, Iterator[int]]:
             count = self._cohorts.counts
             return {table: iter(count(table, where, versions=versions)) for table, where in cohorts.items()}
 
-        counts = hide_failures(counted, self._on_failure)
+        counts = hide_failures(count_cohorts, self._on_failure)
         return [Sensitive(next(counts[a.table])) if is_cohort(a) else self.number(a) for a in aggregates]
 
     def crowded(self) -> list[str]:
         """Return the tables declared to have one row a person in which somebody has several; for custodians only."""
-        ones = [
-            t for t in self._population.tables if t.rows is RowsPerPerson.ONE_A_PERSON and t.name not in self._one_row
-        ]
+        ones = [t for t in self._population.tables if t.name in self._one_a_person and t.name not in self._one_row]
         return hide_failures(lambda: [table.name for table in ones if self._is_crowded(table)], self._on_failure)
 
     @abstractmethod
@@ -137,11 +134,11 @@ class Engine(ABC):
         self.close()
 
     def _run(self, aggregate: Aggregate, shape: Callable[[Aggregate, Sequence[Row]], T]) -> Sensitive[T]:
-        def answered() -> Sensitive[T]:
+        def answer() -> Sensitive[T]:
             statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
             return Sensitive(shape(aggregate, self._rows(statement)))
 
-        return hide_failures(answered, self._on_failure)
+        return hide_failures(answer, self._on_failure)
 
     def _is_crowded(self, table: Table) -> bool:
         writer, row = self._writer(), RowOf(table)
@@ -171,6 +168,75 @@ class Engine(ABC):
         """Run `statement` and return all its rows."""
 
 
+@dataclass(eq=False, slots=True)
+class Generation:
+    """An engine on some versions of the tables, and how many questions hold it."""
+
+    engine: Engine
+    versions: Mapping[str, int]
+    leases: int = 0
+
+    def serves(self, versions: Mapping[str, int]) -> bool:
+        """Say whether it reads these versions."""
+        return all(self.versions.get(table) == version for table, version in versions.items())
+
+
+class Generations:
+    """The engines of one population that are in use: one for all who ask about the same versions of the tables.
+
+    When the tables have a new version a new engine is opened; questions that run end on the old one, which is closed
+    with its last lease. No engine is closed under a question.
+
+    What is taken or added is held until it is given back. Whoever finds none takes `opening`, looks again, and adds
+    one: it is opened once for all who wait. Why an engine could not be closed is told to `on_failure`, and nobody else.
+    """
+
+    def __init__(self, on_failure: Callable[[Exception], None]) -> None:
+        self._on_failure = on_failure
+        self._lock, self.opening = Lock(), Lock()
+        self._all: list[Generation] = []  # the newest last
+        self._closed = False
+
+    def take(self, versions: Mapping[str, int]) -> Generation | None:
+        """Hold the newest engine on these versions, if there is one."""
+        with self._lock:
+            found = next((one for one in reversed(self._all) if one.serves(versions)), None)
+            if found is not None:
+                found.leases += 1
+            return found
+
+    def add(self, engine: Engine, versions: Mapping[str, int]) -> Generation:
+        """Hold a new engine on these versions of all its tables; those that nobody holds any more are closed."""
+        made = Generation(engine, versions, leases=1)
+        with self._lock:
+            self._all.append(made)
+        self._retire()
+        return made
+
+    def give_back(self, generation: Generation) -> None:
+        """Let go of an engine; it is closed with its last lease, if there is a newer one."""
+        with self._lock:
+            generation.leases -= 1
+        self._retire()
+
+    def close(self) -> None:
+        """Close what nobody uses; the rest is closed with its last lease."""
+        self._closed = True
+        self._retire()
+
+    def _retire(self) -> None:
+        """Close every engine that nobody uses, but for the newest, which the next question will want."""
+        with self._lock:
+            older = self._all if self._closed else self._all[:-1]
+            idle = [one for one in older if not one.leases]
+            self._all = [one for one in self._all if one not in idle]
+        for one in idle:
+            try:
+                one.engine.close()
+            except Exception as failure:  # noqa: BLE001 - it is gone for us, and a matter of the custodian
+                self._on_failure(failure)
+
+
 def is_cohort(aggregate: Aggregate) -> bool:
     """Say whether an aggregate counts people, in one cell."""
     return isinstance(aggregate.bounding, CountPerPerson) and not aggregate.keys
@@ -194,22 +260,12 @@ def check_keyed(aggregate: Aggregate) -> None:
         raise ValueError("keyed numbers are for cells that only the data knows; ask for the vector")
 
 
-def one_number(aggregate: Aggregate, rows: Iterable[Row]) -> int:
-    """Return the single number of `rows`, after checking that it is what was asked for."""
-    (number,) = all_numbers(aggregate, rows)
-    return number
-
-
 def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
     """Return the numbers of all public cells, zero where the database sent none."""
-    sent = numbers_by_cell(aggregate, rows)
-    zeros = (0,) * aggregate.terms
-    cells = aggregate.cells or ()
-    if cells == ((),) and not sent:
-        raise ImpossibleError("no number where there always is one")
-    numbers = tuple(number for cell in cells for number in sent.pop(cell, zeros))
-    if sent:
-        raise ImpossibleError("a cell that was not asked for")
+    sent, cells = numbers_by_cell(aggregate, rows), aggregate.cells or ()
+    _require(cells != ((),) or bool(sent), "no number where there always is one")
+    numbers = tuple(number for cell in cells for number in sent.pop(cell, (0,) * aggregate.terms))
+    _require(not sent, "a cell that was not asked for")
     return numbers
 
 
@@ -221,8 +277,7 @@ def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, 
     cells: dict[CellKey, tuple[int, ...]] = {}
     for row in rows:
         cell, numbers = _cell(aggregate, row)
-        if cell in cells:
-            raise ImpossibleError("a cell that came twice")
+        _require(cell not in cells, "a cell that came twice")
         cells[cell] = possible_numbers(aggregate, numbers)
     return cells
 
@@ -233,8 +288,7 @@ def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
             return (), row
         case LastStepPerPerson(steps=steps):
             passed, *numbers = row
-            if type(passed) is not int or not 0 <= passed <= len(steps):
-                raise ImpossibleError("a step that does not exist")
+            _require(type(passed) is int and 0 <= passed <= len(steps), "a step that does not exist")
             return (passed,), numbers
         case _:
             keys = aggregate.keys

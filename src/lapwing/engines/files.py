@@ -139,24 +139,11 @@ def _formed(column: str, kind: str, *, is_key: bool) -> str:
 
 
 _SEPARATORS: Final = ",;\t|"
-_PINNED: Final = {
-    "auto_detect": "false",
-    "header": "true",
-    "skip": "0",
-    "quote": "'\"'",
-    "escape": "'\"'",
-    "comment": "''",
-    "nullstr": "''",
-    "decimal_separator": "'.'",
-    "encoding": "'utf-8'",
-    "compression": "'none'",
-    "strict_mode": "true",
-    "null_padding": "false",
-    "ignore_errors": "false",
-    "hive_partitioning": "false",
-    "union_by_name": "false",
-    "filename": "false",
-}
+_PINNED: Final = (
+    "auto_detect = false, header = true, skip = 0, quote = '\"', escape = '\"', comment = '', nullstr = '', "
+    "decimal_separator = '.', encoding = 'utf-8', compression = 'none', strict_mode = true, null_padding = false, "
+    "ignore_errors = false, hive_partitioning = false, union_by_name = false, filename = false"
+)
 _BLOCK: Final = 1 << 20
 _UTF8: Final = "save it as UTF-8, or as .parquet"
 _LINE_ENDS: Final = "end lines with LF or with CR LF, and take line breaks out of the texts"
@@ -164,13 +151,7 @@ _QUOTES: Final = "close every quote, and take line breaks out of the texts: one 
 
 
 class CSVFile:
-    """A CSV file, of which the first line is known.
-
-    Parameters
-    ----------
-    table : what to call it in a refusal
-    path : where it is
-    """
+    """A CSV file, of which the first line is known; `table` is what a refusal calls it."""
 
     def __init__(self, table: str, path: Path) -> None:
         self._table, self._path = table, path
@@ -232,28 +213,27 @@ class CSVFile:
 
     def _is_row(self, number: int, line: bytes) -> bool:
         """Return True, or refuse the line."""
-        cells, separator = len(self.header), self._separator.encode()
         if b"\r" in line:
             raise self._refusal(number, "has a CR inside", _LINE_ENDS)
-        if not line.isascii():
-            self._require_text(number, line)
-        found = self._cells(number, line.decode()) if b'"' in line else line.count(separator) + 1
-        if found != cells:
-            raise self._refusal(
-                number,
-                f"has {found:,} cells, and the header has {cells:,}",
-                f'write a text or a number that holds "{self._separator}" in double quotes',
-            )
+        try:
+            text, mark = line.decode(), self._separator
+            plain = text.count(mark) + 1
+            found = len(next(csv.reader([text], delimiter=mark, strict=True), [])) if '"' in text else plain
+        except UnicodeDecodeError:
+            raise self._refusal(number, "is not text in UTF-8", _UTF8) from None
+        except csv.Error:
+            raise self._refusal(number, "has a quote that is not closed, or text after one", _QUOTES) from None
+        if found != len(self.header):
+            what = f"has {found:,} cells, and the header has {len(self.header):,}"
+            remedy = f'write a text or a number that holds "{mark}" in double quotes'
+            raise self._refusal(number, what, remedy)
         return True
 
     def check_rows(self, lines: int, rows: int) -> None:
         """Refuse a file of which not every line was read as one row: an open quote swallows the rows of others."""
         if lines != rows:
-            raise RegistrationError(
-                self._table,
-                reason=f"has {lines:,} lines below its header, which hold {rows:,} rows",
-                remedy=_QUOTES,
-            )
+            reason = f"has {lines:,} lines below its header, which hold {rows:,} rows"
+            raise RegistrationError(self._table, reason=reason, remedy=_QUOTES)
 
     def _rows(self, lines: Iterable[bytes], first: int) -> Iterator[tuple[int, bytes]]:
         """Yield the number and the content of each line that is a row."""
@@ -262,30 +242,14 @@ class CSVFile:
             if content or len(self.header) == 1:
                 yield number, content
 
-    def _cells(self, number: int, line: str) -> int:
-        try:
-            return len(next(csv.reader([line], delimiter=self._separator, strict=True), []))
-        except csv.Error:
-            raise self._refusal(number, "has a quote that is not closed, or text after one", _QUOTES) from None
-
-    def _require_text(self, number: int, line: bytes) -> None:
-        try:
-            line.decode()
-        except UnicodeDecodeError:
-            raise self._refusal(number, "is not text in UTF-8", _UTF8) from None
-
     def _refusal(self, line: int, what: str, remedy: str) -> RegistrationError:
         return RegistrationError(self._table, reason=f"cannot be read: line {line:,} {what}", remedy=remedy)
 
     def _texts(self, types: Mapping[str, str]) -> str:
-        columns = [
-            name if name in types else f"column {position} of the file"
-            for position, name in enumerate(self.header, start=1)
-        ]
+        columns = [name if name in types else f"column {i} of the file" for i, name in enumerate(self.header, start=1)]
         named = ", ".join(f"{literal(name)}: {literal(DUCKDB.text)}" for name in columns)
-        pinned = ", ".join(f"{option} = {value}" for option, value in _PINNED.items())
         place = literal_path(self._table, self._path)
-        return f"read_csv({place}, delim = {literal(self._separator)}, columns = {{{named}}}, {pinned})"
+        return f"read_csv({place}, delim = {literal(self._separator)}, columns = {{{named}}}, {_PINNED})"
 
 
 def without_columns(table: str, reason: str, remedy: str = "name the right place") -> RegistrationError:

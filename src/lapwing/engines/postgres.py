@@ -22,8 +22,9 @@ from psycopg.conninfo import conninfo_to_dict
 from lapwing.engines.dialect import POSTGRES, StoredColumn
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
+from lapwing.engines.files import without_columns
 from lapwing.engines.reading import LONGEST, TIME_LIMIT, stoppable
-from lapwing.engines.stored_columns import Registered, select_list, source_of, stored_name
+from lapwing.engines.stored_columns import Registered, kind_of, select_list, source_of, stored_name
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
@@ -85,14 +86,12 @@ class PostgreSQL(Engine):
 
     Parameters
     ----------
-    population : what the tables are and hold, as declared
+    population, bitmap_memory, on_failure : as for every `Engine`
     sources : where each table of the population is
     conninfo : how to connect, as libpq takes it: "host=... user=... dbname=..." or a URL; the role must be one that may
         read the tables and not change them
     time_limit : seconds after which the server gives up on a question
     work_memory : what one sort or hash table of a question may take on the server before it goes to disk
-    bitmap_memory : how many bytes the bitmaps of a table may take in this process, for questions that come in thousands
-    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
 
     It may be asked from several threads; each question has a connection of its own.
     """
@@ -259,26 +258,18 @@ def register(population: Population, sources: Mapping[str, PostgresTable], shape
         place = list(sources).index(table.name) + 1
         stored = [_Column(*column) for number, *column in shape if number == place]
         name = f"{POSTGRES.name(source.schema)}.{POSTGRES.name(source.table)}"
-        _check_place(table, name, stored)
+        if not stored:
+            reason, remedy = f"is not in the database as {name}", "name its PostgresTable, schema included"
+            raise RegistrationError(table.name, reason=reason, remedy=remedy)
+        if stored[0].writable:
+            remedy = f"connect as a role that has been granted nothing but SELECT ON {name}"
+            raise RegistrationError(table.name, reason=f"is open for writing to this role as {name}", remedy=remedy)
         columns = select_list(population, table, stored, POSTGRES, _reader(table), remedy=_REMEDY)
         registered.relations[table.name] = f"(SELECT {columns} FROM {name})"
         key = stored_name(table, population.person_key(table), [column.name for column in stored])
         if table.rows is RowsPerPerson.ONE_A_PERSON and any(c.name == key and c.unique for c in stored):
             registered.one_row_a_person.add(table.name)
     return registered
-
-
-def _check_place(table: Table, name: str, stored: Sequence[_Column]) -> None:
-    if not stored:
-        raise RegistrationError(
-            table.name, reason=f"is not in the database as {name}", remedy="name its PostgresTable, schema included"
-        )
-    if stored[0].writable:
-        raise RegistrationError(
-            table.name,
-            reason=f"is open for writing to this role as {name}",
-            remedy=f"connect as a role that has been granted nothing but SELECT ON {name}",
-        )
 
 
 def _reader(table: Table) -> Callable[[str, _Column, str], str]:
@@ -298,3 +289,20 @@ def _reader(table: Table) -> Callable[[str, _Column, str], str]:
         return column if stored.bytewise else f'{column} COLLATE "C"'
 
     return read
+
+
+def columns_in_postgres(table: str, address: str, *, schema: str, name: str) -> dict[str, str | None]:
+    """Return the columns of a table in PostgreSQL, each with its kind."""
+    question = (
+        "select column_name, data_type from information_schema.columns "
+        "where table_schema = %s and table_name = %s order by ordinal_position"
+    )
+    try:
+        with psycopg.connect(address) as connection:
+            found: Mapping[str, str] = dict(connection.execute(question, (schema, name)).fetchall())
+    except psycopg.Error:
+        raise without_columns(table, "the database cannot be reached") from None
+    if not found:
+        remedy = "name it with --name, and its schema with --schema"
+        raise without_columns(table, f"there is no table {schema}.{name} that this role may see", remedy)
+    return {column: kind_of(POSTGRES, stored) for column, stored in found.items()}

@@ -1,8 +1,4 @@
-"""How a question reads: on an engine that stays open under it, stopped where it must be, and failing in one way only.
-
-A question holds the engine it reads from by a lease (`Generations`). When the tables have a new version a new engine is
-opened; questions that run end on the old one, which is closed with its last lease. No engine is closed under a
-question.
+"""How a question reads: stopped where it must be, and failing in one way only.
 
 A question is cancelled by its `CancelScope`, from any thread. What runs in the scope is stopped in the database, what
 has not begun does not begin, and no other question notices. It fails like any other failure; its charge stays.
@@ -10,12 +6,11 @@ has not begun does not begin, and no other question notices. It fails like any o
 The reason of a failure may depend on the data, so it is for the custodian's log only (`hide_failures`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
 from threading import Event, Lock, Thread, Timer
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from lapwing.vocabulary.errors import EngineError
 
@@ -66,86 +61,6 @@ def _constant(kind: type[BaseException]) -> BaseException:
             return EngineError()
 
 
-class SupportsClose(Protocol):
-    """What is opened and has to be closed: an engine."""
-
-    def close(self) -> None:
-        """Let go of it."""
-
-
-E = TypeVar("E", bound=SupportsClose)
-
-
-@dataclass(eq=False, slots=True)
-class Generation(Generic[E]):
-    """An engine on some versions of the tables, and how many questions hold it."""
-
-    engine: E
-    versions: Mapping[str, int]
-    leases: int = 0
-
-    def serves(self, versions: Mapping[str, int]) -> bool:
-        """Say whether it reads these versions."""
-        return all(self.versions.get(table) == version for table, version in versions.items())
-
-
-class Generations(Generic[E]):
-    """The engines of one population that are in use: one for all who ask about the same versions of the tables.
-
-    What is taken or added is held until it is given back. Whoever finds none takes `opening`, looks again, and adds
-    one: it is opened once for all who wait.
-
-    Parameters
-    ----------
-    on_failure : told why an engine could not be closed, which is nothing for those who ask
-    """
-
-    def __init__(self, on_failure: Callable[[Exception], None]) -> None:
-        self._on_failure = on_failure
-        self._lock, self.opening = Lock(), Lock()
-        self._all: list[Generation[E]] = []  # the newest last
-        self._closed = False
-
-    def take(self, versions: Mapping[str, int]) -> Generation[E] | None:
-        """Hold the newest engine on these versions, if there is one."""
-        with self._lock:
-            found = next((one for one in reversed(self._all) if one.serves(versions)), None)
-            if found is not None:
-                found.leases += 1
-            return found
-
-    def add(self, engine: E, versions: Mapping[str, int]) -> Generation[E]:
-        """Hold a new engine on these versions of all its tables; those that nobody holds any more are closed."""
-        made = Generation(engine, versions, leases=1)
-        with self._lock:
-            self._all.append(made)
-        self._retire()
-        return made
-
-    def give_back(self, generation: Generation[E]) -> None:
-        """Let go of an engine; it is closed with its last lease, if there is a newer one."""
-        with self._lock:
-            generation.leases -= 1
-        self._retire()
-
-    def close(self) -> None:
-        """Close what nobody uses; the rest is closed with its last lease."""
-        self._closed = True
-        self._retire()
-
-    def _retire(self) -> None:
-        """Close every engine that nobody uses, but for the newest, which the next question will want."""
-        with self._lock:
-            older = self._all if self._closed else self._all[:-1]
-            idle = [one for one in older if not one.leases]
-            self._all = [one for one in self._all if one not in idle]
-        for one in idle:
-            try:
-                one.engine.close()
-            except Exception as failure:  # noqa: BLE001 - it is gone for us, and a matter of the custodian
-                self._on_failure(failure)
-
-
 _scope: ContextVar["CancelScope | None"] = ContextVar("scope", default=None)
 
 
@@ -159,8 +74,6 @@ class CancelScope:
     A cancelled scope stays cancelled. `cancel` returns at once, and may be called from any thread, a signal handler
     included, before the scope is entered, in it and after it.
 
-    Examples
-    --------
     >>> with CancelScope() as scope:
     ...     scope.cancel()
     ...     with stoppable(stop=lambda: None):

@@ -6,12 +6,12 @@ twice or run elsewhere gives the same number; noise is added later, once, where 
 """
 
 import itertools
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from logging import LogRecord
 from pathlib import Path
 from threading import local
 from typing import Any, TypeAlias
@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StructType
 
 from lapwing.engines.cohorts import Integers
-from lapwing.engines.dialect import SPARK, StoredColumn, Value
+from lapwing.engines.dialect import SPARK, StoredColumn
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import TIME_LIMIT, stoppable
@@ -89,12 +89,10 @@ class Spark(Engine):
 
     Parameters
     ----------
-    population : what the tables are and hold, as declared
+    population, bitmap_memory, on_failure : as for every `Engine`
     sources : where each table of the population is
     session : a session of the cluster; it stays open when the engine is closed, and its settings are not touched
     time_limit : seconds after which the jobs of a statement are cancelled
-    bitmap_memory : how many bytes the bitmaps of a table may take in this process, for questions that come in thousands
-    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
     """
 
     _dialect = SPARK
@@ -141,7 +139,9 @@ class Spark(Engine):
         context, tag = self._session.sparkContext, f"{self._name}_{next(self._numbers)}"
         context.addJobTag(tag)
         try:
-            arguments = {f"p{n}": _argument(value) for n, value in enumerate(statement.parameters)}
+            # A day goes as text, since the driver cannot write the years before 1000.
+            plain = [value.isoformat() if isinstance(value, date) else value for value in statement.parameters]
+            arguments = {f"p{n}": value for n, value in enumerate(plain)}
             with _unlogged(), stoppable(lambda: context.cancelJobsWithTag(tag), seconds=self._time_limit):
                 return collect(self._session.sql(statement.text, args=arguments))
         finally:
@@ -188,35 +188,24 @@ def session_of_this_process(population: str) -> SparkSession:
     raise RegistrationError(population, reason=reason, remedy="mend SPARK_CONF_DIR or JAVA_HOME; Java 17 or newer")
 
 
-class _Ours(logging.Filter):
-    """Drops what is logged by a thread while it runs a statement of ours."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.thread = local()
-
-    def filter(self, _: logging.LogRecord) -> bool:
-        return not getattr(self.thread, "ours", False)
+_thread = local()
 
 
-_ours = _Ours()
+def _is_not_ours(_: LogRecord) -> bool:
+    """Drop what is logged by a thread while it runs a statement of ours."""
+    return not getattr(_thread, "ours", False)
 
 
 @contextmanager
 def _unlogged() -> Iterator[None]:
     """Keep PySpark from printing why a statement of ours failed, which may hold data; those of the host it prints."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).addFilter(_ours)
-    before, _ours.thread.ours = getattr(_ours.thread, "ours", False), True
+        PySparkLogger.getLogger(name).addFilter(_is_not_ours)
+    before, _thread.ours = getattr(_thread, "ours", False), True
     try:
         yield
     finally:
-        _ours.thread.ours = before
-
-
-def _argument(value: Value) -> Value:
-    """Return a parameter as Spark takes it: a day as text, since its driver cannot write the years before 1000."""
-    return value.isoformat() if isinstance(value, date) else value
+        _thread.ours = before
 
 
 def _plain(part: Any) -> Any:

@@ -87,6 +87,23 @@ def select_list(
     return ", ".join(pieces)
 
 
+def kind_of(dialect: Dialect, stored: str) -> str | None:
+    """Return the kind of a stored type.
+
+    >>> kind_of(DUCKDB, "BIGINT"), kind_of(DUCKDB, "DECIMAL(18,3)"), kind_of(POSTGRES, "character varying")
+    ('integer', 'real', 'text')
+    """
+    bare = StoredColumn("", stored).bare
+    kinds = {
+        "integer": dialect.integers,
+        "real": dialect.reals | {"decimal", "numeric"},
+        "text": dialect.texts,
+        "date": dialect.days,
+        "boolean": {"boolean"},
+    }
+    return next((kind for kind, names in kinds.items() if bare in names), None)
+
+
 def _mismatch(table: Table, name: str, kind: ColumnType | None, stored: StoredColumn, remedy: str) -> RegistrationError:
     if kind is None:
         why = "which cannot tell people apart" if stored.bare in _FLOATS else f"not {table.key_type.value}"

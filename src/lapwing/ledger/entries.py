@@ -146,7 +146,7 @@ def link(before: bytes, body: str) -> bytes:
     return sha256(b"lapwing entry 1\n" + before + body.encode("ascii")).digest()
 
 
-def checked(
+def check_chain(
     ledger: str, entries: Iterable[Entry], *, last: int, head: bytes, after: Receipt | None = None
 ) -> Iterator[Entry]:
     """Yield `entries` as long as they are numbered without a gap and each hash follows from the one before.
@@ -292,7 +292,7 @@ class HeadFile:
 
     def accept(self, receipt: Receipt) -> None:
         """Go back to `receipt`: the custodian accepts that what was promised after it is lost."""
-        making = self._written(receipt)
+        making = self._write_beside(receipt)
         making.replace(self.path)
         sync_folder(self.path.parent)
 
@@ -309,7 +309,7 @@ class HeadFile:
         sync(file)
 
     def _make(self, receipt: Receipt) -> None:
-        making = self._written(receipt)
+        making = self._write_beside(receipt)
         try:
             with suppress(FileExistsError):
                 os.link(making, self.path)
@@ -317,7 +317,7 @@ class HeadFile:
         finally:
             making.unlink()
 
-    def _written(self, receipt: Receipt) -> Path:
+    def _write_beside(self, receipt: Receipt) -> Path:
         """Return a new file beside this one, whole and synced."""
         making = self.path.with_name(f"{self.path.name}.making-{os.getpid()}-{threading.get_ident()}")
         with suppress(FileNotFoundError):

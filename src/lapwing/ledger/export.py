@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
-from lapwing.ledger.entries import Entry, Receipt, Record, checked, compare
+from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, compare
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.codec import canonical
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
@@ -33,7 +33,7 @@ def describe(entry: Record) -> tuple[str, str]:
     kind = entry["kind"]
     who = entry.get("by") if kind == "policy" else entry.get("analyst")
     words = [
-        _decided(entry) if kind == "policy" else None,
+        _describe_decision(entry) if kind == "policy" else None,
         entry.get("table"),
         f"stream {entry['stream']}" if "stream" in entry else None,
         f"question {entry['number']}" if kind in {"intent", "outcome"} else None,
@@ -51,7 +51,7 @@ def without_states(entry: Record) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name not in {"account", "allowance", "policy"}}
 
 
-def _decided(entry: Record) -> str:
+def _describe_decision(entry: Record) -> str:
     """Return what the custodian has decided, and about whom."""
     change, analyst = str(entry["change"]), entry.get("analyst")
     if change != "suspension":
@@ -122,7 +122,7 @@ def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
         head = _head(file, path)
         last, hash_ = head["last"], bytes.fromhex(head["head"])
         found: dict[int, bytes | None] = {receipt.seq: None for receipt in wanted}
-        for entry in checked(head["ledger"], _entries(file), last=last, head=hash_):
+        for entry in check_chain(head["ledger"], _entries(file), last=last, head=hash_):
             if entry.seq in found:
                 found[entry.seq] = entry.hash
     for receipt in wanted:

@@ -248,7 +248,7 @@ class AdvisoryGate:
         with self._lock:
             if self._held.get(place) is holder:
                 with suppress(Exception):  # where the connection is gone, so is the lock
-                    self._asked("select pg_advisory_unlock(%s)", place)
+                    self._ask("select pg_advisory_unlock(%s)", place)
                 del self._held[place]
 
     def close(self) -> None:
@@ -260,13 +260,13 @@ class AdvisoryGate:
         """Try to lock; a connection that broke since it was last used is replaced, once."""
         was_open = self._connection is not None
         try:
-            return self._asked(_TRY, place)
+            return self._ask(_TRY, place)
         except Exception:
             if not was_open:
                 raise
-        return self._asked(_TRY, place)
+        return self._ask(_TRY, place)
 
-    def _asked(self, statement: str, place: int) -> bool:
+    def _ask(self, statement: str, place: int) -> bool:
         if self._connection is None or self._process != os.getpid():
             self._connection, self._process = self._connect(), os.getpid()
         try:

@@ -139,7 +139,7 @@ class Questions:
                 recall = recall_digest(f"population {charge['population']}", charge["question"])
                 told = {"recall": recall, "versions": charge["versions"], "answer": answer}
                 transaction.append("answer", population=charge["population"], settles=seq, **told)
-            return _released(transaction, charge)
+            return _read_earlier(transaction, charge)
 
     def lose(self, seq: int) -> None:
         """Give charge `seq` up: it stays charged and will never be answered. An answer that came first stands."""
@@ -222,8 +222,8 @@ class Questions:
     def _stored(self, request: Request) -> Released | None:
         """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would."""
         with self._store.reading() as transaction:
-            found = _known(transaction, request)
-            return found if found is None or isinstance(found, Released) else released(transaction, found)
+            found = _find_answer(transaction, request)
+            return found if found is None or isinstance(found, Released) else read_answer(transaction, found)
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -234,7 +234,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     """Charge a question inside a transaction that somebody else has opened and will commit."""
     population = transaction.population(request.population)
     asked = {"request": request.key, "digest": request.digest}
-    known = _known(transaction, request)
+    known = _find_answer(transaction, request)
     if isinstance(known, Released):
         return known
     if known is not None:
@@ -242,7 +242,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
             population.require_spending(request.analyst)
             common = {"population": population.name, "analyst": request.analyst, **asked}
             transaction.append("recall", **common, recalls=known.seq)
-        return released(transaction, known)
+        return read_answer(transaction, known)
     versions = population.versions(request.tables)
     changes = transaction.accounts(population, request.analyst)
     changes.admit(request.charge)
@@ -250,26 +250,26 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
 
 
-def _known(transaction: Transaction, request: Request) -> Released | Entry | None:
+def _find_answer(transaction: Transaction, request: Request) -> Released | Entry | None:
     """Return the answer under this key, or else the entry that answers this question about the present data."""
     population = transaction.population(request.population)
     if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=request.digest):
-        return _released(transaction, earlier)
+        return _read_earlier(transaction, earlier)
     recall = recall_digest(f"population {population.name}", request.question)
     return transaction.recall(recall, population.versions(request.tables))
 
 
-def released(transaction: Transaction, entry: Entry) -> Released:
+def read_answer(transaction: Transaction, entry: Entry) -> Released:
     """Return the answer that an entry holds."""
     return Released(answer=entry.record["answer"], receipt=transaction.receipt_of(entry))
 
 
-def _released(transaction: Transaction, asked: Mapping[str, Any]) -> Released:
+def _read_earlier(transaction: Transaction, asked: Mapping[str, Any]) -> Released:
     """Return the answer to an earlier request, or say why there is none."""
     end = transaction.entry(asked["recalls"]) if asked["kind"] == "recall" else transaction.settlement(asked["seq"])
     if end is None or end.record["kind"] == "lost":
         raise UnansweredError(asked["request"], seq=asked["seq"], lost=end is not None)
-    return released(transaction, end)
+    return read_answer(transaction, end)
 
 
 def _charge_entry(transaction: Transaction, seq: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from lapwing.accounting.filters.account import (
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.remaining import Refusal
-from lapwing.ledger.entries import Entry, Receipt, checked, recall_digest
+from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.vocabulary.codec import canonical, from_record, parse, to_record, to_text
@@ -227,7 +227,7 @@ class Replay:
         halted = opening["units"] - stream.used < opening["dearest"] or stream.asked == opening["questions"]
         stream.status = "halted" if halted else "open"
         self._standing(record, stream)
-        self._settled(
+        self._settle(
             record, [YesCharge(stream=record["stream"])] * units + [StreamClosing(stream=record["stream"])] * halted
         )
         if "answer" in record and intent:
@@ -243,9 +243,7 @@ class Replay:
         given_up = (stream.opening["units"] - stream.used) * record["forfeit"]
         stream.used, stream.status, stream.in_flight = stream.used + given_up, "closed", None
         self._standing(record, stream)
-        self._settled(
-            record, [YesCharge(stream=record["stream"])] * given_up + [StreamClosing(stream=record["stream"])]
-        )
+        self._settle(record, [YesCharge(stream=record["stream"])] * given_up + [StreamClosing(stream=record["stream"])])
 
     def _standing(self, record: Record, stream: _Stream) -> None:
         claimed = (record["status"], record["asked"], record["used"])
@@ -266,16 +264,16 @@ class Replay:
             quoted = self.accounts[whose].quote(line.charge)
             require(not isinstance(quoted, Refusal), f"was charged, but the account refuses it: {quoted}")
             require(_steps_agree(line, quoted), "was charged less than the filters say")
-            self._booked(record, column, whose, [line])
+            self._book(record, column, whose, [line])
             charges.append(line.charge)
         require(all(charge == charges[0] for charge in charges), "charges the analyst for something else")
         return charges[0]
 
-    def _settled(self, record: Record, due: list[YesCharge | StreamClosing]) -> None:
+    def _settle(self, record: Record, due: list[YesCharge | StreamClosing]) -> None:
         for column, whose in self._concerned(record):
             if due and due[0].stream in self.accounts[whose].streams:
                 require(record[column]["lines"] == to_record(due), "does not book what it must")
-                self._booked(record, column, whose, due)
+                self._book(record, column, whose, due)
             else:
                 require(column not in record, "books what it must not")
 
@@ -285,7 +283,7 @@ class Replay:
         require(limited or "allowance" not in record, "charges an allowance that there is not")
         return [("account", (name, None)), *([("allowance", (name, analyst))] if limited else [])]
 
-    def _booked(self, record: Record, column: str, whose: tuple[str, str | None], lines: list[Any]) -> None:
+    def _book(self, record: Record, column: str, whose: tuple[str, str | None], lines: list[Any]) -> None:
         account = self.accounts[whose]
         for line in lines:
             account = account.book(line)
@@ -390,7 +388,9 @@ def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress 
     ledger.store.inspect()
     replay = Replay()
     with ledger.store.reading() as transaction:
-        for entry in checked(transaction.ledger, transaction.entries(), last=transaction.last, head=transaction.head):
+        for entry in check_chain(
+            transaction.ledger, transaction.entries(), last=transaction.last, head=transaction.head
+        ):
             replay.read(entry)
             if progress:
                 progress(entry.seq, transaction.last)

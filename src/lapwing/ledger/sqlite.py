@@ -252,7 +252,7 @@ class FileGate:
             self._held[place] = holder  # first, so that `leave` finds it after any interrupt
             if sys.platform != "win32":  # where only the threads of this process take turns
                 try:
-                    fcntl.lockf(self._opened(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                    fcntl.lockf(self._open_lock(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
                 except BlockingIOError:
                     del self._held[place]
                     return False
@@ -279,7 +279,7 @@ class FileGate:
                 self._descriptor = -1
                 _gates.pop(self._path, None)
 
-    def _opened(self) -> int:
+    def _open_lock(self) -> int:
         if self._descriptor < 0:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         return self._descriptor

@@ -32,7 +32,7 @@ from typing import Final, TypeVar
 from weakref import ref
 
 from lapwing.ledger.database import Connection, Database, in_doubt
-from lapwing.ledger.entries import Entry, Receipt, checked, compare, require_promised
+from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_promised
 from lapwing.ledger.transaction import (
     Append,
     Clock,
@@ -114,7 +114,7 @@ class Store:
 
     @contextmanager
     def _begun_reading(self) -> Iterator[Transaction]:
-        known = self._known()
+        known = self._look()
         try:
             with self._understood(self._reader):
                 connection = self._reader.begin(self.database.begin_reading)
@@ -139,7 +139,7 @@ class Store:
         LedgerUnwritableError : nothing was written
         LedgerInDoubtError : the commit was sent, and no one knows what became of it
         """
-        known = self._known()
+        known = self._look()
         with self._writer.lock:
             with self._understood(self._writer):
                 connection = self._writer.begin(self.database.begin_writing)
@@ -171,7 +171,7 @@ class Store:
             return change(transaction)
 
     def _append_without_lock(self, act: str, change: Callable[[Transaction], T], lookups: Lookups) -> T:
-        known = self._known()
+        known = self._look()
         with self._writer.lock, self._understood(self._writer):
             connection = self._writer.idle()
             fault_point(f"{act}.begun")
@@ -231,7 +231,7 @@ class Store:
             with connection.lock:
                 connection.drop()
 
-    def _known(self) -> Known:
+    def _look(self) -> Known:
         """Look before a transaction begins: others may see more while this one looks at its moment."""
         kept = self.database.head
         return Known(self._seen, kept.promised() if kept else None)
@@ -251,7 +251,7 @@ class Store:
             entries = transaction.entries(seen.seq if seen else 0)
             if append:  # without a lock there may be more by now
                 entries = takewhile(lambda entry: entry.seq <= last, entries)
-            for entry in checked(transaction.ledger, entries, last=last, head=transaction.head, after=seen):
+            for entry in check_chain(transaction.ledger, entries, last=last, head=transaction.head, after=seen):
                 if seen:  # at first everything is new, and indexes were compared with it
                     transaction.news.heed(entry.seq, entry.record)
         if promised and promised != seen:

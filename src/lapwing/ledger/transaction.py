@@ -267,7 +267,7 @@ class Transaction:
             raise ParameterError("population", name, reason="is not in this ledger", remedy=f"these are: {known}")
         last, population = self.news.populations.get(name) or self._cache.populations.get(name) or (0, None)
         if population is None or last != seq:
-            population = from_record(PopulationRecord, _said(self._must(seq), population=name)["policy"])
+            population = from_record(PopulationRecord, _require_found(self._must(seq), population=name)["policy"])
         self.news.populations[name] = (seq, population)
         return population
 
@@ -288,7 +288,7 @@ class Transaction:
         seq = self._seq(_REQUEST, population, analyst, request)
         if seq is None:
             return None
-        record = _said(self._must(seq), population=population, analyst=analyst, request=request)
+        record = _require_found(self._must(seq), population=population, analyst=analyst, request=request)
         if record["digest"] != digest:
             raise RequestConflictError(request, seq=seq)
         return record
@@ -298,13 +298,15 @@ class Transaction:
         if self._seq(_RECALL, recall) is None:
             return None
         answers = self._all("where record ->> 'recall' = ? order by seq", recall)
-        return next((answer for answer in answers if _said(answer, recall=recall)["versions"] == versions), None)
+        return next(
+            (answer for answer in answers if _require_found(answer, recall=recall)["versions"] == versions), None
+        )
 
     def settlement(self, seq: int) -> Entry | None:
         """Return the entry that settles the charge or intent `seq`."""
         found = self._first("where cast(record ->> 'settles' as bigint) = ? and record ->> 'settles' is not null", seq)
         if found is not None:
-            _said(found, settles=seq)
+            _require_found(found, settles=seq)
         return found
 
     def stream(self, stream: str) -> StreamRecord | None:
@@ -317,8 +319,8 @@ class Transaction:
             return None
         if record is None or last != seq:
             first = self._first("where record ->> 'stream' = ? order by seq", stream)
-            opening = _said(first or self._must(seq), stream=stream, kind="opening")
-            record = StreamRecord.read(opening, _said(self._must(seq), stream=stream))
+            opening = _require_found(first or self._must(seq), stream=stream, kind="opening")
+            record = StreamRecord.read(opening, _require_found(self._must(seq), stream=stream))
         self.news.streams[stream] = (seq, record)
         return record
 
@@ -340,7 +342,7 @@ class Transaction:
             number,
         )
         if found is not None:
-            _said(found, kind="intent", stream=stream, number=number)
+            _require_found(found, kind="intent", stream=stream, number=number)
         return found
 
     def secret(self, stream: str, number: int) -> bytes | None:
@@ -389,7 +391,7 @@ class Transaction:
         last, account = self.news.accounts.get(whose) or self._cache.accounts.get(whose) or (0, None)
         if account is None or last != seq:
             names = {"population": whose[0]} | ({"analyst": whose[1]} if whose[1] else {})
-            account = from_record(Account, _said(self._must(seq), **names)[column]["after"])
+            account = from_record(Account, _require_found(self._must(seq), **names)[column]["after"])
         self.news.accounts[whose] = (seq, account)
         return account
 
@@ -437,7 +439,7 @@ def _entry(row: Row) -> Entry:
             raise LedgerDamagedError("is not an entry", seq=row[0] if isinstance(row[0], int) else 0)
 
 
-def _said(entry: Entry, **said: object) -> dict[str, Any]:
+def _require_found(entry: Entry, **said: object) -> dict[str, Any]:
     """Return what an entry says, if it is about what was looked for."""
     record = entry.record
     if any(record.get(name) != value for name, value in said.items()):

@@ -194,18 +194,12 @@ class Decay:
             bits += _STEP
 
 
-TAIL_BITS: Final = 40
-"""A table ends where 2^-40 of the law is left: what lies beyond is found on integers of any size."""
-
+TAIL_BITS: Final = 40  # a table ends where 2^-40 of the law is left: what lies beyond is found on integers of any size
 CHUNK: Final = 1 << 16
 """How many draws are made at a time: the arrays in between stay near the processor, and their memory is used again."""
 
-UNSURE: Final = -(1 << 15)
-"""Stands in a cell that does not decide; no magnitude or value of a table is as small."""
-
-LARGEST: Final = (1 << 63) - 1
-"""Magnitudes saturate here. They never wrap."""
-
+UNSURE: Final = -(1 << 15)  # stands in a cell that does not decide; no magnitude or value of a table is as small
+LARGEST: Final = (1 << 63) - 1  # magnitudes saturate here, and never wrap
 _EXTRA_BITS: Final = 48
 
 

@@ -24,8 +24,7 @@ from lapwing.noise.decay import CHUNK, Decay
 from lapwing.noise.randomness import RandomSource
 from lapwing.noise.strips import Strips
 
-UNIT_BITS: Final = 56
-"""A standard variate of 1 is 2^56 steps of the lattice."""
+UNIT_BITS: Final = 56  # a standard variate of 1 is 2^56 steps of the lattice
 
 
 @cache

@@ -103,14 +103,9 @@ def fresh_name() -> str:
     return SYSTEM.take(16).hex()
 
 
-INTEGERS: Final = 1 << 10
-"""Single draws in a pool: 40 KiB."""
-
-BLOCK: Final = 1 << 13
-"""Draws for short vectors in a pool: 64 KiB."""
-
-VEIL: Final = 256
-"""Draws made at least, where there is no pool: a single one hides among these."""
+INTEGERS: Final = 1 << 10  # single draws in a pool: 40 KiB
+BLOCK: Final = 1 << 13  # draws for short vectors in a pool: 64 KiB
+VEIL: Final = 256  # draws made at least, where there is no pool: a single one hides among these
 
 
 class Sampler(Protocol):

@@ -25,9 +25,7 @@ from lapwing.vocabulary.errors import ParameterError, SealBrokenError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.sensitive import Sensitive
 
-SECRET_BYTES: Final = 32
-"""The width of what is sealed, a seed or the state of a stream, and of a key."""
-
+SECRET_BYTES: Final = 32  # the width of what is sealed, a seed or the state of a stream, and of a key
 SAMPLERS: Final = 1
 """The version of all that lies between a seed and a decision: the samplers of `noise.laws` and the order in which a
 stream draws from them. Whoever changes a draw raises it (`tests/noise/test_sealing.py` knows the draws)."""

@@ -4,6 +4,7 @@ A comparison of days is moved to one side and becomes either a range of one colu
 the gap between two columns. "Now" is a day of the catalogue; no question asks the clock.
 """
 
+from calendar import isleap
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date
@@ -71,12 +72,8 @@ def _born_after(today: date, years: int) -> int:
         return DAYS.lowest - 1
     if year > date.max.year:
         return DAYS.highest
-    leap = today.month == 2 and today.day == 29 and not _is_leap(year)  # noqa: PLR2004 - 29 February
+    leap = today.month == 2 and today.day == 29 and not isleap(year)  # noqa: PLR2004 - 29 February
     return day_number(today.replace(year=year, day=28) if leap else today.replace(year=year))
-
-
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
 def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:

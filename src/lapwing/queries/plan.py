@@ -201,17 +201,7 @@ class CanonicalQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One question, bounded.
-
-    Parameters
-    ----------
-    population : the name of the population it asks about
-    unit : who is protected
-    aggregate : what the engine computes
-    meaning : what the numbers mean once they are released
-    family : which mechanisms may release them
-    sensitivity : how far one protected person or group can move them
-    """
+    """One question, bounded: what the engine computes, how far the protected `unit` moves it, and what it means."""
 
     population: str
     unit: PrivacyUnit

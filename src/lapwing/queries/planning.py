@@ -40,7 +40,7 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.plan import Meaning, Plan, Scale
-from lapwing.queries.predicate import Predicate, every
+from lapwing.queries.predicate import every
 from lapwing.queries.term import Measure, bounds, measure
 from lapwing.queries.totality import check_total
 from lapwing.vocabulary.errors import BadQuestionError
@@ -108,7 +108,10 @@ class Planner:
         self.question, self.population = question, population
         table = population.table(question.table)
         self.scope = Scope(population, table, question.alias or table.name, columns=question.columns)
-        self.where = self._asked_about()
+        self.where = bind(question.where, self.scope)
+        if population.segment is not None:
+            of_segment = in_segment(population.segments, population.segment, self.scope.person_key)
+            self.where = every([self.where, of_segment])
         check_most("groupings", len(question.by), MOST_KEYS, "group by fewer columns")
         self.keys: tuple[Key, ...] = tuple(self.key(by) for by in question.by)
 
@@ -156,15 +159,6 @@ class Planner:
     def key(self, by: By) -> KeyOfColumn:
         """Return the groups that `by` makes and that the condition leaves possible."""
         return narrow(bind_key(by, self.scope), self.where)
-
-    def _asked_about(self) -> Predicate:
-        """Return the rows that are asked about: of the people of one segment, where only they are."""
-        asked, segment = bind(self.question.where, self.scope), self.population.segment
-        return (
-            asked
-            if segment is None
-            else every([asked, in_segment(self.population.segments, segment, self.scope.person_key)])
-        )
 
     def rows(self) -> int:
         """Return how many rows of a person count."""

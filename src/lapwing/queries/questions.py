@@ -168,7 +168,7 @@ class Statistic:
     ----------
     name : what the command line calls it
     ask : its builder, which takes a table, then columns, then options by name
-    tells : the name of the column of its answer
+    result : the name of the column of its answer
     columns : how many columns follow its table
     options : which of where, by, max_rows, max_groups, at, k and steps it takes
     needs : an option that it cannot do without, as it is written
@@ -177,7 +177,7 @@ class Statistic:
 
     name: str
     ask: Callable[..., Question]
-    tells: str
+    result: str
     columns: int = 0
     options: frozenset[str] = GROUPED
     needs: Mapping[str, str] = field(default_factory=dict)

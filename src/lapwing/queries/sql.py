@@ -9,21 +9,10 @@ person: `person in (select person from visits where ...)`, `exists (...)`, `has(
 import itertools
 from collections.abc import Container
 from dataclasses import dataclass
-from fractions import Fraction
 
 from sqlglot import exp
 
-from lapwing.queries.expressions import (
-    MOST_NAMED,
-    MOST_STATISTICS,
-    And,
-    By,
-    Literal,
-    Name,
-    ScopedCondition,
-    Value,
-    Year,
-)
+from lapwing.queries.expressions import MOST_NAMED, MOST_STATISTICS, By, Literal, Name, ScopedCondition, Year
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
 from lapwing.queries.sql_conditions import Given, Reader
@@ -75,9 +64,8 @@ class _Select:
     def __init__(self, tree: exp.Select, max_rows: int | None, max_groups: int | None) -> None:
         only(tree, "expressions", "from_", "where", "group", "with_", "order", "limit")
         self.tree = tree
-        self.reader = _given(tree.args.get("with_"))
-        rows, where = self.reader.rows(tree.args.get("from_")), tree.args.get("where")
-        condition = And((rows.where, *([self.reader.where(where)] if where else [])))
+        self.reader = _read_with(tree.args.get("with_"))
+        rows, condition = self.reader.rows_and_where(tree)
         group = tree.args.get("group")
         if group is not None:
             only(group, "expressions")
@@ -110,7 +98,8 @@ class _Select:
             alias, inner = _unaliased(node)
             if inner in self.group:
                 self.grouping(inner)
-                keys.append(alias or _key_name(inner))
+                made = inner.name if isinstance(inner, exp.Column) else f"{type(inner).__name__.lower()}({inner.name})"
+                keys.append(alias or made)
             elif isinstance(inner, exp.Column):
                 raise BadQuestionError(
                     f"{inner.name!r} stands alone in the SELECT; group by it, or ask for a statistic of it"
@@ -144,7 +133,8 @@ class _Select:
         if not isinstance(counted, exp.Star | exp.Distinct) or not ordered.args.get("desc"):
             raise refusal(order)
         _, ranked_by = read_statistic(self.selected, ordered.this)
-        k = as_int("limit", _fraction(self.reader.value(limit.expression)))
+        most = self.reader.value(limit.expression)
+        k = as_int("limit", exact("number", most.value if isinstance(most, Literal) else most))
         top = TopCategories(**{**self.selected.common, "by": ()}, column=name_of(column), k=k, ranked_by=ranked_by)
         return Selection(questions={keys[0]: top}, keys=())
 
@@ -171,7 +161,7 @@ class _Select:
         )
 
 
-def _given(with_: exp.Expr | None) -> Reader:
+def _read_with(with_: exp.Expr | None) -> Reader:
     """Return a reader that knows what WITH names: rows of one table or of an earlier name, with a condition."""
     given: dict[str, Given] = {}
     reader = Reader(given)
@@ -194,7 +184,7 @@ def _named_rows(reader: Reader, select: exp.Expr) -> Given:
     if not isinstance(select, exp.Select):
         raise refusal(select)
     only(select, "expressions", "from_", "where")
-    rows = reader.rows(select.args.get("from_"))
+    rows, condition = reader.rows_and_where(select)
     columns, everything = list[str](), False
     for column in select.expressions:
         match column:
@@ -207,8 +197,6 @@ def _named_rows(reader: Reader, select: exp.Expr) -> Given:
                 raise BadQuestionError(
                     "WITH may only choose rows and columns; write with some as (select * from visits where ...)"
                 )
-    where = select.args.get("where")
-    condition = And((rows.where, *([reader.where(where)] if where else [])))
     chosen = rows.columns if everything else tuple(columns)
     return Given(rows.table, rows.alias, ScopedCondition(condition, rows.alias, rows.columns), chosen)
 
@@ -220,14 +208,6 @@ def _unaliased(node: exp.Expr) -> tuple[str | None, exp.Expr]:
     return identifier(node.args["alias"]), node.this
 
 
-def _key_name(node: exp.Expr) -> str:
-    return node.name if isinstance(node, exp.Column) else f"{type(node).__name__.lower()}({node.name})"
-
-
 def _fresh(name: str, taken: Container[str]) -> str:
     names = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
     return next(candidate for candidate in names if candidate not in taken)
-
-
-def _fraction(value: Value) -> Fraction:
-    return exact("number", value.value if isinstance(value, Literal) else value)

@@ -179,7 +179,7 @@ class Reader:
         if isinstance(right, exp.Subquery):
             operator, left, right = FLIPPED[operator], right, left
         if isinstance(left, exp.Subquery):
-            return self._counted(left, operator, right)
+            return self._read_count(left, operator, right)
         return Compare(operator, self.value(left), self.value(right))
 
     def value(self, node: exp.Expr) -> Value:
@@ -255,8 +255,15 @@ class Reader:
         low, high = bounds if isinstance(node, exp.Least) else bounds[::-1]
         return Clip(self.value(inner.this), low, high)
 
-    def rows(self, source: exp.Expr | None) -> Given:
-        """Return the rows that a FROM names: a table, or what WITH gave its name to."""
+    def rows_and_where(self, select: exp.Select) -> tuple[Given, Condition]:
+        """Return the rows that FROM names, a table or what WITH gave its name to, and which of them WHERE leaves."""
+        rows, where = self._rows(select.args.get("from_")), select.args.get("where")
+        if where is None:
+            return rows, And((rows.where,))
+        only(where, "this")
+        return rows, And((rows.where, self.condition(where.this)))
+
+    def _rows(self, source: exp.Expr | None) -> Given:
         if not isinstance(source, exp.From):
             raise BadQuestionError("a SELECT here needs a FROM; write select ... from a table")
         only(source, "this")
@@ -279,14 +286,7 @@ class Reader:
         if not isinstance(select, exp.Select):
             raise refusal(select)
         only(select, "expressions", "from_", "where", *allowed)
-        rows = self.rows(select.args.get("from_"))
-        where = select.args.get("where")
-        return select, rows, And((rows.where, *([self.where(where)] if where else [])))
-
-    def where(self, node: exp.Expr) -> Condition:
-        """Return the condition of a WHERE."""
-        only(node, "this")
-        return self.condition(node.this)
+        return select, *self.rows_and_where(select)
 
     def _exists(self, node: exp.Expr) -> Condition:
         select, rows, where = self._inner(node)
@@ -319,22 +319,18 @@ class Reader:
         group, having = select.args.get("group"), select.args.get("having")
         if group is None and having is None:
             return 1
-        if group is None or having is None:
-            raise BadQuestionError(
-                "HAVING is for several rows of a person only; write group by person having count(*) >= 2"
-            )
-        only(group, "expressions")
-        only(having, "this")
-        grouped = [rows.own(column) for column in group.expressions]
-        test = having.this
-        if len(grouped) != 1 or grouped[0].name != key.name or not isinstance(test, exp.GTE) or not is_count(test.this):
-            raise BadQuestionError(
-                "HAVING is for several rows of a person only; write group by person having count(*) >= 2"
-            )
-        only(test, "this", "expression")
-        return times(self.value(test.expression))
+        if group is not None and having is not None:
+            only(group, "expressions")
+            only(having, "this")
+            names, test = [rows.own(column).name for column in group.expressions], having.this
+            if names == [key.name] and isinstance(test, exp.GTE) and is_count(test.this):
+                only(test, "this", "expression")
+                return times(self.value(test.expression))
+        raise BadQuestionError(
+            "HAVING is for several rows of a person only; write group by person having count(*) >= 2"
+        )
 
-    def _counted(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
+    def _read_count(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
         """Read (SELECT COUNT(*) FROM ... WHERE same person ...) >= n, and the other comparisons with n."""
         select, rows, where = self._inner(subquery)
         if len(select.expressions) != 1 or not is_count(select.expressions[0]):
@@ -366,8 +362,7 @@ class Reader:
             raise BadQuestionError(
                 "has takes a table, a condition and a number of times; write has(visits, kind = 'ER', 2)"
             )
-        table = arguments[0]
-        name = table_name(table)
+        name = table_name(arguments[0])
         rows = self.called(name, name)
         where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
         count = times(self.value(arguments[2])) if len(arguments) > 2 else 1  # noqa: PLR2004 - see above

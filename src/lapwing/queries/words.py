@@ -133,7 +133,8 @@ def words(predicate: Predicate) -> str:
         case AnyOf(parts):
             return " or ".join(_inside(part) for part in parts)
         case HasRows(table=table, where=where, at_least=times):
-            return f"the person has {_times(times)} in {table}{_such(where)}"
+            rows = "a row" if times == 1 else f"at least {times} rows"
+            return f"the person has {rows} in {table}{_such(where)}"
         case LacksRows(table=table, where=where, at_least=1):
             return f"the person has no row in {table}{_such(where)}"
         case LacksRows(table=table, where=where, at_least=times):
@@ -157,10 +158,6 @@ def _inside(predicate: Predicate) -> str:
 
 def _such(where: Predicate) -> str:
     return "" if where == ALWAYS else f" where ({words(where)})"
-
-
-def _times(times: int) -> str:
-    return "a row" if times == 1 else f"at least {times} rows"
 
 
 def _value(atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent) -> str:

@@ -41,12 +41,8 @@ from lapwing.vocabulary.errors import ParameterError
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[str, Any, int], Any]
 
-FORMAT: Final = 1
-"""The version of all that is written here; ledgers and their exports say it."""
-
-STORED: dict[str, type[Any]] = {}
-"""Every noun that was told to the codec so far, by its tag."""
-
+FORMAT: Final = 1  # the version of all that is written here; ledgers and their exports say it
+STORED: dict[str, type[Any]] = {}  # every noun that was told to the codec so far, by its tag
 _TAGS: dict[type[Any], tuple[str, tuple[str, ...]]] = {}
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _RATIO: Final = re.compile(r"-?(0|[1-9][0-9]{0,3999})/[1-9][0-9]{0,3999}")

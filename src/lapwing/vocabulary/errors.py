@@ -3,36 +3,18 @@
 ::
 
     LapwingError
-    ├── BadQuestionError            what was asked cannot be answered as it was put; nothing was charged
-    │   ├── ParameterError          one parameter is not what it must be
-    │   └── RequestConflictError    the idempotency key was used before, for another request
-    ├── BudgetError                 the account says no; nothing was charged
-    │   ├── BudgetExceededError     the charge is larger than what is left
-    │   └── SuspendedError          the custodian has stopped all spending
-    ├── StreamError                 a stream of questions cannot go on
-    │   ├── StreamHaltedError       its last yes was given
-    │   ├── StreamClosedError       it was closed
-    │   ├── StreamBusyError         a question of it has no outcome yet
-    │   └── SealBrokenError         suspended state was altered, replayed, or opened with another key
-    ├── LedgerError                 the account cannot be kept, so nothing is answered
-    │   ├── LedgerUnwritableError   it cannot be written to just now; nothing was charged
-    │   ├── LedgerInDoubtError      it is not known whether the last act was written; it counts as charged
-    │   ├── LedgerDurabilityError   its settings could lose a charge that was acknowledged
-    │   ├── LedgerSchemaError       it is not a ledger, or one of a newer lapwing
-    │   ├── LedgerDamagedError      an entry is not what was once written
-    │   ├── LedgerRolledBackError   it is older than, or another than, one that was seen before
-    │   └── UnansweredError         a request was charged and has no answer
-    ├── EngineError                 a database could not answer; the message is always the same
-    ├── RegistrationError           the data is not what the catalogue says; only custodians meet it
-    ├── SettingsError               lapwing.toml says something that cannot be; only custodians meet it
-    ├── MissingExtraError           a driver is not installed, and the message says how to install it
-    ├── SecrecyError                something tried to look at a value that has no noise on it yet
-    └── RandomnessError             no trustworthy random bits could be had, so no noise was drawn
+    ├── BadQuestionError        ParameterError, RequestConflictError
+    ├── BudgetError             BudgetExceededError, SuspendedError
+    ├── StreamError             StreamHaltedError, StreamClosedError, StreamBusyError, SealBrokenError
+    ├── LedgerError             LedgerUnwritableError, LedgerInDoubtError, LedgerDurabilityError, LedgerSchemaError,
+    │                           LedgerDamagedError, LedgerRolledBackError, UnansweredError
+    └── EngineError, RegistrationError, SettingsError, MissingExtraError, SecrecyError, RandomnessError
 
 A message says what was wrong, with the numbers, and what to do about it. What the message says is also there as
 attributes, so that a program need not read English. Users import them from `lapwing.errors`, and tracebacks say so.
 """
 
+import copyreg
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -83,6 +65,10 @@ class LapwingError(Result, Exception):
 
     def __init__(self, *pieces: str | Setting | Call) -> None:
         super().__init__(Message(*pieces))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What was said is pickled, and not the call that said it: that takes more than the message.
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
     @property
     def code(self) -> str:

@@ -11,17 +11,9 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-
-
-@runtime_checkable
-class _HasRatio(Protocol):
-    """Floats of every width, NumPy's included, say themselves which fraction they are."""
-
-    def as_integer_ratio(self) -> tuple[int, int]: ...
-
 
 Exact: TypeAlias = str | int | float | Decimal | Fraction
 """What may be written where a number is wanted."""
@@ -192,7 +184,7 @@ def _from_number(name: str, given: object) -> Fraction:
     finite = 'write a finite number such as "0.1"'
     if isinstance(given, Rational):
         return Fraction(int(given.numerator), int(given.denominator))
-    if not isinstance(given, _HasRatio):
+    if not hasattr(given, "as_integer_ratio"):  # floats of every width, NumPy's included, say which fraction they are
         reason = f"is a {type(given).__name__}, no number"
         raise ParameterError(name, given, reason=reason, remedy='write a number such as "0.1"')
     try:

@@ -85,15 +85,12 @@ class LockedFile(io.FileIO):
     def close(self) -> None:
         """Let go of the lock and close the file: to close it is not enough where a fork, meanwhile, has copied it."""
         try:
-            self._unlock()
+            if not self.closed and sys.platform != "win32":
+                with suppress(OSError):
+                    fcntl.flock(self.fileno(), fcntl.LOCK_UN)
         finally:
             super().close()
 
     def __del__(self) -> None:
         if not self.closed:
             self.close()
-
-    def _unlock(self) -> None:
-        if not self.closed and sys.platform != "win32":
-            with suppress(OSError):
-                fcntl.flock(self.fileno(), fcntl.LOCK_UN)

@@ -4,7 +4,7 @@ Python writes `epsilon="0.1"`, the command line `--epsilon 0.1`, and JSON lists 
 message are data, and no code reads English. For programs numbers are written without a loss (`format_exact`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -22,7 +22,7 @@ def decimal_below(number: Fraction) -> str:
     >>> decimal_below(Fraction(1089, 100)), decimal_below(Fraction(1, 66)), decimal_below(Fraction(1, 10**7))
     ('10.89', '0.01515', '1e-7')
     """
-    return _written(number, ROUND_FLOOR)
+    return _format(number, ROUND_FLOOR)
 
 
 def decimal_above(number: Fraction) -> str:
@@ -31,7 +31,7 @@ def decimal_above(number: Fraction) -> str:
     >>> decimal_above(Fraction(1, 66)), decimal_above(Fraction(15)), decimal_above(Fraction(12345, 10**11))
     ('0.01516', '15', '1.235e-7')
     """
-    return _written(number, ROUND_CEILING)
+    return _format(number, ROUND_CEILING)
 
 
 def decimal_near(number: Fraction) -> str:
@@ -40,7 +40,7 @@ def decimal_near(number: Fraction) -> str:
     >>> decimal_near(Fraction(1, 66)), decimal_near(Fraction(5000001, 10**13))
     ('0.01515', '5e-7')
     """
-    return _written(number, ROUND_HALF_EVEN)
+    return _format(number, ROUND_HALF_EVEN)
 
 
 def format_short(number: Fraction | float) -> str:
@@ -54,10 +54,10 @@ def format_short(number: Fraction | float) -> str:
     return f"{float(number):,.1f}" if abs(float(number)) >= _LARGE else f"{float(number):.4g}"
 
 
-def spoken(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return any value for people to read.
 
-    >>> spoken(1234), spoken(None), spoken("x"), spoken(""), spoken(True)
+    >>> format_value(1234), format_value(None), format_value("x"), format_value(""), format_value(True)
     ('1,234', '(missing)', 'x', '(empty)', 'true')
     """
     if value is None:
@@ -73,7 +73,7 @@ def named(key: Any) -> str:
     >>> named(9201), named(None), named(""), named(True)
     ('9201', '(missing)', '(empty)', 'true')
     """
-    return str(key) if type(key) is int else spoken(key)
+    return str(key) if type(key) is int else format_value(key)
 
 
 def several(number: int, what: str) -> str:
@@ -95,7 +95,7 @@ def percent(share: Fraction) -> str:
     return f"{float(share * 100):.6g} %"
 
 
-def _written(number: Fraction, rounding: str) -> str:
+def _format(number: Fraction, rounding: str) -> str:
     digits = max(_DIGITS, len(str(abs(int(number)))))  # whole numbers keep all of theirs
     context = Context(prec=digits, rounding=rounding)
     short = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(Context(prec=digits))
@@ -203,11 +203,5 @@ class Message(str):
     @property
     def settings(self) -> dict[str, str | int | None]:
         """What the message proposes, by the names of the parameters."""
-        return {one.name: one.value for one in self._settings()}
-
-    def _settings(self) -> Iterator[Setting]:
-        for piece in self.pieces:
-            if isinstance(piece, Setting):
-                yield piece
-            elif isinstance(piece, Call):
-                yield from (one for one in piece.arguments if isinstance(one, Setting))
+        parts = [part for one in self.pieces for part in (one.arguments if isinstance(one, Call) else (one,))]
+        return {one.name: one.value for one in parts if isinstance(one, Setting)}

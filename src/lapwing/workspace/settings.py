@@ -157,21 +157,18 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
             salt=section.take("salt", int, 0),
             segments=tuple(_segment(segment, one) for segment, one in section.section("segments", {}).sections()),
         )
+    with section.blamed("time_limit"):
+        time_limit = as_int("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)
     settings = PopulationSettings(
         population=population,
         budget=_budget(section, "budget"),
         analysts=budgets,
         sources={table.name: source for table, source in read},
         section=section,
-        time_limit=_time_limit(section),
+        time_limit=time_limit,
     )
     section.done()
     return settings
-
-
-def _time_limit(section: Section) -> int:
-    with section.blamed("time_limit"):
-        return as_int("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)
 
 
 def _segment(name: str, section: Section) -> Segment:

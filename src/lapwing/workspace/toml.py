@@ -186,10 +186,11 @@ _OPENING = """\
 {budget}
 # Who is hidden among neighbours: "add_remove" one person, or "replace" one by another.
 {adjacency}
-# Protect families, not only people: {{groups}}
+# Protect groups of this size, such as families, not only people.
+{groups}
 # The day that "age" is meant on; no question asks the clock.
 # now = 2025-01-01
-{analysts}"""
+"""
 
 _TABLES = """
 # Tables are added with: lapwing add TABLE --source FILE --integer age=0..120 --category sex=F,M
@@ -231,8 +232,8 @@ def opening_text(
         person_key=_line("person_key", person_key, "patient_id"),
         budget=_line("budget", None if budget is None else dict(budget), {"epsilon": "3"}),
         adjacency=_line("adjacency", adjacency, "add_remove"),
-        analysts="",
-    ).replace("# Protect families, not only people: {groups}", _groups(groups_of))
+        groups=_line("protects_groups_of", groups_of, 1),
+    )
     head = f"\n# An allowance is a part of the budget that one analyst may spend.\n[populations.{quoted}.analysts]\n"
     return opening + head + (allowances or '# ana = { epsilon = "1" }\n') + _TABLES.format(name=quoted)
 
@@ -289,8 +290,3 @@ def value(given: Any) -> str:
 
 def _line(name: str, given: Any, example: Any) -> str:
     return f"# {name} = {value(example)}" if given is None else f"{name} = {value(given)}"
-
-
-def _groups(groups_of: int | None) -> str:
-    head = "# Protect groups of this size, such as families, not only people.\n"
-    return head + _line("protects_groups_of", groups_of, 1)

@@ -77,7 +77,7 @@ class Workspace:
         """
         declared = self.settings.declared(population)
         self._require_agreement(declared)
-        tables = self._opened(declared)
+        tables = self._open_tables(declared)
         return Session(
             declared.population if segment is None else declared.population.within(segment),
             self.ledger,
@@ -128,7 +128,7 @@ class Workspace:
 
     def changed(self, population: str | None = None) -> list[str]:
         """Return the tables whose content changed while their version did not: questions wait until it is advanced."""
-        return self._opened(self.settings.declared(population)).changed()
+        return self._open_tables(self.settings.declared(population)).changed()
 
     def unreadable(self, population: str | None = None) -> dict[str, LapwingError]:
         """Try all tables together, and each by itself if that fails; return what cannot be read and why.
@@ -152,13 +152,13 @@ class Workspace:
         It is for the custodian: how many rows people have is data.
         """
         declared = self.settings.declared(population)
-        tables = self._opened(declared if table is None else declared.only(table))
+        tables = self._open_tables(declared if table is None else declared.only(table))
         return hide_failures(tables.crowded, self._log)
 
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
         declared = self.settings.declared(population)
-        with self._opened(declared).hold(self.ledger.population(declared.population.name).tables):
+        with self._open_tables(declared).hold(self.ledger.population(declared.population.name).tables):
             pass
 
     def recover(self) -> Recovery:
@@ -210,7 +210,7 @@ class Workspace:
             return failure
         return None
 
-    def _opened(self, declared: PopulationSettings) -> Tables:
+    def _open_tables(self, declared: PopulationSettings) -> Tables:
         """Return the tables of a population, the same for everybody who asks."""
         self._lifetime.require()
         with self._lock:

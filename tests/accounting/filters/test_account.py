@@ -22,9 +22,16 @@ from lapwing.accounting.filters.account import (
     replay,
 )
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Cost, Reservation, SingleRelease, StreamClosing, YesCharge, cost_of
-from lapwing.accounting.filters.remaining import Refusal
-from lapwing.accounting.filters.sums import Accepted
+from lapwing.accounting.filters.charge import (
+    Accepted,
+    Cost,
+    Reservation,
+    SingleRelease,
+    StreamClosing,
+    YesCharge,
+    cost_of,
+)
+from lapwing.accounting.filters.remaining import Refusal, what_fits
 from lapwing.accounting.planned_total import planned_total
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.codec import from_record, to_record
@@ -141,7 +148,7 @@ def test_a_refusal_leaves_the_account_as_it_was_and_says_what_would_fit(budget, 
     if isinstance(outcome, Refusal):
         assert isinstance(outcome.error(), BudgetExceededError)
         assert outcome.insufficient.asked is None or outcome.insufficient.asked > 0
-        fits = outcome.would_fit
+        fits = what_fits(outcome.filter_)
         for size, event in (
             (fits.pure, lambda size: PureRelease(epsilon=size)),
             (fits.laplace, lambda size: LaplaceNoise(l1_sensitivity=size, scale=Fraction(1))),
@@ -461,7 +468,7 @@ class TestStaleQuotes:
 
     @pytest.mark.parametrize("residue", [0.0, 0.05])
     def test_a_residue_of_nothing_does_not_grow(self, residue) -> None:
-        spent = replace(ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares()), residue=0.0)
+        spent = replace(ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares()), residue=0.0)
         cost = cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 100))))
         with pytest.raises(ParameterError, match="cannot follow"):
             spent.book(cost, Accepted(residue=residue))

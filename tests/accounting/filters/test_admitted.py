@@ -11,9 +11,15 @@ from scipy.special import gammaln
 from scipy.stats import norm
 
 from lapwing.accounting.filters.account import EVERYONE, open_account
-from lapwing.accounting.filters.charge import Reservation, SingleRelease, cost_of
+from lapwing.accounting.filters.charge import (
+    Accepted,
+    ConcentratedFilter,
+    PureFilter,
+    Reservation,
+    SingleRelease,
+    cost_of,
+)
 from lapwing.accounting.filters.remaining import how_many, what_fits
-from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
 from lapwing.vocabulary.event import (
     ApproximateRelease,
     ExponentialSelection,

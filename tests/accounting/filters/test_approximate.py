@@ -6,11 +6,10 @@ from fractions import Fraction
 import pytest
 
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Cost
-from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, PureFilter
+from lapwing.accounting.filters.charge import Accepted, ConcentratedFilter, Cost, PureFilter
 from lapwing.vocabulary.errors import ParameterError
 
-FRESH = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+FRESH = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
 COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
 STEP = Accepted(residue=FRESH.residue / 2, slack=FRESH.slack, failure=FRESH.failures)
 ODD = Fraction(1, 10**9 + 7)

@@ -23,9 +23,8 @@ from accounting.filters.naive_filters import (
 )
 from lapwing.accounting.filters.account import EVERYONE, Account, open_account
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.accounting.filters.loss_family import LossFamily
 from lapwing.accounting.filters.remaining import Refusal
-from lapwing.accounting.filters.residue import residue_after
+from lapwing.accounting.filters.residue import LossFamily, residue_after
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.event import Composed, GaussianNoise, RandomizedResponseRelease
 from lapwing.vocabulary.guarantee import ApproximateDP

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from accounting.filters.adversary import largest
 from accounting.filters.atoms import Atoms, gaussian_profile, laplace, randomized_response, rarely, two_points
 from lapwing.accounting.filters.approximate import loss_of
-from lapwing.accounting.filters.loss_family import LossFamily, largest_mu_squared
-from lapwing.accounting.filters.residue import _Grid, _Side, fits_last, residue_after
+from lapwing.accounting.filters.residue import LossFamily, _Grid, _Side, fits_last, largest_mu_squared, residue_after
 from lapwing.vocabulary.event import PoissonSampled, RandomizedResponseRelease
 
 S = largest_mu_squared(Fraction(1), Fraction("0.999e-6"))

@@ -23,11 +23,11 @@ def shipped(sensitivity=COUNTS, *, grid=1, epsilon=1, threshold=0):
     shared = {"epsilon": epsilon, "threshold": threshold, "sensitivity": sensitivity, "grid": grid}
     return {
         "above threshold": AboveThreshold(**shared),
-        "bare": SparseVector(yeses=3, tells=YesReveals.NOTHING_MORE, **shared),
+        "bare": SparseVector(yeses=3, reveals=YesReveals.NOTHING_MORE, **shared),
         "gap": SparseVector(yeses=2, **shared),
         "shifted": SparseVector(yeses=2, shift=5, **shared),
         "two-sided": SparseVector(yeses=2, noise=SparseVectorNoise.LAPLACE, **shared),
-        "number": SparseVector(yeses=2, tells=YesReveals.NUMBER, **shared),
+        "number": SparseVector(yeses=2, reveals=YesReveals.NUMBER, **shared),
         "adaptive": AdaptiveSparseVector(yeses=2, clear_by=12, **shared),
         "adaptive two-sided": AdaptiveSparseVector(yeses=2, clear_by=12, noise=SparseVectorNoise.LAPLACE, **shared),
     }

@@ -23,18 +23,18 @@ epsilons = st.fractions(Fraction(1, 1000), 20, max_denominator=1000)
 
 @given(epsilon=epsilons, yeses=st.integers(1, 500), sensitivity=st.sampled_from([COUNTS, REPLACED]))
 def test_the_parts_of_epsilon_sum_up_exactly(epsilon, yeses, sensitivity) -> None:
-    for tells in (YesReveals.GAP, YesReveals.NUMBER):
-        stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, sensitivity=sensitivity, tells=tells)
+    for reveals in (YesReveals.GAP, YesReveals.NUMBER):
+        stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, sensitivity=sensitivity, reveals=reveals)
         assert stream.threshold_epsilon + yeses * stream.yes_price == epsilon == stream.event.epsilon
         assert stream.rule.price_of(stream.rule.units) == epsilon
-        assert (stream.number_price > 0) == (tells is YesReveals.NUMBER)
+        assert (stream.number_price > 0) == (reveals is YesReveals.NUMBER)
     adaptive = AdaptiveSparseVector(epsilon=epsilon, yeses=yeses, threshold=0, sensitivity=sensitivity)
     assert adaptive.rule.price_of(adaptive.rule.units) == epsilon == adaptive.event.epsilon
 
 
 @given(epsilon=epsilons, yeses=st.integers(1, 500), sensitivity=st.sampled_from([COUNTS, REPLACED]))
 def test_scales_are_never_smaller_than_their_price_demands(epsilon, yeses, sensitivity) -> None:
-    stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, sensitivity=sensitivity, tells=YesReveals.NUMBER)
+    stream = SparseVector(epsilon=epsilon, yeses=yeses, threshold=0, sensitivity=sensitivity, reveals=YesReveals.NUMBER)
     rise, span = sensitivity.in_steps(Fraction(1))
     (comparison,) = stream.rule.comparisons
     assert stream.rule.threshold_noise.scale >= rise / stream.threshold_epsilon
@@ -103,7 +103,7 @@ def test_a_mechanism_is_a_value_without_a_secret() -> None:
         ("yeses", "2.5"),
         ("sensitivity", 1),
         ("noise", "geometric"),
-        ("tells", "gap"),
+        ("reveals", "gap"),
         ("threshold_share", 1),
         ("threshold_share", 0),
         ("number_share", "0.5"),

@@ -83,7 +83,7 @@ def stream(rng):
         threshold=0,
         sensitivity=moves,
         noise=[SparseVectorNoise.GEOMETRIC, SparseVectorNoise.LAPLACE][rng.integers(2)],
-        tells=[YesReveals.GAP, YesReveals.NOTHING_MORE][rng.integers(2)],
+        reveals=[YesReveals.GAP, YesReveals.NOTHING_MORE][rng.integers(2)],
         threshold_share=[None, Fraction(int(rng.integers(1, 10)), 10)][rng.integers(2)],
         shift=int(rng.integers(-5, 6)),
     )

@@ -172,7 +172,7 @@ def test_many_counts_that_are_no_list_of_integers_are_refused(values) -> None:
 
 def test_every_number_is_answered_on_a_grid() -> None:
     """A refusal that depends on the number would tell about the table: NaN is 0, and what is too large saturates."""
-    mechanism = SparseVector(epsilon=1, yeses=9, threshold=-1000, sensitivity=REALS, grid="1/4", tells=YesReveals.GAP)
+    mechanism = SparseVector(epsilon=1, yeses=9, threshold=-1000, sensitivity=REALS, grid="1/4", reveals=YesReveals.GAP)
     numbers = [math.nan, math.inf, 1e300, 2**70, Fraction(2**70), np.float32(5.5), 7]
     one_by_one, at_once = mechanism.open(), mechanism.open()
     assert all(one_by_one.ask(number) for number in numbers)
@@ -228,12 +228,12 @@ def test_thresholds_are_rounded_up_to_the_lattice_and_told_with_the_answer() -> 
 
 
 def test_a_yes_tells_what_was_asked_for_and_a_no_nothing() -> None:
-    for tells, gap, number in (
+    for reveals, gap, number in (
         (YesReveals.NOTHING_MORE, False, False),
         (YesReveals.GAP, True, False),
         (YesReveals.NUMBER, True, True),
     ):
-        stream = cohorts(tells=tells).open()
+        stream = cohorts(reveals=reveals).open()
         no, yes = stream.ask(-FAR), stream.ask(FAR)
         assert (no.gap, no.number) == (None, None)
         assert (yes.gap is not None, yes.number is not None) == (gap, number)
@@ -340,7 +340,7 @@ def test_a_failure_while_noise_is_drawn_shows_neither_the_value_nor_the_secret(s
 
 
 def test_an_answer_can_be_derived_again_from_the_same_source() -> None:
-    mechanism = cohorts(tells=YesReveals.NUMBER, yeses=50)
+    mechanism = cohorts(reveals=YesReveals.NUMBER, yeses=50)
     key = bytes(range(32))
     sealed = mechanism.open().suspend(key)
     answers = [

@@ -56,7 +56,7 @@ CASES = {
         SparseVector(epsilon=1, yeses=5, threshold=0, sensitivity=COUNTS, noise=SparseVectorNoise.LAPLACE),
         SEARCH,
     ),
-    "number": (SparseVector(epsilon=2, yeses=5, threshold=0, sensitivity=COUNTS, tells=YesReveals.NUMBER), SEARCH),
+    "number": (SparseVector(epsilon=2, yeses=5, threshold=0, sensitivity=COUNTS, reveals=YesReveals.NUMBER), SEARCH),
     "adaptive": (AdaptiveSparseVector(epsilon=1, yeses=3, threshold=0, sensitivity=COUNTS), np.full(1000, -12)),
     "grid": (SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=REALS, grid="1/4"), np.full(200, -6.1)),
 }
@@ -106,7 +106,7 @@ def test_the_shares_of_all_questions_sum_to_at_most_one() -> None:
 
 
 def test_what_tells_nothing_has_no_interval() -> None:
-    bare = SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=COUNTS, tells=YesReveals.NOTHING_MORE)
+    bare = SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=COUNTS, reveals=YesReveals.NOTHING_MORE)
     gaussian = GaussianSparseVector(
         threshold_sigma=1, query_sigma=1, yeses=1, questions=9, threshold=0, sensitivity=COUNTS
     )
@@ -121,7 +121,7 @@ def test_what_tells_nothing_has_no_interval() -> None:
 
 
 def test_a_number_and_a_gap_together_are_more_precise_than_either() -> None:
-    mechanism = SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=COUNTS, tells=YesReveals.NUMBER)
+    mechanism = SparseVector(epsilon=1, yeses=2, threshold=0, sensitivity=COUNTS, reveals=YesReveals.NUMBER)
     answers = [mechanism.open().ask(FAR) for _ in range(8000)]  # far above: nothing is selected
     errors = {
         "number": np.array([float(answer.number) - FAR for answer in answers]),

@@ -113,7 +113,7 @@ def test_an_older_seal_is_refused_once_the_sequence_moved_on() -> None:
         {"threshold": 201},
         {"grid": "1/2"},
         {"shift": 1},
-        {"tells": YesReveals.NOTHING_MORE},
+        {"reveals": YesReveals.NOTHING_MORE},
         {"noise": SparseVectorNoise.LAPLACE},
         {"threshold_share": "1/2"},
         {"sensitivity": ValueSensitivity.of_counts(Adjacency.REPLACE)},

@@ -49,7 +49,7 @@ def _read(selected, node):
 
 
 DOZENS = Statistic(
-    name="dozens", ask=dozens, tells="dozens", options=GROUPED - {"max_rows"}, sql={"dozens": ("dozens", _read)}
+    name="dozens", ask=dozens, result="dozens", options=GROUPED - {"max_rows"}, sql={"dozens": ("dozens", _read)}
 )
 
 

@@ -8,21 +8,31 @@ returned and replays it through `book`, so that a replay is the same, bit for bi
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import TypeAlias
 
 from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares, Filter
-from lapwing.accounting.filters.charge import Charge, Cost, Reservation, StreamClosing, YesCharge, cost_of
+from lapwing.accounting.filters.charge import (
+    Accepted,
+    Charge,
+    ConcentratedFilter,
+    Cost,
+    Insufficient,
+    PureFilter,
+    Reservation,
+    StreamClosing,
+    YesCharge,
+    cost_of,
+    require_carried,
+)
 from lapwing.accounting.filters.remaining import Refusal, Remaining, how_many, what_fits
-from lapwing.accounting.filters.sums import Accepted, ConcentratedFilter, Insufficient, PureFilter, require_carried
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError, StreamError, StreamHaltedError
 from lapwing.vocabulary.event import required_adjacency
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, Guarantee, PureDP, checked_adjacency
 
-EVERYONE = "everyone"
-"""The only segment of a population that is not partitioned."""
+EVERYONE = "everyone"  # the only segment of a population that is not partitioned
 
 
 @stored("admission")
@@ -61,8 +71,6 @@ class Account:
 
     Proof: proofs/partitions.md
 
-    Examples
-    --------
     >>> from lapwing.accounting.filters.charge import SingleRelease
     >>> from lapwing.accounting.filters.account import open_account
     >>> from lapwing.vocabulary.event import PureRelease
@@ -222,14 +230,10 @@ def open_account(
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     shares: DeltaShares | None = None,
 ) -> Account:
-    """Return a fresh account.
+    """Return a fresh account of what all releases together must keep: `PureDP`, `ConcentratedDP` or `ApproximateDP`.
 
-    Parameters
-    ----------
-    budget : what all releases together must keep: `PureDP`, `ConcentratedDP` or `ApproximateDP`
-    segments : the segments of the finest public partition, the empty ones included; one, `EVERYONE`, if there is none
-    adjacency : which tables are neighbours
-    shares : how the delta of an `ApproximateDP` budget is divided
+    `segments` are those of the finest public partition, the empty ones included; one, `EVERYONE`, if there is none.
+    `shares` say how the delta of an `ApproximateDP` budget is divided.
     """
     names = [] if isinstance(segments, str) else sorted(set(segments))
     if not names or not all(isinstance(name, str) and name for name in names):
@@ -263,13 +267,7 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
 
     The promise becomes the larger budget *for everything since the opening*, and cannot be lowered again. What a charge
     costs in the residue arm depends on what was left when it was made, so that charging anew leaves more than adding
-    the difference of the two budgets would.
-
-    Parameters
-    ----------
-    account : the account as it stands
-    budget : the new cap, a public decision of the custodian
-    bookings : every line of the book since the opening
+    the difference of the two budgets would. The new cap is a public decision of the custodian.
 
     Proof: proofs/two_arms.md, section "Raising the cap"
     """
@@ -278,28 +276,26 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
     ):
         raise ParameterError(
             "budget",
-            _spoken(budget),
-            reason=f"is not above {_spoken(account.budget)} in every number",
+            _describe(budget),
+            reason=f"is not above {_describe(account.budget)} in every number",
             remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards; "
             "suspend the population to stop all spending",
         )
     history = list(bookings)
-    fresh = open_account(account.budget, segments=account.filters, adjacency=account.adjacency, shares=account.shares)
-    if replay(fresh, history) != account:
+    opened = partial(open_account, segments=account.filters, adjacency=account.adjacency, shares=account.shares)
+    if replay(opened(account.budget), history) != account:
         raise ParameterError(
             "bookings",
             len(history),
             reason="lines of the book do not lead to this account",
             remedy="give every line since the opening",
         )
-    return charge_anew(
-        open_account(budget, segments=account.filters, adjacency=account.adjacency, shares=account.shares), history
-    )
+    return charge_anew(opened(budget), history)
 
 
 def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
     """Return a fresh account after a history that was admitted elsewhere, or refuse one that does not fit."""
-    current, budget = opening, opening.budget
+    current = opening
     for booking in bookings:
         match booking:
             case Admission(charge=charge):
@@ -307,7 +303,7 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
                 if isinstance(outcome, Refusal):
                     raise ParameterError(
                         "budget",
-                        budget,
+                        opening.budget,
                         reason=f"does not cover what was released already ({outcome.insufficient})",
                         remedy="write a larger one",
                     )
@@ -337,8 +333,8 @@ def _fresh(budget: Budget, shares: DeltaShares) -> Filter:
         case ConcentratedDP(rho=rho):
             return ConcentratedFilter(rho=rho)
         case ApproximateDP(epsilon=epsilon, delta=delta):
-            return ApproximateFilter.opened(epsilon, delta, shares)
+            return ApproximateFilter.fresh(epsilon, delta, shares)
 
 
-def _spoken(budget: Guarantee) -> str:
+def _describe(budget: Guarantee) -> str:
     return ", ".join(f"{one.name} {float(getattr(budget, one.name)):.6g}" for one in fields(budget))

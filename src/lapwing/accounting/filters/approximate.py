@@ -14,17 +14,17 @@ from typing import TypeAlias
 import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair
-from lapwing.accounting.filters.charge import Cost, priced
-from lapwing.accounting.filters.loss_family import LossChain, LossFamily, largest_mu_squared
-from lapwing.accounting.filters.residue import LEAST_SLACK, residue_after
-from lapwing.accounting.filters.sums import (
+from lapwing.accounting.filters.charge import (
     Accepted,
     ConcentratedFilter,
+    Cost,
     FilterDecision,
     Insufficient,
     PureFilter,
+    priced,
     require_carried,
 )
+from lapwing.accounting.filters.residue import LEAST_SLACK, LossChain, LossFamily, largest_mu_squared, residue_after
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
 from lapwing.accounting.priced_loss import PricedLoss
@@ -47,13 +47,7 @@ _LONGEST_CHAIN = 512  # each link takes about a millisecond; more selections, as
 
 @stored("delta-shares")
 class DeltaShares:
-    """How a delta is divided: to the certificates' slack, to mechanisms that may fail, and the rest to the residue.
-
-    Parameters
-    ----------
-    numerical : the share that pays for computing in floating point
-    failures : the share that pays for releases with a delta of their own
-    """
+    """How a delta is divided: to certificates in floating point, to releases that may fail, the rest to the residue."""
 
     numerical: Fraction = Fraction(1, 1000)
     failures: Fraction = Fraction(0)
@@ -75,15 +69,12 @@ class ApproximateFilter:
     """An (epsilon, delta) budget: OR(pure sum, Gaussian residue), with one book.
 
     Every interaction that goes through it is (`epsilon`, delta)-differentially private, where delta is what
-    `ApproximateFilter.opened` was given, whatever is asked after whatever answer and however streams are interleaved.
+    `ApproximateFilter.fresh` was given, whatever is asked after whatever answer and however streams are interleaved.
+
+    `pure` is `None` once a charge without a pure price is in the book; `residue`, the mu^2 of a Gaussian release that
+    is left, if that arm is dead. `slack` and `failures` are what is left of the two other shares of delta.
 
     Proof: proofs/two_arms.md (with proofs/residue.md for the residue and proofs/sum_filters.md for the sum)
-
-    Parameters
-    ----------
-    pure : the pure arm; `None` once a charge without a pure price is in the book
-    residue : what is left in the residue arm, as the mu^2 of a Gaussian release; `None` if the arm is dead
-    slack, failures : what is left of the two other shares of delta
     """
 
     pure: PureFilter | None
@@ -92,12 +83,10 @@ class ApproximateFilter:
     failures: Fraction
 
     @staticmethod
-    def opened(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "ApproximateFilter":
+    def fresh(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "ApproximateFilter":
         """Return the filter of a fresh (epsilon, delta) budget.
 
-        Examples
-        --------
-        >>> fresh = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+        >>> fresh = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
         >>> round(fresh.residue, 6)  # a Gaussian release with sigma = 4.2 sensitivities fits
         0.056024
         """
@@ -121,7 +110,11 @@ class ApproximateFilter:
 
     def book(self, cost: Cost, step: Accepted) -> "ApproximateFilter":
         """Write an admitted cost into both arms; refuse a step that was weighed against another filter than this."""
-        if not self._can_follow(cost, step) or step.slack > self.slack or step.failure > self.failures:
+        if step.residue is None:
+            follows = self._step_of_the_sum(cost) is not None
+        else:
+            follows = self.residue is not None and step.residue < self.residue
+        if not follows or step.slack > self.slack or step.failure > self.failures:
             raise ParameterError(
                 "step", step, reason=f"cannot follow on {self}", remedy="replay the records in their order"
             )
@@ -136,11 +129,6 @@ class ApproximateFilter:
     def settle(self, **amounts: Fraction) -> "ApproximateFilter":
         """Settle what was reserved in the pure arm; the residue arm paid at the opening."""
         return replace(self, pure=self.pure and self.pure.settle(**amounts))
-
-    def _can_follow(self, cost: Cost, step: Accepted) -> bool:
-        if step.residue is not None:
-            return self.residue is not None and step.residue < self.residue
-        return self._step_of_the_sum(cost) is not None
 
     def _step_of_the_sum(self, cost: Cost) -> Accepted | None:
         if self.pure is None or cost.whole is None or cost.whole > self.pure.left or cost.delta > self.failures:
@@ -176,7 +164,6 @@ class ApproximateFilter:
 
 
 Filter: TypeAlias = PureFilter | ConcentratedFilter | ApproximateFilter
-"""One promise about the people of a segment, kept by saying no."""
 
 
 def power_of_two_below(number: Fraction) -> Fraction:

@@ -1,14 +1,18 @@
-"""What can be written into an account (a charge, a yes of a stream, the closing of a stream), and what a charge costs.
+"""What can be written into an account, what a charge costs, and the filters that add costs up.
 
 A charge is admitted or refused before any data is read. A yes and a closing are never refused: they only turn what was
 reserved at the opening into what is spent, or give it back.
+
+A filter is one promise, kept by saying no. It is a value: `weigh` says what a charge would do to it, or what it lacks;
+`book` returns the filter after an admitted charge; `settle` the one after reserved amounts were spent or given back.
 """
 
+import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
@@ -22,10 +26,7 @@ from lapwing.vocabulary.exact import as_int, coerce_fields, positive
 class SingleRelease:
     """One release, or one plan: a `Composed` or `Repeated` event whose parameters are fixed before its first answer.
 
-    Parameters
-    ----------
-    event : what will happen
-    segments : the segments of the partition whose people the release can tell apart; `None` for all of them
+    `segments` are those of the partition whose people the release can tell apart; `None` for all of them.
     """
 
     event: Event
@@ -43,16 +44,10 @@ class Reservation:
     All of it is reserved at the opening, so that a yes can always be paid: a refusal at that moment would itself
     announce the yes. Closing gives back what no yes has used; the opening never comes back.
 
-    Parameters
-    ----------
-    stream : the name of the stream
-    opening : the pure epsilon of a stream that answers no for ever (the noise of its threshold)
-    price : the pure epsilon of one yes
-    yeses : how many may be given; after the last one the stream halts
-    segments : the scope, every segment that any question of the stream may touch; each yes is charged to *all* of them
+    `opening` is the pure epsilon of a stream that answers no for ever (the noise of its threshold), `price` that of one
+    yes; after the last yes the stream halts. `segments` is the scope, every segment that any question of the stream may
+    touch; each yes is charged to *all* of them.
 
-    Examples
-    --------
     >>> Reservation(stream="s", opening="1/4", price="3/20", yeses=5).whole
     Fraction(1, 1)
     """
@@ -120,12 +115,8 @@ def refuse_below_zero(record: object, *names: str) -> None:
 class Cost:
     """What a charge costs in exact numbers; `None` where no finite bound is known.
 
-    Parameters
-    ----------
-    epsilon : what a sum of pure epsilons spends at once
-    reserved : what it holds in reserve besides
-    delta : the probability that the release fails to keep `epsilon`
-    rho : what a sum of zero-concentrated losses spends
+    A sum of pure epsilons spends `epsilon` at once and has `reserved` besides, which the release fails to keep with
+    probability `delta`; a sum of zero-concentrated losses spends `rho`.
     """
 
     epsilon: Fraction | None
@@ -145,8 +136,6 @@ class Cost:
 def cost_of(charge: Charge) -> Cost:
     """Return what `charge` costs.
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.event import PureRelease
     >>> cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)))).epsilon
     Fraction(1, 10)
@@ -189,3 +178,153 @@ def _approximate_bound(event: Event) -> tuple[Fraction, Fraction] | None:
         case _:
             pure = priced(event).pure_epsilon
             return None if pure is None else (pure, Fraction(0))
+
+
+@stored("accepted")
+class Accepted:
+    """What an admitted charge does to a filter beyond its cost; the part of a record that is trusted on replay.
+
+    `residue` is what the residue arm has left, `None` if there is no such arm, or none any more; its certificate took
+    `slack` from delta, the release's own probability of failing took `failure`.
+    """
+
+    residue: float | None = None
+    slack: Fraction = Fraction(0)
+    failure: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        refuse_below_zero(self, "residue", "slack", "failure")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insufficient:
+    """Why a charge does not fit: `asked` is more than `left`, or `None` where the currency has no price for it."""
+
+    currency: str
+    asked: Fraction | None
+    left: Fraction
+
+
+FilterDecision: TypeAlias = Accepted | Insufficient
+
+_COMMON: Final = 2**1100 * 5**100 * math.lcm(*range(1, 65)) ** 2
+"""What all denominators divide: those of decimals, of their parts up to 64, of the squares of these, and of floats."""
+
+
+def require_carried(name: str, amount: Fraction | None) -> None:
+    """Refuse an amount that is not a multiple of 1/`_COMMON`: sums of such amounts stay below 560 digits.
+
+    Proof: proofs/sum_filters.md
+
+    >>> require_carried("epsilon", Fraction(1, 3))
+    >>> require_carried("epsilon", Fraction(1, 10**9 + 7))
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: epsilon = '1/1000000007' has a denominator that an account cannot ...
+    """
+    if amount is not None and _COMMON % amount.denominator:
+        raise ParameterError(
+            name,
+            str(amount),
+            reason="has a denominator that an account cannot carry",
+            remedy="offer a decimal with at most 12 digits after the point",
+        )
+
+
+@stored("pure-filter")
+class PureFilter:
+    """A pure budget: what is spent and what is reserved never exceeds `epsilon`.
+
+    Every interaction that goes through it is `epsilon`-differentially private, whatever is asked after whatever answer
+    and however streams are interleaved: the charge of a transcript is what it has *realised* (an opening and its
+    yeses), not what was reserved. A privacy filter of realised losses, as in Rogers, Samorodnitsky, Wu and Ramdas 2023.
+
+    Proof: proofs/sum_filters.md
+
+    >>> from lapwing.vocabulary.event import PureRelease
+    >>> from lapwing.accounting.filters.charge import cost_of_event
+    >>> tenth = PureRelease(epsilon=Fraction(1, 10))
+    >>> PureFilter(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
+    Accepted(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1))
+    >>> PureFilter(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
+    Insufficient(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
+    """
+
+    epsilon: Fraction
+    spent: Fraction = Fraction(0)
+    reserved: Fraction = Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        """What is neither spent nor reserved; as an arm of two it may be below zero."""
+        return self.epsilon - self.spent - self.reserved
+
+    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
+        """Admit `cost` if it is pure and no more than what is left."""
+        del event
+        if cost.delta:
+            return Insufficient(currency="delta", asked=cost.delta, left=Fraction(0))
+        if cost.epsilon is None or cost.epsilon + cost.reserved > self.left:
+            return Insufficient(currency="epsilon", asked=cost.whole, left=self.left)
+        return Accepted()
+
+    def require_carried(self, cost: Cost) -> None:
+        """Refuse a cost whose sums would grow longer with every charge."""
+        require_carried("epsilon", cost.epsilon)
+        require_carried("epsilon", cost.reserved)
+
+    def book(self, cost: Cost, step: Accepted) -> "PureFilter":
+        """Add an admitted cost."""
+        del step
+        epsilon = _require_price("epsilon", cost.epsilon)
+        return replace(self, spent=self.spent + epsilon, reserved=self.reserved + cost.reserved)
+
+    def settle(self, *, spent: Fraction = Fraction(0), returned: Fraction = Fraction(0)) -> "PureFilter":
+        """Return the filter after so much of what was reserved has been spent, or given back."""
+        return replace(self, spent=self.spent + spent, reserved=self.reserved - spent - returned)
+
+
+@stored("concentrated-filter")
+class ConcentratedFilter:
+    """A zero-concentrated budget: the rhos of all charges never exceed `rho`; streams pay whole at the opening.
+
+    Every interaction that goes through it is `rho`-zCDP, whatever is asked after whatever answer (Feldman and Zrnic
+    2021; Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1). Realised losses do not bound moments, so nothing is given
+    back here.
+
+    Proof: proofs/sum_filters.md
+    """
+
+    rho: Fraction
+    spent: Fraction = Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        """What is not spent."""
+        return self.rho - self.spent
+
+    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
+        """Admit `cost` if it has a rho, and one that is no more than what is left."""
+        del event
+        if cost.rho is None or cost.rho > self.left:
+            return Insufficient(currency="rho", asked=cost.rho, left=self.left)
+        return Accepted()
+
+    def require_carried(self, cost: Cost) -> None:
+        """Refuse a cost whose sums would grow longer with every charge."""
+        require_carried("rho", cost.rho)
+
+    def book(self, cost: Cost, step: Accepted) -> "ConcentratedFilter":
+        """Add an admitted cost."""
+        del step
+        return replace(self, spent=self.spent + _require_price("rho", cost.rho))
+
+    def settle(self, **_: Fraction) -> "ConcentratedFilter":
+        """Change nothing: the whole stream was paid at its opening."""
+        return self
+
+
+def _require_price(currency: str, amount: Fraction | None) -> Fraction:
+    if amount is None:
+        raise ParameterError(currency, amount, reason="is not a price", remedy="book only what was admitted")
+    return amount

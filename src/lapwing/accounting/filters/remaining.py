@@ -5,8 +5,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.accounting.filters.approximate import ApproximateFilter, Filter
-from lapwing.accounting.filters.charge import Charge, cost_of, cost_of_event
-from lapwing.accounting.filters.sums import ConcentratedFilter, Insufficient, PureFilter
+from lapwing.accounting.filters.charge import (
+    Charge,
+    ConcentratedFilter,
+    Insufficient,
+    PureFilter,
+    cost_of,
+    cost_of_event,
+)
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.event import Event, LaplaceNoise, PureRelease
 from lapwing.vocabulary.search import bisect_integer, first_integer
@@ -20,11 +26,8 @@ _PARTS = 2**16  # four digits
 class Remaining:
     """The largest single release of each kind that would be admitted now, if it were the only one; zero if none is.
 
-    Parameters
-    ----------
-    pure : the epsilon of a release of which only that is known
-    laplace : the epsilon (sensitivity / scale) of a Laplace release
-    gaussian : the mu^2 (squared sensitivity / variance) of a Gaussian release
+    `pure` is the epsilon of a release of which only that is known, `laplace` the epsilon (sensitivity / scale) of a
+    Laplace release, `gaussian` the mu^2 (squared sensitivity / variance) of a Gaussian one.
     """
 
     pure: Fraction
@@ -50,10 +53,8 @@ class Remaining:
 def what_fits(filter_: Filter) -> Remaining:
     """Return the largest single releases that `filter_` admits.
 
-    Examples
-    --------
     >>> from lapwing.accounting.filters.approximate import DeltaShares
-    >>> fresh = ApproximateFilter.opened(Fraction(1), Fraction(1, 10**6), DeltaShares())
+    >>> fresh = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
     >>> print(what_fits(fresh))
     one question of epsilon 1 or rho 0.02801
     """
@@ -74,8 +75,6 @@ def what_fits(filter_: Filter) -> Remaining:
 def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
     """Return how many charges like `charge` would be admitted one after the other, counting no further than `at_most`.
 
-    Examples
-    --------
     >>> from lapwing.accounting.filters.charge import SingleRelease
     >>> how_many(PureFilter(epsilon=Fraction(1)), SingleRelease(event=PureRelease(epsilon=Fraction(1, 10))))
     10
@@ -107,28 +106,16 @@ def _largest(filter_: Filter, event: Callable[[Fraction], Event]) -> Fraction:
     return size * (1 + Fraction(too_many - 1, _PARTS))
 
 
-_RAISE = "ask the custodian to raise the cap"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """A charge that was not admitted; nothing was charged.
 
-    Parameters
-    ----------
-    segment : the first segment whose filter said no
-    insufficient : what was asked of it and what is left
-    filter_ : that filter, as it stood and still stands
+    `segment` is the first one whose filter said no, `filter_` that filter, as it stood and still stands.
     """
 
     segment: str
     insufficient: Insufficient
     filter_: Filter
-
-    @property
-    def would_fit(self) -> Remaining:
-        """The largest single releases that would have been admitted instead."""
-        return what_fits(self.filter_)
 
     def __bool__(self) -> bool:
         """Say no: whoever writes `if account.admit(charge)` means that it was admitted."""
@@ -139,10 +126,13 @@ class Refusal:
 
     def error(self) -> BudgetExceededError:
         """Return the refusal as the error that a door raises."""
-        fits, currency, asked = self.would_fit, self.insufficient.currency, self.insufficient.asked
+        fits, currency, asked = what_fits(self.filter_), self.insufficient.currency, self.insufficient.asked
         left, instead = max(self.insufficient.left, Fraction(0)), fits.prices
+        remedies: tuple[str, ...] = ("ask the custodian to raise the cap",)
         if currency == "delta":
             instead = (f"delta {decimal_below(left)}",) if left else ()
+            if isinstance(self.filter_, ApproximateFilter):
+                remedies = ("group by columns whose values are declared, which takes no delta", *remedies)
         elif currency == "mu squared":  # nobody pays in it: half of it is a rho
             currency, asked, left = "rho", None, left / 2  # what it asks for is a bound, no price
         elif isinstance(self.filter_, ApproximateFilter):
@@ -151,11 +141,6 @@ class Refusal:
             asked=asked if asked is None or asked > left else None,
             left=left,
             currency=currency,
-            remedies=(*(f"ask at {price} or less" for price in instead), *self._without_delta, _RAISE),
+            remedies=(*(f"ask at {price} or less" for price in instead), *remedies),
             fits=fits.pure if currency != "delta" else Fraction(0),
         )
-
-    @property
-    def _without_delta(self) -> tuple[str, ...]:
-        delta = self.insufficient.currency == "delta" and isinstance(self.filter_, ApproximateFilter)
-        return ("group by columns whose values are declared, which takes no delta",) if delta else ()

@@ -25,7 +25,7 @@ class AtomicLaw:
     Parameters
     ----------
     pair : the atoms of this order
-    reverse : the atoms of the other order; the same object if the pair is symmetric
+    reverse : the atoms of the other order; `None` if the pair is symmetric
     spacing : the distance of the atoms if they lie on one lattice
     is_attained : whether one pair of neighbours really has these atoms
     response : the (epsilon, delta) of which these are the atoms of randomized response, if they are
@@ -33,9 +33,9 @@ class AtomicLaw:
     """
 
     pair: DominatingPair
-    reverse: DominatingPair
-    pure_epsilon: Fraction | None
-    rho: Fraction | None
+    reverse: DominatingPair | None = None
+    pure_epsilon: Fraction | None = None
+    rho: Fraction | None = None
     spacing: float | None = None
     is_attained: bool = True
     response: tuple[Fraction, Fraction] | None = None
@@ -51,7 +51,7 @@ class AtomicLaw:
     @property
     def other_order(self) -> "AtomicLaw":
         """The law with the two orders exchanged."""
-        return self if self.reverse is self.pair else replace(self, pair=self.reverse, reverse=self.pair)
+        return self if self.reverse is None else replace(self, pair=self.reverse, reverse=self.pair)
 
     def delta(self, epsilon: float) -> float:
         """Return the profile of the atoms."""
@@ -113,14 +113,7 @@ def approximate(epsilon: Fraction, delta: Fraction) -> AtomicLaw:
     """Return the law that dominates everything that is (epsilon, delta)-DP (KOV 2015, Theorem 3.3)."""
     plain, lost = pure(epsilon).pair, float_above(delta)
     pair = DominatingPair(plain.losses, plain.masses * (1 - lost), lost) if lost < 1 else DominatingPair.worst()
-    return AtomicLaw(
-        pair=pair,
-        reverse=pair,
-        pure_epsilon=None,
-        rho=None,
-        spacing=2 * float_above(epsilon),
-        response=(epsilon, delta),
-    )
+    return AtomicLaw(pair=pair, spacing=2 * float_above(epsilon), response=(epsilon, delta))
 
 
 def k_ary(epsilon: Fraction, categories: int) -> AtomicLaw:
@@ -135,7 +128,6 @@ def k_ary(epsilon: Fraction, categories: int) -> AtomicLaw:
     rho = fraction_above(max(divergence, _largest_slope(e, (others - 1) / 2 * math.exp(-e / 2))))
     return AtomicLaw(
         pair=pair,
-        reverse=pair,
         pure_epsilon=epsilon,
         rho=min(rho, pure_rho(epsilon)),
         spacing=e if between else 2 * e,
@@ -173,7 +165,6 @@ def discrete_laplace(sensitivity: int, scale: Fraction) -> AtomicLaw:
     divergence = float(pair.losses @ pair.masses) + ROUND_OFF * step * sensitivity
     return AtomicLaw(
         pair=pair,
-        reverse=pair,
         pure_epsilon=epsilon,
         rho=min(pure_rho(epsilon), fraction_above(divergence)),
         spacing=spacing,
@@ -197,9 +188,7 @@ def _geometric_outline(sensitivity: int, step: float) -> DominatingPair:
     return DominatingPair.through(losses + 4 * UNIT * float(losses[-1]), heights)
 
 
-_LOST = 1e-16
-_KNOTS = 257
-_HIGHEST = 600.0
+_LOST, _KNOTS, _HIGHEST = 1e-16, 257, 600.0
 
 
 def renyi_curve(bound: Callable[[float], float]) -> AtomicLaw:
@@ -211,7 +200,7 @@ def renyi_curve(bound: Callable[[float], float]) -> AtomicLaw:
     left = -right[:0:-1]
     mirrored = np.minimum(-np.expm1(left) + np.exp(left) * heights[:0:-1], 1.0)
     pair = DominatingPair.through(*_convex(np.append(left, right), np.append(mirrored, heights)))
-    return AtomicLaw(pair=pair, reverse=pair, pure_epsilon=None, rho=None, is_attained=False, renyi_bound=bound)
+    return AtomicLaw(pair=pair, is_attained=False, renyi_bound=bound)
 
 
 def _convex(knots: Floats, heights: Floats) -> tuple[Floats, Floats]:
@@ -229,17 +218,11 @@ def _convex(knots: Floats, heights: Floats) -> tuple[Floats, Floats]:
 
 
 _REACH = 15
-_BEYOND = 1e-48
-"""More than the mass beyond `_REACH` standard deviations: the tails lie below 2 e^(-15^2/2)."""
-
+_BEYOND = 1e-48  # more than the mass beyond `_REACH` standard deviations: the tails lie below 2 e^(-15^2/2)
 _MOST_ATOMS = 8192
-_LARGEST_SIGMA = 2.0e4
-"""Up to here every atom is looked at; a larger sigma is close enough to a continuous Gaussian."""
-
+_LARGEST_SIGMA = 2.0e4  # up to here every atom is looked at; a larger sigma is close enough to a continuous Gaussian
 _LARGEST_EXPONENT = 50.0
-
-_MOST_MOVES = 24
-"""How many different moves are looked at one by one."""
+_MOST_MOVES = 24  # how many different moves are looked at one by one
 
 
 def discrete_gaussian(
@@ -316,12 +299,5 @@ def _shifted_gaussian(l2_sensitivity_squared: int, sigma_squared: Fraction, dime
 
 def _law(pair: DominatingPair, rho: Fraction, spacing: float | None) -> AtomicLaw:
     bound = float_above(rho) * (1 + ROUND_OFF)
-    return AtomicLaw(
-        pair=pair,
-        reverse=pair,
-        pure_epsilon=None,
-        rho=rho,
-        spacing=spacing,
-        is_attained=spacing is not None,
-        renyi_bound=lambda alpha: alpha * bound,
-    )
+    attained = spacing is not None
+    return AtomicLaw(pair=pair, rho=rho, spacing=spacing, is_attained=attained, renyi_bound=lambda alpha: alpha * bound)

@@ -23,9 +23,7 @@ from lapwing.accounting.losses.law import LossLattice, LossLaw, Orders, Tails, c
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
 from lapwing.accounting.rounding import LARGEST_EXPONENT, ROUND_OFF, float_above, fraction_above
 
-_OUTLINE_CELLS = 1 << 14
-_OUTLINE_ATOMS = 512
-_OUTLINE_TAIL = 1e-60
+_OUTLINE_CELLS, _OUTLINE_ATOMS, _OUTLINE_TAIL = 1 << 14, 512, 1e-60
 _HIGHEST_SUM = 1e5
 _SMALLEST = 1e-300
 
@@ -41,8 +39,6 @@ class Sampling(Enum):
 def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
     """Return log(1 + rate (e^epsilon - 1)), rounded up (Balle, Barthe and Gaboardi 2018, Theorems 8 and 9).
 
-    Examples
-    --------
     A tenth of the people, at a tenth: document 001 promises 2 epsilon^2 = 0.02 (Lemma 4.1), the truth is half of that.
 
     >>> f"{float(amplified_epsilon(Fraction(1, 10), Fraction(1, 10))):.6f}"
@@ -103,8 +99,7 @@ class SampledLaw:
     @cached_property
     def rho(self) -> Fraction | None:
         """That of the whole (zCDP is not amplified) or that of the amplified epsilon."""
-        bounds = [self.whole.rho, None if self.pure_epsilon is None else pure_rho(self.pure_epsilon)]
-        return min((b for b in bounds if b is not None), default=None)
+        return _least_rho(self.whole.rho, self.pure_epsilon)
 
     @property
     def infinite_mass(self) -> float:
@@ -119,13 +114,11 @@ class SampledLaw:
     @property
     def other_order(self) -> "SampledLaw":
         """The other order of Poisson sampling; without replacement, the law itself."""
-        match self.sampling:
-            case Sampling.POISSON_REMOVED:
-                return SampledLaw(self.whole.other_order, self.rate, Sampling.POISSON_ADDED)
-            case Sampling.POISSON_ADDED:
-                return SampledLaw(self.whole.other_order, self.rate, Sampling.POISSON_REMOVED)
-            case Sampling.WITHOUT_REPLACEMENT:
-                return self
+        if self.sampling is Sampling.WITHOUT_REPLACEMENT:
+            return self
+        removed = self.sampling is Sampling.POISSON_REMOVED
+        other = Sampling.POISSON_ADDED if removed else Sampling.POISSON_REMOVED
+        return SampledLaw(self.whole.other_order, self.rate, other)
 
     def delta(self, epsilon: float) -> float:
         """Return the amplified profile, a trifle to the left of `epsilon`: rounding its argument does no harm then."""
@@ -190,7 +183,7 @@ class SampledLaw:
         """A few atoms that dominate the law: enough to plan with, and where no closed form is known."""
         low, high = self.span(_OUTLINE_TAIL)
         pair = self.on_grid((high - low) / _OUTLINE_CELLS, _OUTLINE_TAIL).pair().coarsened(_OUTLINE_ATOMS)
-        return AtomicLaw(pair=pair, reverse=pair, pure_epsilon=self.pure_epsilon, rho=None)
+        return AtomicLaw(pair=pair, pure_epsilon=self.pure_epsilon)
 
     def cumulant(self, order: Orders) -> Orders:
         """Return the cumulant of the outline."""
@@ -211,14 +204,10 @@ class SampledLaw:
             p_below, p_above, q_below, q_above = self.whole.tails(-_to_whole(-x, q))
             return p_below, p_above, (1 - q) * p_below + q * q_below, (1 - q) * p_above + q * q_above
         if self.sampling is Sampling.WITHOUT_REPLACEMENT:
-            p_below, p_above, q_below, q_above = self._removed_tails(np.abs(x))
-            negative = x < 0
-            return (
-                np.where(negative, q_above, p_below),
-                np.where(negative, q_below, p_above),
-                np.where(negative, p_above, q_below),
-                np.where(negative, p_below, q_above),
-            )
+            right = self._removed_tails(np.abs(x))  # of which the left is the mirror image
+            both = zip(right[::-1], right, strict=True)
+            p_below, p_above, q_below, q_above = (np.where(x < 0, mirrored, tail) for mirrored, tail in both)
+            return p_below, p_above, q_below, q_above
         return self._removed_tails(x)
 
     def _removed_tails(self, x: Floats) -> Tails:
@@ -255,23 +244,28 @@ def _raised(losses: Floats) -> Floats:
 
 def _sampled_atoms(law: AtomicLaw, rate: Fraction, sampling: Sampling) -> AtomicLaw:
     epsilon = None if law.pure_epsilon is None else amplified_epsilon(law.pure_epsilon, rate)
-    bounds = [law.rho, None if epsilon is None else pure_rho(epsilon)]
-    q = float_above(rate)
+    q, other = float_above(rate), law.other_order.pair
+    reverse: DominatingPair | None = None
     match sampling:
         case Sampling.POISSON_REMOVED:
-            pair, reverse = _removed(law.pair, q), _added(law.reverse, q)
+            pair, reverse = _removed(law.pair, q), _added(other, q)
         case Sampling.POISSON_ADDED:
-            pair, reverse = _added(law.pair, q), _removed(law.reverse, q)
+            pair, reverse = _added(law.pair, q), _removed(other, q)
         case Sampling.WITHOUT_REPLACEMENT:
-            pair = reverse = _exchanged(law.pair, q)
+            pair = _exchanged(law.pair, q)
     return AtomicLaw(
         pair=pair,
         reverse=reverse,
         pure_epsilon=epsilon,
-        rho=min((b for b in bounds if b is not None), default=None),
+        rho=_least_rho(law.rho, epsilon),
         is_attained=law.is_attained and sampling is not Sampling.WITHOUT_REPLACEMENT,
         renyi_bound=lambda alpha: max(law.renyi(alpha), law.other_order.renyi(alpha)),
     )
+
+
+def _least_rho(whole: Fraction | None, epsilon: Fraction | None) -> Fraction | None:
+    bounds = [whole, None if epsilon is None else pure_rho(epsilon)]
+    return min((bound for bound in bounds if bound is not None), default=None)
 
 
 def _removed(pair: DominatingPair, q: float) -> DominatingPair:

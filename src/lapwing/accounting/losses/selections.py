@@ -119,9 +119,7 @@ def _beyond_the_tangent(x: float) -> float:
 _FEWEST_STEPS, _STEPS_OF_ALL = 48, 384
 """How many steps of the grid one epsilon has: n steps cost about 1/n^2 of the variance. Few selections afford more."""
 
-_MOST_USES = 256
-"""Up to this many selections are one law; more are several laws, which are then composed."""
-
+_MOST_USES = 256  # up to this many selections are one law; more are several laws, which are then composed
 _RARE = 1e-40
 _LARGEST = 300.0
 
@@ -129,8 +127,6 @@ _LARGEST = 300.0
 def selections(epsilon: Fraction, times: int) -> list[tuple[LossLaw, int]]:
     """Return laws, with how often each is met, that dominate `times` selections at `epsilon`, each chosen on the way.
 
-    Examples
-    --------
     >>> [(law.times, met) for law, met in selections(Fraction(1, 10), 1000)]
     [(256, 3), (232, 1)]
     """
@@ -138,8 +134,7 @@ def selections(epsilon: Fraction, times: int) -> list[tuple[LossLaw, int]]:
         return [(BoundedRangeLaw(epsilon), times)]
     blocks, rest = divmod(times, _MOST_USES)
     single: LossLaw = BoundedRangeLaw(epsilon) if rest == 1 else SelectionsLaw(epsilon, rest)
-    many = [(SelectionsLaw(epsilon, _MOST_USES), blocks)] if blocks else []
-    return [*many, *([(single, 1)] if rest else [])]
+    return [(law, met) for law, met in ((SelectionsLaw(epsilon, _MOST_USES), blocks), (single, min(rest, 1))) if met]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +172,7 @@ class SelectionsLaw:
     def atoms(self) -> AtomicLaw:
         """The envelope as atoms. It takes a while, so it is made when it is first asked for."""
         pair = _worst_of_all(self.one.top, self.times, self.rho)
-        return AtomicLaw(pair=pair, reverse=pair, pure_epsilon=self.pure_epsilon, rho=self.rho, is_attained=False)
+        return AtomicLaw(pair=pair, pure_epsilon=self.pure_epsilon, rho=self.rho, is_attained=False)
 
     @property
     def infinite_mass(self) -> float:

@@ -41,8 +41,7 @@ Ranking: TypeAlias = PrivateQuantiles | TopK
 _FAR = 3
 """How far one person moves a number or a score: not 1, so that a sensitivity that is forgotten or squared is seen."""
 _BINS = 3
-_BINS_TOUCHED = 2
-"""Of a histogram, by a person who is replaced: each by one."""
+_BINS_TOUCHED = 2  # of a histogram, by a person who is replaced: each by one
 _GROUP = 3
 _RATE = Fraction(1, 10)
 _ANSWERS = 8
@@ -56,8 +55,7 @@ _CATEGORIES = 5
 _CELLS = 6
 _TOP, _TOP_CELLS = 2, 3
 _KEYS = 2
-_BEHIND = ([0, 0, -12], [-_FAR, -_FAR, _FAR - 12])
-"""Scores of three candidates, of which the last catches up."""
+_BEHIND = ([0, 0, -12], [-_FAR, -_FAR, _FAR - 12])  # scores of three candidates, of which the last catches up
 
 
 def noise_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:

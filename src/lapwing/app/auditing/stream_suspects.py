@@ -22,8 +22,7 @@ Shipped: TypeAlias = SparseVector | AdaptiveSparseVector | GaussianSparseVector
 
 _NOES = 6
 _GAUSSIAN_NOES = 12
-_FAR = 3
-"""How far one person moves a value: not 1, so that a sensitivity that is forgotten or squared is seen."""
+_FAR = 3  # how far one person moves a value: not 1, so that a sensitivity that is forgotten or squared is seen
 _RISING = ([0] * 5, [*[_FAR] * 4, -_FAR])
 _TOGETHER = ([0] * 5, [*[_FAR] * 4, 0])
 
@@ -34,11 +33,11 @@ def stream_suspects(epsilon: Fraction) -> list[Suspect]:
     sums, others = (ValueSensitivity.of_sums(one, most=_FAR) for one in (Adjacency.ADD_REMOVE, Adjacency.REPLACE))
     printed = AboveThreshold.as_printed(epsilon=epsilon, threshold=0, sensitivity=_FAR)
     first = AboveThreshold(epsilon=epsilon, threshold=0, sensitivity=sums)
-    bare = SparseVector(epsilon=epsilon, yeses=3, threshold=0, sensitivity=sums, tells=YesReveals.NOTHING_MORE)
+    bare = SparseVector(epsilon=epsilon, yeses=3, threshold=0, sensitivity=sums, reveals=YesReveals.NOTHING_MORE)
     gap = SparseVector(epsilon=epsilon, yeses=2, threshold=0, sensitivity=sums)
     general = SparseVector(epsilon=epsilon, yeses=2, threshold=0, sensitivity=others)
     laplace = SparseVector(epsilon=epsilon, yeses=2, threshold=0, sensitivity=others, noise=SparseVectorNoise.LAPLACE)
-    number = SparseVector(epsilon=epsilon, yeses=2, threshold=0, sensitivity=others, tells=YesReveals.NUMBER)
+    number = SparseVector(epsilon=epsilon, yeses=2, threshold=0, sensitivity=others, reveals=YesReveals.NUMBER)
     adaptive = AdaptiveSparseVector(epsilon=epsilon, yeses=2, clear_by=12, threshold=0, sensitivity=sums)
     return [
         _pure("above-threshold", claim, first, Moving.TOGETHER),
@@ -68,7 +67,7 @@ def variant_of(mechanism: Shipped, noise: Fraction = Fraction(1)) -> SparseVecto
     )
 
 
-def asked(mechanism: Shipped) -> Callable[[Sequence[int]], tuple[object, ...]]:
+def asker(mechanism: Shipped) -> Callable[[Sequence[int]], tuple[object, ...]]:
     """Return what asks a new stream about these values and returns all it says."""
 
     def ask(values: Sequence[int]) -> tuple[object, ...]:
@@ -87,7 +86,7 @@ def _pure(
         name=name,
         claim=claim,
         box=lambda noise: AuditedStream(variant=variant_of(mechanism, noise), sensitivity=_FAR, **asked_for),
-        release=asked(mechanism),
+        release=asker(mechanism),
         neighbours=_TOGETHER if moving is Moving.TOGETHER else _RISING,
     )
 
@@ -102,7 +101,7 @@ def gaussian_sparse(epsilon: Fraction, delta: Fraction) -> Suspect:
         name="gaussian-sparse",
         claim=ApproximateDP(epsilon=epsilon, delta=delta),
         box=lambda noise: AuditedStream(variant=variant_of(mechanism, noise), sensitivity=_FAR, noes=noes),
-        release=asked(mechanism),
+        release=asker(mechanism),
         neighbours=_RISING,
     )
 
@@ -110,14 +109,14 @@ def gaussian_sparse(epsilon: Fraction, delta: Fraction) -> Suspect:
 def _correlations(epsilon: Fraction) -> Suspect:
     screen = CorrelationScreen(at_least="0.5", resolution=2)
     moves, nothing = screen.sensitivity(Adjacency.ADD_REMOVE), YesReveals.NOTHING_MORE
-    mechanism = SparseVector(epsilon=epsilon, yeses=1, threshold=0, sensitivity=moves, tells=nothing)
+    mechanism = SparseVector(epsilon=epsilon, yeses=1, threshold=0, sensitivity=moves, reveals=nothing)
     return Suspect(
         name="correlation-screen",
         claim=PureDP(epsilon=epsilon),
         box=lambda noise: CorrelationStream(
             variant=variant_of(mechanism, noise), at_least=screen.at_least, resolution=screen.resolution
         ),
-        release=asked(mechanism),
+        release=asker(mechanism),
         neighbours=([0] * 5, [*[24] * 4, -8]),
     )
 

@@ -11,11 +11,11 @@ import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.terminal import facts, waiting
-from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.engines.schemas import columns_in_postgres, columns_of_file
+from lapwing.engines.duckdb_registry import DuckDBTable, columns_of_file
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.loading import load_extra
 from lapwing.workspace.settings import FILE, read_settings, require_no_password
 from lapwing.workspace.toml import table_text
 from lapwing.workspace.workspace import Workspace, open_workspace
@@ -299,7 +299,7 @@ def _write(place: Path, text: str, population: str, table: str) -> _Written:
     """Try the table, append it to lapwing.toml and bring the ledger along; a refusal leaves all as it was."""
     before = place.read_text(encoding="utf-8")
     after = before.rstrip("\n") + "\n" + text
-    with _opened(place.parent, after, table) as workspace:
+    with _open_as_written(place.parent, after, table) as workspace:
         with waiting("opening the data"):
             found = workspace.unreadable(population)
             crowded = not found and bool(workspace.crowded(population, table=table))
@@ -315,7 +315,7 @@ def _write(place: Path, text: str, population: str, table: str) -> _Written:
         return _Written(list(found.values()) or _unannounced(workspace, population), crowded)
 
 
-def _opened(folder: Path, text: str, table: str) -> Workspace:
+def _open_as_written(folder: Path, text: str, table: str) -> Workspace:
     """Open the workspace as it would be; what is refused is not a line of a file that nobody has written."""
     try:
         return open_workspace(folder, text)
@@ -362,7 +362,8 @@ def _stored(
         said = "no place is" if source is None else "two places are"
         raise BadQuestionError(f"{said} named for table {table}; write --source FILE, or --postgres ADDRESS")
     if source is None:
-        return columns_in_postgres(table, postgres or "", schema=schema, name=inner or table)
+        driver = load_extra("lapwing.engines.postgres", extra="postgres")
+        return dict(driver.columns_in_postgres(table, postgres or "", schema=schema, name=inner or table))
     if source.suffix in {".csv", ".parquet"}:
         return columns_of_file(table, source)
     if source.suffix in {".duckdb", ".db"}:

@@ -138,7 +138,7 @@ def update(folder: Path, *, as_json: bool) -> None:
     settings = read_settings(folder)
     fresh = not (folder / KEY_FILE).exists() and not Path(settings.ledger).exists()
     before: dict[tuple[str, ...], str] = {}
-    with _opened(folder, fresh=fresh) as workspace:
+    with _open(folder, fresh=fresh) as workspace:
         with waiting("opening the data"):
             unreadable = {name: workspace.unreadable(name) for name in settings.populations}
             crowded = [table for name, found in unreadable.items() if not found for table in workspace.crowded(name)]
@@ -152,7 +152,7 @@ def update(folder: Path, *, as_json: bool) -> None:
         for what in {**before, **after}
         if before.get(what) != after.get(what)
     ]
-    lines = [(str(one["what"]), _spoken(one)) for one in changes]
+    lines = [(str(one["what"]), _describe(one)) for one in changes]
     failures = [str(failure) for found in unreadable.values() for failure in found.values()]
     but = [("but", f"no question is answered: {failure}. To do without it: {_REMOVAL}") for failure in failures]
     tell(
@@ -164,7 +164,7 @@ def update(folder: Path, *, as_json: bool) -> None:
     )
 
 
-def _opened(folder: Path, *, fresh: bool) -> Workspace:
+def _open(folder: Path, *, fresh: bool) -> Workspace:
     return create(folder) if fresh else open_workspace(folder)
 
 
@@ -192,7 +192,7 @@ def _standing(ledger: Ledger) -> dict[tuple[str, ...], str]:
     return standing
 
 
-def _spoken(change: dict[str, Any]) -> str:
+def _describe(change: dict[str, Any]) -> str:
     if change["from"] is None:
         return f"new: {change['to']}"
     return f"{change['from']}, now {change['to'] or 'none'}"

@@ -209,7 +209,7 @@ def stream(cast: Cast) -> None:
         stage.table(
             ["men", f"at least {wanted}?", "epsilon"],
             [
-                [_spoken(where), "yes" if one else "no", format_short(one.price) if one else good("free")]
+                [_describe(where), "yes" if one else "no", format_short(one.price) if one else good("free")]
                 for where, one in zip(LECTURE, asked, strict=True)
             ],
         )
@@ -230,7 +230,7 @@ def stream(cast: Cast) -> None:
     cast.draw("stream", lambda file: draw_stream(file, terms.chance_of_yes, wanted))
 
 
-def _spoken(where: str) -> str:
+def _describe(where: str) -> str:
     words = {"sex = 'M'": "", "age between 20 and 30": "20 to 30", "cancer_survivor": "cancer survivor"}
     words["admitted_for_surgery"] = "admitted for surgery"
     return ", ".join(words[step] for step in COHORT if step in where and words[step])

@@ -94,16 +94,16 @@ def budget(door: Door, plot: Path | None) -> None:
     """
     if plot is None:
         with door.sessions() as sessions:
-            shown = [_shown(session) for session in sessions]
+            shown = [_describe_account(session) for session in sessions]
     else:
         with door.session() as session:
-            shown = [_shown(session)]
+            shown = [_describe_account(session)]
             draw_account(plot, session.ledger.history(session.population.name))
     blocks = [block for _, *of_one in shown for block in of_one]
     door.tell_each([record for record, *_ in shown], *blocks, facts(("picture", plot)))
 
 
-def _shown(session: Session) -> tuple[dict[str, Any], str, str]:
+def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
     """Return the account of a population as JSON values, as a table, and what to say about it."""
     name, left, planned = session.population.name, session.budget(), session.planned_total()
     decided, history = session.ledger.population(name), session.ledger.history(name)
@@ -173,8 +173,8 @@ def _columns(account: Account) -> list[str]:
     spent, reserved, left = amounts(account)
     if left is None:
         return ["", "", f"epsilon {decimal_below(account.remaining().pure)} in one"]
-    return [_spoken(spent), _spoken(reserved), decimal_below(left)]
+    return [_format(spent), _format(reserved), decimal_below(left)]
 
 
-def _spoken(amount: Fraction | None) -> str:
+def _format(amount: Fraction | None) -> str:
     return "-" if amount is None else f"{float(amount):.6g}"

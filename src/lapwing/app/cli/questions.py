@@ -22,7 +22,7 @@ from lapwing.queries.statistics import STATISTICS
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, probability
-from lapwing.vocabulary.wording import Setting, named, percent, spoken
+from lapwing.vocabulary.wording import Setting, format_value, named, percent
 
 Questions: TypeAlias = Mapping[str, Question]
 """Questions by the names of their columns, which are charged as one."""
@@ -76,7 +76,7 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     for needed, example in statistic.needs.items():
         if needed not in given:
             raise BadQuestionError(f"{name} needs {example}")
-    return {statistic.tells: statistic.ask(*words[1:], **given)}
+    return {statistic.result: statistic.ask(*words[1:], **given)}
 
 
 def put(
@@ -153,8 +153,9 @@ def answer_blocks(answer: Answer, left: BudgetStatus, confidence: Exact) -> tupl
 def _single(row: Row, column: str, sure: str) -> str:
     cell = row.cells[column]
     if cell.low is None or cell.high is None:
-        return spoken(cell.value)
-    return f"{spoken(cell.value)}   (with {sure} confidence from {spoken(cell.low)} to {spoken(cell.high)})"
+        return format_value(cell.value)
+    bounds = f"from {format_value(cell.low)} to {format_value(cell.high)}"
+    return f"{format_value(cell.value)}   (with {sure} confidence {bounds})"
 
 
 def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
@@ -167,10 +168,10 @@ def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
         line = [named(part) for part in row.key]
         for column in answer.columns:
             cell = row.cells.get(column)
-            line.append("" if cell is None else spoken(cell.value))
+            line.append("" if cell is None else format_value(cell.value))
             if bounded[column]:
                 line += [
-                    "" if cell is None or bound is None else spoken(bound)
+                    "" if cell is None or bound is None else format_value(bound)
                     for bound in (cell and cell.low, cell and cell.high)
                 ]
         lines.append(line)

@@ -196,7 +196,7 @@ def attack(
     asked = count(1)
     with progress("Asking lapwing", sum(door_questions(name, budget) for name in names)) as tick:
         told = {name: play(name, budget=budget, seed=seed, progress=lambda: tick(next(asked))) for name in names}
-    pictures = [] if plot is None else _drawn(plot, f".{plot_format}", told, budget, seed)
+    pictures = [] if plot is None else _draw(plot, f".{plot_format}", told, budget, seed)
     blocks = [block for name in names for block in _blocks(name, told[name])]
     listed = "\n".join(f"picture  {picture}" for picture in pictures)
     tell(_record(told, budget, seed, pictures), *blocks, _conclusion(told, budget), listed, as_json=as_json)
@@ -259,7 +259,7 @@ def _record(told: Mapping[str, Told], budget: Fraction, seed: int, pictures: lis
     }
 
 
-def _drawn(folder: Path, suffix: str, told: Mapping[str, Told], budget: Fraction, seed: int) -> list[Path]:
+def _draw(folder: Path, suffix: str, told: Mapping[str, Told], budget: Fraction, seed: int) -> list[Path]:
     from lapwing.app.plots.attacks import draw_all
 
     return draw_all(folder, suffix, told, budget=budget, seed=seed)

@@ -35,8 +35,7 @@ SEED: Final = 1
 _MOST_PEOPLE: Final = 10**9
 _NOBODY: Final[Mapping[str, Exact]] = MappingProxyType({})
 _NAME = re.compile("[a-z_][a-z0-9_]*")
-_MEMORY = "256MB"
-"""What the database may use; the rest is on disk until the files are written."""
+_MEMORY = "256MB"  # what the database may use; the rest is on disk until the files are written
 
 
 def make_clinic(

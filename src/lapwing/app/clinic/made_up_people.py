@@ -18,8 +18,7 @@ from lapwing.app.clinic import concepts
 from lapwing.app.clinic.concepts import APPENDIX, BYPASS, CAESAREAN, COLONOSCOPY, HERNIA, JOINT, TUMOUR, X_RAY, Numbers
 
 TODAY: Final = date(2025, 1, 1)
-BLOCK: Final = 1 << 14
-"""How many people a block has; the last one of a clinic may have fewer."""
+BLOCK: Final = 1 << 14  # how many people a block has; the last one of a clinic may have fewer
 OLDEST: Final = 99
 MOST_VISITS: Final = 30
 YEARS_OF_VISITS: Final = 10
@@ -166,7 +165,7 @@ def _visits(draws: Uniforms, who: PeopleBlock, cancer: Mask) -> Columns:
     times = np.minimum(times, MOST_VISITS)
     of = np.repeat(np.arange(len(who.id)), times)
     nth = np.arange(len(of)) - np.repeat(np.cumsum(times) - times, times)
-    ill, mother = cancer[of], _may_give_birth(who, of)
+    ill, mother = cancer[of], ~who.male[of] & (who.age[of] >= 18) & (who.age[of] <= 45)
     admitted = 0.05 + who.age[of] / 1500 + 0.17 * ill + 0.08 * mother
     luck = draws.take("kind of visit", len(of))
     kind = np.select([luck < admitted, luck < admitted + 0.14], [concepts.INPATIENT, concepts.EMERGENCY])
@@ -268,11 +267,6 @@ def _patient(
 
 def _sex(who: PeopleBlock) -> Named:
     return Named(who.male.astype(np.int8), concepts.SEXES)
-
-
-def _may_give_birth(who: PeopleBlock, of: Whole) -> Mask:
-    fertile: Mask = ~who.male[of] & (who.age[of] >= 18) & (who.age[of] <= 45)
-    return fertile
 
 
 def _unknown_birth(draws: Uniforms, who: PeopleBlock) -> Mask:

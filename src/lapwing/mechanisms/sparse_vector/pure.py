@@ -50,9 +50,9 @@ class SparseVector(PureStreamMechanism):
     sensitivity : how far one person can move the values, and which way
     grid : a power of two on whose multiples values are put; 1 for counts, which must be integers
     noise : one-sided, unless the textbooks are to be followed
-    tells : what comes with a yes
+    reveals : what comes with a yes
     threshold_share : the part of what decides that hides the threshold; the best one if not given
-    number_share : the part of epsilon that numbers get, where a yes tells a number
+    number_share : the part of epsilon that numbers get, where a yes reveals a number
     shift : a public number that is added to every threshold; see `placed_for`
     questions : how many questions there will be, where that is fixed in advance; it makes intervals shorter, and leaves
         gaps of later questions without one
@@ -77,7 +77,7 @@ class SparseVector(PureStreamMechanism):
     Proof: proofs/sparse_vector.md for a bare yes, proofs/sparse_vector_gap.md for what comes with it
     """
 
-    tells: YesReveals
+    reveals: YesReveals
     number_share: Fraction
 
     def __init__(
@@ -89,7 +89,7 @@ class SparseVector(PureStreamMechanism):
         sensitivity: ValueSensitivity,
         grid: Exact = 1,
         noise: SparseVectorNoise = SparseVectorNoise.GEOMETRIC,
-        tells: YesReveals = YesReveals.GAP,
+        reveals: YesReveals = YesReveals.GAP,
         threshold_share: Exact | None = None,
         number_share: Exact | None = None,
         shift: Exact = 0,
@@ -106,8 +106,8 @@ class SparseVector(PureStreamMechanism):
             shift=shift,
             questions=questions,
         )
-        told = one_of(YesReveals, "tells", tells)
-        fill(self, **parsed, tells=told, number_share=_number_share(told, number_share))
+        told = one_of(YesReveals, "reveals", reveals)
+        fill(self, **parsed, reveals=told, number_share=_number_share(told, number_share))
         self.__post_init__()
 
     @property
@@ -130,8 +130,8 @@ class SparseVector(PureStreamMechanism):
             units=self.yeses,
             opening_price=self.threshold_epsilon,
             unit_price=self.yes_price,
-            fresh_noise=two_sided(rise, self.number_price) if self.tells is YesReveals.NUMBER else None,
-            shows_gap=self.tells is not YesReveals.NOTHING_MORE,
+            fresh_noise=two_sided(rise, self.number_price) if self.reveals is YesReveals.NUMBER else None,
+            shows_gap=self.reveals is not YesReveals.NOTHING_MORE,
         )
 
     def placed_for(self, questions: int, confidence: Exact = "0.9") -> Self:
@@ -155,7 +155,7 @@ class SparseVector(PureStreamMechanism):
         wanted = positive("within", within)
         self._priced(Fraction(1), questions, confidence)  # what is wrong with the question is refused here
 
-        def granted(epsilon: Fraction) -> bool:
+        def suffices(epsilon: Fraction) -> bool:
             try:
                 return self._priced(epsilon, questions, confidence).margin(confidence) <= wanted
             except ParameterError:  # so little epsilon that its noise cannot be drawn
@@ -164,7 +164,7 @@ class SparseVector(PureStreamMechanism):
         search = decimals(digits=3)
         try:
             while search.open:
-                search.tell(granted(search.guess))
+                search.tell(suffices(search.guess))
         except OverflowError:
             raise ParameterError(
                 "within", within, reason="is out of reach on this lattice", remedy="allow more, or choose a finer grid"
@@ -175,12 +175,12 @@ class SparseVector(PureStreamMechanism):
         return replace(self, epsilon=epsilon, shift=Fraction(0)).placed_for(questions, confidence)
 
 
-def _number_share(tells: YesReveals, given: Exact | None) -> Fraction:
-    if tells is YesReveals.NUMBER:
+def _number_share(reveals: YesReveals, given: Exact | None) -> Fraction:
+    if reveals is YesReveals.NUMBER:
         return Fraction(1, 2) if given is None else probability("number_share", given)
     if given is not None and exact("number_share", given):
         raise ParameterError(
-            "number_share", given, reason="pays for numbers that no yes shows", remedy="write tells=YesReveals.NUMBER"
+            "number_share", given, reason="pays for numbers that no yes shows", remedy="write reveals=YesReveals.NUMBER"
         )
     return Fraction(0)
 
@@ -191,7 +191,7 @@ class _Parameters(TypedDict, total=False):
     sensitivity: Required[ValueSensitivity]
     grid: Exact
     noise: SparseVectorNoise
-    tells: YesReveals
+    reveals: YesReveals
     threshold_share: Exact | None
     number_share: Exact | None
     shift: Exact
@@ -204,7 +204,7 @@ class AboveThreshold(SparseVector):
     Parameters
     ----------
     epsilon : what it costs with its yes
-    threshold, sensitivity, grid, noise, tells, threshold_share, number_share, shift, questions : as for `SparseVector`
+    threshold, sensitivity, grid, noise, reveals, threshold_share, number_share, shift, questions: as for `SparseVector`
 
     Examples
     --------
@@ -241,6 +241,6 @@ class AboveThreshold(SparseVector):
             sensitivity=ValueSensitivity.of_anything(sensitivity=sensitivity),
             grid=grid,
             noise=SparseVectorNoise.LAPLACE,
-            tells=YesReveals.NOTHING_MORE,
+            reveals=YesReveals.NOTHING_MORE,
             threshold_share=Fraction(1, 2),
         )

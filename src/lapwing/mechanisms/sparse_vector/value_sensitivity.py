@@ -76,10 +76,10 @@ class ValueSensitivity:
         """
         match adjacency:
             case Adjacency.ADD_REMOVE:
-                return _checked(up=exact("up", up), down=exact("down", down), people=people)
+                return _validate(up=exact("up", up), down=exact("down", down), people=people)
             case Adjacency.REPLACE:
                 either_way = exact("up", up) + exact("down", down)
-                return _checked(up=either_way, down=either_way, people=people)
+                return _validate(up=either_way, down=either_way, people=people)
             case _:
                 raise ParameterError(
                     "adjacency",
@@ -92,7 +92,7 @@ class ValueSensitivity:
     def of_anything(cls, *, sensitivity: Exact, people: int = 1) -> "ValueSensitivity":
         """Describe values of which it is only known that one person moves them by at most `sensitivity`, either way."""
         bound = positive("sensitivity", sensitivity)
-        return _checked(up=bound, down=bound, people=people)
+        return _validate(up=bound, down=bound, people=people)
 
     @property
     def is_one_way(self) -> bool:
@@ -111,7 +111,7 @@ class ValueSensitivity:
         return self.people * max(up, down), self.people * (up + down)
 
 
-def _checked(*, up: Fraction, down: Fraction, people: int) -> ValueSensitivity:
+def _validate(*, up: Fraction, down: Fraction, people: int) -> ValueSensitivity:
     for name, bound in (("up", up), ("down", down)):
         if bound < 0:
             raise ParameterError(name, bound, reason="is negative", remedy="write how far, without a sign")

@@ -248,7 +248,5 @@ def _variance_of(sums: Sequence[int]) -> Fraction:
 
 def _near(box: Box, sums: Sequence[int], one: tuple[int, ...]) -> Fraction:
     """Return a number near the average of one value; any would do, and this one makes the bounds narrow."""
-    places = itertools.product(range(box.degree + 1), repeat=box.values)
-    part = sum((n * weight_of(box.degree, place, one) for place, n in zip(places, sums, strict=True)), Fraction(0))
     rows = sum(sums)
-    return within(part / rows, 0, 1) if rows > 0 else Fraction(1, 2)
+    return within(_raw(sums, box.degree, one) / rows, 0, 1) if rows > 0 else Fraction(1, 2)

@@ -159,6 +159,6 @@ class AtLeast(Meaning):
 
 
 STATISTICS = (
-    Statistic(name="count", ask=count, tells="people", options=GROUPED - {"max_rows"}),
-    Statistic(name="rows", ask=count_rows, tells="rows", sql={exp.Count: ("count", _read)}),
+    Statistic(name="count", ask=count, result="people", options=GROUPED - {"max_rows"}),
+    Statistic(name="rows", ask=count_rows, result="rows", sql={exp.Count: ("count", _read)}),
 )

@@ -79,7 +79,7 @@ STATISTICS = (
     Statistic(
         name="distinct",
         ask=count_distinct,
-        tells="values",
+        result="values",
         columns=1,
         options=WHERE | {"max_groups"},
         sql={exp.Distinct: ("count", _read)},

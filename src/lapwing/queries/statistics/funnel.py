@@ -105,7 +105,7 @@ STATISTICS = (
     Statistic(
         name="funnel",
         ask=funnel,
-        tells="people",
+        result="people",
         options=WHERE | {"steps"},
         needs={"steps": "--step CONDITION, once for each"},
     ),

@@ -158,10 +158,10 @@ def _read(selected: Selected, node: exp.Expr) -> MomentQuestion:
 
 
 STATISTICS = (
-    Statistic(name="mean", ask=mean, tells="mean", columns=1, sql={exp.Avg: ("avg", _read)}),
-    Statistic(name="variance", ask=variance, tells="variance", columns=1, sql={exp.VariancePop: ("var_pop", _read)}),
+    Statistic(name="mean", ask=mean, result="mean", columns=1, sql={exp.Avg: ("avg", _read)}),
+    Statistic(name="variance", ask=variance, result="variance", columns=1, sql={exp.VariancePop: ("var_pop", _read)}),
     Statistic(
-        name="covariance", ask=covariance, tells="covariance", columns=2, sql={exp.CovarPop: ("covar_pop", _read)}
+        name="covariance", ask=covariance, result="covariance", columns=2, sql={exp.CovarPop: ("covar_pop", _read)}
     ),
-    Statistic(name="correlation", ask=correlation, tells="correlation", columns=2, sql={exp.Corr: ("corr", _read)}),
+    Statistic(name="correlation", ask=correlation, result="correlation", columns=2, sql={exp.Corr: ("corr", _read)}),
 )

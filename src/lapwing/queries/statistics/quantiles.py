@@ -208,7 +208,7 @@ STATISTICS = (
     Statistic(
         name="median",
         ask=median,
-        tells="median",
+        result="median",
         columns=1,
         options=WHERE | {"max_rows"},
         sql=dict.fromkeys((exp.Median, exp.PercentileCont, exp.WithinGroup), ("quantile", _read)),
@@ -216,7 +216,7 @@ STATISTICS = (
     Statistic(
         name="quantiles",
         ask=quantiles,
-        tells="value",
+        result="value",
         columns=1,
         options=WHERE | {"max_rows", "at"},
         needs={"at": "--at 0.25,0.5,0.75"},

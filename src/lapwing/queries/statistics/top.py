@@ -102,4 +102,4 @@ class Top(ChosenMeaning):
         ]
 
 
-STATISTICS = (Statistic(name="top", ask=top, tells="category", columns=1, options=WHERE | {"k"}, needs={"k": "-k 3"}),)
+STATISTICS = (Statistic(name="top", ask=top, result="category", columns=1, options=WHERE | {"k"}, needs={"k": "-k 3"}),)

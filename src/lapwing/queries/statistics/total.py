@@ -94,4 +94,4 @@ def _read(selected: Selected, node: exp.Sum) -> Sum:
     return Sum(value=selected.reader.value(node.this), **selected.common)
 
 
-STATISTICS = (Statistic(name="total", ask=total, tells="total", columns=1, sql={exp.Sum: ("sum", _read)}),)
+STATISTICS = (Statistic(name="total", ask=total, result="total", columns=1, sql={exp.Sum: ("sum", _read)}),)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.accounting.filters.loss_family import ROUNDING, largest_mu_squared, terms
+from lapwing.accounting.filters.residue import ROUNDING, largest_mu_squared, terms
 
 
 @pytest.fixture(autouse=True)
