@@ -1,4 +1,4 @@
-"""What a stream tells: a verdict, and on a yes how far above it was, after noise."""
+"""What a stream answers: a verdict, and on a yes how far above it was, after noise."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -130,7 +130,7 @@ def verdict_text(answer: Decided) -> str:
 
 
 def read(told: str, decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:
-    """Return what the ledger keeps as it is told; `free` if it was told before."""
+    """Return what the ledger keeps as an answer; `free` if it was given before."""
     kept = from_text(StoredVerdict, told)
     return StreamAnswer(
         verdict=kept.verdict,

@@ -72,7 +72,7 @@ class Choice(FiniteModel):
     sensitivity: int  # Δ, how far one person moves a score
     movement: AuditedMovement = AuditedMovement.EITHER_WAY
     candidates: int = 3  # the worst case needs no more than four
-    # Where it is told by how much the winner won: the ends of the intervals in which that is looked at, from 0.
+    # Where it is shown by how much the winner won: the ends of the intervals in which that is looked at, from 0.
     gaps: tuple[float, ...] = ()
 
     def starts(self) -> Iterator[Inputs]:
@@ -88,7 +88,7 @@ class Choice(FiniteModel):
         return _nearby(inputs, (1, -1, math.ceil(4 * self.scale)), least=-math.inf)
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
-        """Return the law of the winner (and of its gap, where it is told)."""
+        """Return the law of the winner (and of its gap, where it is shown)."""
         here, there = (self._law(scores) for scores in inputs)
         names: list[object] = [f"candidate {i + 1}" for i in range(self.candidates)]
         if self.gaps:

@@ -43,7 +43,7 @@ from lapwing.vocabulary.exact import as_int, exact, fill, positive
 
 
 class Reveals(Flag):
-    """What a yes tells beside itself. Combine with `|`."""
+    """What a yes shows beside itself. Combine with `|`."""
 
     BIT = 0
     """Nothing more."""

@@ -164,7 +164,7 @@ def _format_number(number: Told) -> str:
 
 
 def _numbers(outcome: Outcome) -> tuple[Number | None, ...]:
-    """Return the numbers of which a yes tells the density."""
+    """Return the numbers of which a yes shows the density."""
     if not isinstance(outcome, AuditedYes):
         return ()
     return tuple(n for n in (outcome.gap, outcome.compared, outcome.numeric) if not isinstance(n, AuditedWithin))

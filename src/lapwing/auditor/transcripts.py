@@ -49,7 +49,7 @@ class AuditedYes:
     """
 
     gap: Told = None  # the noisy value minus the noisy threshold
-    compared: Told = None  # the noisy value that was compared (no honest variant tells it)
+    compared: Told = None  # the noisy value that was compared (no honest variant shows it)
     numeric: Told = None  # a second answer, with noise of its own
     level: Level = Level.PLAIN
 

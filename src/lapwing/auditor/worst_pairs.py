@@ -128,7 +128,7 @@ def worst_loss(
     """Return the worst transcript that was found among those with this number of noes, then this number of yeses.
 
     Equal outcomes share one true value. The values are searched for (on a lattice: among its points), and so are the
-    numbers that are told; the values of each outcome move by the sensitivity, up, down or not at all. Both orders of
+    numbers that are shown; the values of each outcome move by the sensitivity, up, down or not at all. Both orders of
     every pair are covered. Where the threshold noise is redrawn, all the noes come before each yes.
 
     Parameters
@@ -285,7 +285,7 @@ class _Search:
 
 
 def _kind(outcome: Outcome) -> Outcome:
-    """Return the kind of outcome: an abort is one more yes, of which no number is told."""
+    """Return the kind of outcome: an abort is one more yes, of which no number is shown."""
     return YES if isinstance(outcome, Abort) else outcome
 
 

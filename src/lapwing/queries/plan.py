@@ -99,7 +99,7 @@ class Meaning(ABC):
     keys_are_groups: ClassVar[bool] = True
     row_name: ClassVar[str | None] = None
     told_in_a_sentence: ClassVar[bool] = False
-    """Whether an answer of one row is told in a sentence although its row has a name."""
+    """Whether an answer of one row is shown in a sentence although its row has a name."""
     asks: ClassVar[str]
     """What is asked; here and below, {self} and {plan} may stand in a sentence."""
     hides: ClassVar[str] = (
