@@ -15,7 +15,7 @@ from lapwing.answers.answer import CONFIDENCE, Answer, Price, PricedQuestion
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_terms import StreamOffer, StreamPreview, StreamTerms
-from lapwing.answers.target import Target, TargetWords, parse_target
+from lapwing.answers.target import TargetWords, parse_target
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -23,7 +23,6 @@ from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population
-from lapwing.queries.plan import Plan
 from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import read_sql
@@ -40,6 +39,13 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.store`)."""
+
+
+class QuestionWords(TargetWords, total=False):
+    """How a question is paid and, for a SELECT, how many rows of one person count, and in how many groups."""
+
+    max_rows: int | None
+    max_groups: int | None
 
 
 class Session:
@@ -74,71 +80,38 @@ class Session:
         self._running = CancelGroup()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
-    def preview(
-        self,
-        question: QuestionLike,
-        *,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        **offer: Unpack[TargetWords],
-    ) -> Preview:
+    def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
         """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
 
         Parameters
         ----------
         question : a question, a SELECT, or questions by the names of their columns, which are charged as one
-        max_rows, max_groups : as in `sql`, for a SELECT; any other question says them itself
-        offer : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all numbers may be at a
-            `confidence=`, for the smallest price that gives it
+        words : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all numbers may be at a
+            `confidence=`, for the smallest price that gives it; `max_rows=` and `max_groups=` are for a SELECT from
+            tables with many rows a person: any other question says them itself
         """
-        target, snapshot = parse_target(**offer), self._snapshot()
-        asked = self._price(self._plan(question, max_rows, max_groups), target, snapshot)
+        asked, snapshot = self._price(question, **words)
         status = self._status(snapshot, self.population.touched)
-        return Preview.of(asked, status, offer.get("confidence", CONFIDENCE))
+        return Preview.of(asked, status, words.get("confidence", CONFIDENCE))
 
-    def ask(
-        self,
-        question: QuestionLike,
-        *,
-        key: str | None = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        **offer: Unpack[TargetWords],
-    ) -> Answer:
-        """Ask a question, and pay for it: `epsilon=`, `epsilon=` with `delta=`, `rho=` or `within=`, as in `preview`.
+    def ask(self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
+        """Ask a question, and pay for it; the words are those of `preview`.
 
         The same question at the same price about the same data is answered as it was before, for free. So is the same
-        `key`, for ever: ask again with it where it is not known whether the first time went through.
-
-        Raises
-        ------
-        BadQuestionError, BudgetError : the question, or the account, does not allow it; nothing was charged
-        EngineError : the database failed after the charge, which stays
+        `key`, for ever: ask again with it where it is not known whether the first time went through. A
+        `BadQuestionError` or `BudgetError` costs nothing; an `EngineError` came after the charge, which stays.
         """
-        target, snapshot = parse_target(**offer), self._snapshot()
-        asked = self._price(self._plan(question, max_rows, max_groups), target, snapshot)
+        asked, snapshot = self._price(question, **words)
         with self._tables.hold(snapshot.versions):  # what the question is about stays open until it has its end
             fault_point("ask.checked")
-            return self._charge_and_answer(asked, self._request(asked, key), snapshot)
+            return self._charge_and_answer(asked, key, snapshot)
 
-    def sql(
-        self,
-        text: str,
-        *,
-        key: str | None = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        **offer: Unpack[TargetWords],
-    ) -> Answer:
-        """Ask a SELECT. Its statistics are charged as one, and each gets an equal share of the price.
+    def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
+        """Ask one SELECT of statistics, with WHERE and GROUP BY, as in `ask`.
 
-        Parameters
-        ----------
-        text : one SELECT of statistics, with WHERE and GROUP BY
-        key : as in `ask`, like the price; `within` is meant for every statistic
-        max_rows, max_groups : how many rows of one person count, and in how many groups, for tables with many rows
+        The statistics are charged as one, and each gets an equal share of the price; `within` is meant for each.
         """
-        return self.ask(text, key=key, max_rows=max_rows, max_groups=max_groups, **offer)
+        return self.ask(text, key=key, **words)
 
     def funnel(
         self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
@@ -146,17 +119,9 @@ class Session:
         """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
         return self.ask({"people": funnel(table, steps)}, key=key, **offer)
 
-    def rehearse(
-        self,
-        question: QuestionLike,
-        *,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        **offer: Unpack[TargetWords],
-    ) -> Answer:
+    def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
-        target, snapshot = parse_target(**offer), self._snapshot()
-        asked = self._price(self._plan(question, max_rows, max_groups), target, snapshot)
+        asked, _ = self._price(question, **words)
         engine = self._tables.rehearsal()
         numbers = hide_failures(
             lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
@@ -254,9 +219,16 @@ class Session:
         self._lifetime.require()
         return self.ledger.snapshot(self.population.name, self.analyst)
 
-    def _plan(
-        self, question: QuestionLike, max_rows: int | None = None, max_groups: int | None = None
-    ) -> Mapping[str, Plan]:
+    def _price(
+        self,
+        question: QuestionLike,
+        *,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        **offer: Unpack[TargetWords],
+    ) -> tuple[PricedQuestion, Snapshot]:
+        """Plan a question and choose the release of each plan; the price is shared equally."""
+        target, snapshot = parse_target(**offer), self._snapshot()
         if isinstance(question, str):
             question = read_sql(question, max_rows=max_rows, max_groups=max_groups).questions
         elif max_rows is not None or max_groups is not None:
@@ -264,17 +236,13 @@ class Session:
                 "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
                 "count(..., max_groups=3)"
             )
-        return plan_together(question if isinstance(question, Mapping) else {"answer": question}, self.population)
+        plans = plan_together(question if isinstance(question, Mapping) else {"answer": question}, self.population)
+        share, budget = target.shared(len(plans) or 1), snapshot.account.budget
+        return PricedQuestion(releases={name: release_of(one, share, budget) for name, one in plans.items()}), snapshot
 
-    @staticmethod
-    def _price(plans: Mapping[str, Plan], target: Target, snapshot: Snapshot) -> PricedQuestion:
-        """Choose the release of each plan; the price is shared equally."""
-        share = target.shared(len(plans) or 1)
-        budget = snapshot.account.budget
-        return PricedQuestion(releases={name: release_of(one, share, budget) for name, one in plans.items()})
-
-    def _request(self, asked: PricedQuestion, key: str | None) -> Request:
-        return Request(
+    def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
+        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
+        request = Request(
             population=self.population.name,
             analyst=self.analyst,
             key=fresh_name() if key is None else key,
@@ -283,9 +251,6 @@ class Session:
             charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
         )
-
-    def _charge_and_answer(self, asked: PricedQuestion, request: Request, snapshot: Snapshot) -> Answer:
-        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
         with self.ledger.questions.turn(request):
             try:
                 charged = self.ledger.questions.charge(request)

@@ -4,7 +4,7 @@ The protocol of one question, which no path may shorten:
 
 1. its intent is committed, with the sealed seed of its noise, before data is read;
 2. data is read, and the answer is decided with the noise that follows from that seed and no other;
-3. outcome, price and halt are committed together, and only what was committed is told.
+3. outcome, price and halt are committed together, and only what was committed is returned.
 
 A question that a dead process left in flight is decided again with the same seed: a crash can depend only on an answer
 that is given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs
@@ -17,7 +17,7 @@ Proof: proofs/stream_recovery.md
 from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
-from typing import Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
+from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
 from lapwing.answers import verdicts
 from lapwing.answers.stream_terms import StreamTerms
@@ -60,20 +60,13 @@ _PATIENCE: Final = 8
 """How often a question is put again when another process came first."""
 
 
-class Failing(Protocol):
-    """Whoever knows where the reason of a failure is logged."""
-
-    _on_failure: Callable[[Exception], None]
-
-
-F = TypeVar("F", bound=Failing)
-
-
-def opaque(method: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P], T]:
+def opaque(
+    method: "Callable[Concatenate[QuestionStream, P], T]",
+) -> "Callable[Concatenate[QuestionStream, P], T]":
     """Let a method that handles a value, a seed or the key fail without a trace of them (`hide_failures`)."""
 
     @wraps(method)
-    def hidden(self: F, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def hidden(self: "QuestionStream", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return hide_failures(lambda: method(self, *args, **kwargs), self._on_failure)
 
     return hidden
@@ -83,12 +76,7 @@ class QuestionStream:
     """A stream at the door of one population. Between two questions all of its state is in the ledger, sealed.
 
     It can therefore be left at any time and gone on with by its `name`, in this process or another. Leaving a `with`
-    closes it, which gives back what no yes has used.
-
-    Attributes
-    ----------
-    name : what it is called
-    terms : what was agreed when it was opened
+    closes it, which gives back what no yes has used. `terms` are what was agreed when it was opened.
     """
 
     def __init__(
@@ -179,10 +167,7 @@ class QuestionStream:
         at_least : how many; the stream's own number if it is not given
         key : the idempotency key
 
-        Raises
-        ------
-        StreamHaltedError, StreamClosedError, StreamBusyError : the stream takes no question now
-        EngineError : the database failed; the question is lost, which costs what a yes costs
+        If the database fails (`EngineError`), the question is lost, which costs what a yes costs.
         """
         self._lifetime.require()
         question = self._plan(where, at_least)
@@ -214,15 +199,11 @@ class QuestionStream:
         return f"<stream {self.name!r}: {record.used} of {record.units} yeses given>"
 
     def _plan(self, where: ConditionLike | AtLeastQuestion, people: int | None) -> Plan:
-        if isinstance(where, AtLeastQuestion):
-            return self._plan_whole(where, people)
-        wanted = self.terms.at_least if people is None else as_int("at_least", people, most=2**62)
-        return plan(at_least(wanted, self.terms.table, where), self._population)
-
-    def _plan_whole(self, question: AtLeastQuestion, people: int | None) -> Plan:
-        """Return the plan of a question that says its own number and table, which must be the stream's."""
-        planned, mine = plan(question, self._population), self._population.table(self.terms.table)
-        if people is not None or planned.aggregate.table != mine.name:
+        if not isinstance(where, AtLeastQuestion):
+            wanted = self.terms.at_least if people is None else as_int("at_least", people, most=2**62)
+            return plan(at_least(wanted, self.terms.table, where), self._population)
+        planned, mine = plan(where, self._population), self._population.table(self.terms.table)
+        if people is not None or planned.aggregate.table != mine.name:  # the question says both itself
             raise BadQuestionError(
                 f"at_least(...) says how many people itself, and this stream asks about {mine.name}; write "
                 f"at_least(20, {mine.name!r}, ...) alone"
@@ -235,13 +216,9 @@ class QuestionStream:
         for attempt in range(1, _PATIENCE + 1):
             number = record.asked + 1
             try:
+                text, seed = question.canonical, self._seal_seed(number)
                 intent = self._streams.intend(
-                    self.name,
-                    number=number,
-                    key=key,
-                    question=question.canonical,
-                    sealed=self._seal_seed(number),
-                    fresh=given is None,
+                    self.name, number=number, key=key, question=text, sealed=seed, fresh=given is None
                 )
             except StreamBusyError:
                 if attempt == _PATIENCE:

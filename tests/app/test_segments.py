@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.answers.target import parse_target
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, ParameterError, SettingsError
 from lapwing.vocabulary.guarantee import PrivacyUnit
@@ -100,7 +99,7 @@ def test_whoever_is_not_in_the_segment_changes_no_exact_number(folder, question)
     exact = {}
     for turn in range(2):
         with lw.open(folder, analyst="ana", segment="north") as door:
-            asked = door._price(door._plan(question), parse_target(epsilon=1), door._snapshot())
+            asked, _ = door._price(question, epsilon=1)
             with door._tables.lease({"patients": 1 + turn, "visits": 1 + turn}) as engine:
                 exact[turn] = [one.read(engine).open_for_release() for one in asked.releases.values()]
         for table in ("patients", "visits"):

@@ -51,7 +51,8 @@ THIN |= {
     "Session.ask",
     "Session._charge_and_answer",
     "Questions.turn",
-    "FileGate.leave",
+    "Gate.leave",
+    "FileGate._give_back",
     "Tables.hold",
     "CancelGroup.scope",
 }

@@ -70,7 +70,7 @@ def test_whatever_is_offered_is_charged_at_a_price_that_accounts_carry(ledger, o
         {str(number): asking.count("patients", f"age = {number}") for number in range(3)},
     ):
         try:
-            event = clinic._price(clinic._plan(question), parse_target(**offer), clinic._snapshot()).event
+            event = clinic._price(question, **offer)[0].event
         except LapwingError:  # not every offer buys every question under every budget
             continue
         account.require_carried(SingleRelease(event=event))

@@ -24,7 +24,7 @@ from lapwing.accounting.rounding import float_above
 from lapwing.accounting.tilting import Factor
 from lapwing.vocabulary.errors import ParameterError
 
-_TOLERANCE = 1e-3  # a floor is itself computed, from above: so much of it is given away
+_TOLERANCE = 1e-3  # a floor is itself computed, from above: this part of it is given away
 
 
 def _floor(epsilon: float, orders: Sequence[Sequence[Factor]]) -> float:

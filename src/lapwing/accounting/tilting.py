@@ -12,12 +12,11 @@ import numpy as np
 
 from lapwing.accounting.losses.law import LossLaw
 
-Factor: TypeAlias = tuple[LossLaw, int]
-"""A law and how often it is met."""
+Factor: TypeAlias = tuple[LossLaw, int]  # a law and how often it is met
 
 SLOPES = np.geomspace(2.0**-10, 2.0**24, 137)
 GAINS = SLOPES * np.log(SLOPES) - (SLOPES + 1) * np.log1p(SLOPES)
-"""log of the largest e^(-slope y) (1 - e^-y): by so much a profile lies below e^(cumulant - slope epsilon)."""
+"""log of the largest e^(-slope y) (1 - e^-y): how far a profile lies below e^(cumulant - slope epsilon)."""
 
 _STEEPEST = len(SLOPES) - 9  # the last slope that is used: a bound for what lies above needs a steeper one
 _GENTLER = 12

@@ -41,7 +41,7 @@ _JUDGED_AT = Fraction(95, 100)
 _MOST_STEPS = 1 << 12
 _MOST_KEYS = 10_000
 _MOST_KEY_TEXT = 700_000
-"""How many keys that only the data knew an answer tells, and their characters: 20 such answers fit the ledger."""
+"""How many keys that only the data knew an answer shows, and their characters: 20 such answers fit the ledger."""
 
 
 @stored("answer")

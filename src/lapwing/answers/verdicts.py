@@ -1,4 +1,4 @@
-"""What a stream tells: a verdict, and on a yes how far above it was, after noise."""
+"""What a stream answers: a verdict, and on a yes how far above it was, after noise."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -29,14 +29,9 @@ class StreamAnswer(Result):
 
     Parameters
     ----------
-    verdict : BELOW, or ABOVE
-    threshold : how many people were asked for
     gap : on a yes, a noisy distance from the threshold. A yes was given for a large one, so it errs upwards
     price : what this answer cost when it was given; a no costs nothing beyond the opening of the stream
     question : which question of the stream it was, counting from 1
-    yeses_left : how many yeses the stream can still give
-    receipt : the proof that it is in the ledger
-    stream, terms : the name of the stream, and what was agreed when it was opened
     free : whether it had been given before, so that nothing was charged this time
     """
 
@@ -130,7 +125,7 @@ def verdict_text(answer: Decided) -> str:
 
 
 def read(told: str, decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:
-    """Return what the ledger keeps as it is told; `free` if it was told before."""
+    """Return what the ledger keeps as an answer; `free` if it was given before."""
     kept = from_text(StoredVerdict, told)
     return StreamAnswer(
         verdict=kept.verdict,

@@ -200,7 +200,7 @@ def name_one(*, delta: Exact, prior: Exact, people: int) -> PublishedInTheClear:
 
 
 def geometric(noise: int, ratio: Fraction) -> Fraction:
-    """Return the probability of so much two-sided geometric noise, at e^epsilon = ratio."""
+    """Return the probability of this two-sided geometric noise, at e^epsilon = ratio."""
     return (ratio - 1) / (ratio + 1) / ratio ** abs(noise)
 
 

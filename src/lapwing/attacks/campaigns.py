@@ -147,7 +147,7 @@ class Doors(Protocol):
         """The epsilon that each account is opened with."""
 
     def open(self, target: AttackTarget, epsilon: Fraction) -> AttackedDoor:
-        """Return a door at which each question about the target costs so much."""
+        """Return a door at which each question about the target costs this price."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Gaussian
 Reals: TypeAlias = NDArray[np.float64]
 
 _SLACK = 1e-9
-"""By so much, relatively, every bound is moved outwards: far more than the inverse of the beta integral can be off."""
+"""How far, relatively, every bound is moved outwards: far more than the inverse of the beta integral can be off."""
 
 _ORDERS = (1 + 1e-6, *np.geomspace(1.05, 200, 48).tolist())
 

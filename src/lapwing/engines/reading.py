@@ -53,7 +53,7 @@ _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def _constant(kind: type[BaseException]) -> BaseException:
-    """Return what is told of a failure of this kind: the interrupt it was, or the one failure."""
+    """Return what is shown of a failure of this kind: the interrupt it was, or the one failure."""
     match [one for one in _INTERRUPTS if issubclass(kind, one)]:
         case [interrupt]:
             return SystemExit(1) if interrupt is SystemExit else interrupt()

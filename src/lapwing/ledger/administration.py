@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from lapwing.accounting.filters.account import EVERYONE, Budget, charge_anew, open_account, raise_cap
 from lapwing.accounting.filters.approximate import DeltaShares
-from lapwing.ledger.entries import Entry, Receipt, text
+from lapwing.ledger.entries import Receipt, text
 from lapwing.ledger.entries import name as named
-from lapwing.ledger.population import Analyst, PopulationRecord
+from lapwing.ledger.population import PopulationRecord
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction, state
 from lapwing.vocabulary.codec import to_record
@@ -38,7 +38,6 @@ class Administration:
 
         Parameters
         ----------
-        name : what to call it
         unit : who is protected
         budget : the lifetime cap of everything that is ever released about these people, by all analysts together
         segments : those of the finest public partition, fixed for ever, the empty ones included; only where single
@@ -60,13 +59,8 @@ class Administration:
                 raise ParameterError(
                     "population", name, reason="exists already", remedy="its account goes on; choose another name"
                 )
-            transaction.append(
-                "population",
-                population=name,
-                by=named("by", by),
-                policy=to_record(population),
-                account=state((), account),
-            )
+            fields = {"policy": to_record(population), "account": state((), account)}
+            transaction.append("population", population=name, by=named("by", by), **fields)
             return transaction.receipt
 
     def add_table(
@@ -114,22 +108,15 @@ class Administration:
         named("analyst", analyst)
         with self._store.writing("policy") as transaction:
             known, account = transaction.population(population), transaction.account(population)
+            decided = known.with_analyst(analyst, allowance=allowance)
             if allowance is None:
-                decided = replace(known.analysts.get(analyst, Analyst()), allowance=None)
-                return self._decide(transaction, known.with_analyst(analyst, decided), by, "allowance", analyst=analyst)
+                return self._decide(transaction, decided, by, "allowance", analyst=analyst)
             fresh = open_account(
                 allowance, segments=account.filters, adjacency=account.adjacency, shares=account.shares
             )
             change = charge_anew(fresh, transaction.lines(population, analyst))
-            decided = replace(known.analysts.get(analyst, Analyst()), allowance=allowance)
-            receipt = self._decide(
-                transaction,
-                known.with_analyst(analyst, decided),
-                by,
-                "allowance",
-                analyst=analyst,
-                allowance=state([change], change.account),
-            )
+            own = state([change], change.account)
+            receipt = self._decide(transaction, decided, by, "allowance", analyst=analyst, allowance=own)
             transaction.remember(population, analyst, change.account)
             return receipt
 
@@ -154,19 +141,10 @@ class Administration:
             known = transaction.population(population)
             if analyst is None:
                 return self._decide(transaction, replace(known, suspended=stopped), by, "suspension")
-            decided = replace(known.analysts.get(named("analyst", analyst), Analyst()), suspended=stopped)
-            return self._decide(transaction, known.with_analyst(analyst, decided), by, "suspension", analyst=analyst)
+            decided = known.with_analyst(named("analyst", analyst), suspended=stopped)
+            return self._decide(transaction, decided, by, "suspension", analyst=analyst)
 
     @staticmethod
-    def _decide(
-        transaction: Transaction, population: PopulationRecord, by: str, change: str, **fields: object
-    ) -> Receipt:
-        entry: Entry = transaction.append(
-            "policy",
-            population=population.name,
-            by=named("by", by),
-            change=change,
-            policy=to_record(population),
-            **fields,
-        )
-        return transaction.receipt_of(entry)
+    def _decide(transaction: Transaction, decided: PopulationRecord, by: str, change: str, **fields: object) -> Receipt:
+        said = {"by": named("by", by), "change": change, "policy": to_record(decided)}
+        return transaction.receipt_of(transaction.append("policy", population=decided.name, **said, **fields))

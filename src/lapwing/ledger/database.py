@@ -6,11 +6,14 @@ end of the chain. `secrets` holds sealed noise until it has been used: outside t
 it, and in no export.
 """
 
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from threading import Lock
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Entry, HeadFile
-from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerUnwritableError
+from lapwing.vocabulary.errors import LapwingError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -26,81 +29,125 @@ class Connection(Protocol):
         """Let go of it."""
 
 
-class Gate(Protocol):
+class Gate(ABC):
     """Numbered places that one request at a time may hold, among all threads and processes that use a ledger.
 
     A place is given back when its holder leaves, and also when its process dies: nothing is ever left locked by the
     dead. Nothing about money is decided here; a gate that fails lets two do the same work, and the ledger charges both.
     """
 
-    def enter(self, place: int, holder: object) -> bool:
-        """Take a place, unless somebody has it; return whether it is ours now.
+    def __init__(self) -> None:
+        self._lock, self._held = Lock(), dict[int, object]()
+        self.process = os.getpid()
 
-        Raises
-        ------
-        LedgerUnwritableError : nobody can be asked whether it is free
-        """
+    def enter(self, place: int, holder: object) -> bool:
+        """Take a place, unless somebody has it; return whether it is ours now, or say that nobody can be asked."""
+        with self._lock:
+            if place in self._held:
+                return False
+            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
+            try:
+                granted = self._take(place)
+            except Exception as error:
+                del self._held[place]
+                if isinstance(error, LapwingError):
+                    raise
+                raise LedgerUnwritableError(
+                    "nobody can say whether the same question is being answered just now "
+                    f"({error}); nothing was charged"
+                ) from error
+            if not granted:
+                del self._held[place]
+            return granted
 
     def leave(self, place: int, holder: object) -> None:
         """Give a place back, if this holder has it: also one that was interrupted while it took it."""
+        with self._lock:
+            if self._held.get(place) is holder:
+                self._give_back(place)
+                del self._held[place]
 
+    @abstractmethod
+    def _take(self, place: int) -> bool:
+        """Lock a place that no thread of this process holds; return whether it is ours now."""
+
+    @abstractmethod
+    def _give_back(self, place: int) -> None:
+        """Unlock it."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""
 
 
-class Database(Protocol):
+class Database(ABC):
     """What differs between SQLite and PostgreSQL."""
 
-    @property
-    def place(self) -> str:
-        """Where it is, for messages: never a password."""
-
+    begin_writing: ClassVar[Sequence[str]]
+    """The statements after which this transaction is the only one that may write."""
+    begin_reading: ClassVar[Sequence[str]]
+    """The statements after which this transaction sees one moment."""
+    appends_atomically: ClassVar[bool]
+    """Whether `append` outside a transaction is atomic and durable by itself."""
+    keeps_head: ClassVar[bool]
+    """Whether the head has been there for as long as the ledger, so that one without it is refused."""
     head: HeadFile | None
     """Where the newest entry that was told of is kept, outside the database."""
 
     @property
-    def keeps_head(self) -> bool:
-        """Whether that file has been there for as long as the ledger, so that one without it is refused."""
-
-    @property
-    def begin_writing(self) -> Sequence[str]:
-        """The statements after which this transaction is the only one that may write."""
-
-    @property
-    def begin_reading(self) -> Sequence[str]:
-        """The statements after which this transaction sees one moment."""
+    @abstractmethod
+    def place(self) -> str:
+        """Where it is, for messages: never a password."""
 
     def connect(self) -> Connection:
         """Return a new connection in autocommit mode whose durability settings were read back and are strong."""
+        connection = self._dial()
+        try:
+            self._insist(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @abstractmethod
+    def _dial(self) -> Connection: ...
+
+    @abstractmethod
+    def _insist(self, connection: Connection) -> None: ...
 
     def phrase(self, statement: str) -> str:
         """Return a statement that is written with `?` for values as this database wants it."""
+        return statement
 
+    @abstractmethod
     def translate(self, error: Exception) -> LedgerError | None:
         """Return what a failure of the database means, or `None` if the error is not the database's."""
 
-    @property
-    def appends_atomically(self) -> bool:
-        """Whether `append` outside a transaction is atomic and durable by itself."""
-
+    @abstractmethod
     def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
         """Add `entry` to a chain that ends with `before`, and move its end; return whether that is where it ended."""
 
-    def is_lost(self, connection: Connection) -> bool:
+    def is_lost(self, connection: Connection) -> bool:  # noqa: ARG002 - a file does not hang up
         """Say whether the other end of a connection is gone, so that a new one must be made."""
+        return False
 
-    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
+    def may_have_committed(self, connection: Connection, error: Exception) -> bool:  # noqa: ARG002 - in doubt, yes
         """Say whether a statement that failed with `error` may have been committed all the same."""
+        return True
 
+    @abstractmethod
     def shred(self, connection: Connection) -> None:
         """Overwrite what was deleted, as far as this database can."""
 
+    @abstractmethod
     def inspect(self, connection: Connection) -> None:
         """Look for damage in the structures of the database, and for an index that disagrees with the entries."""
 
+    @abstractmethod
     def create(self, ledger: str, head: bytes) -> None:
         """Make an empty ledger with the name `ledger` and begin its head, whole or not at all."""
 
+    @abstractmethod
     def gate(self) -> Gate:
         """Return where requests take turns."""
 
@@ -110,13 +157,6 @@ def in_doubt(database: Database, error: Exception) -> LedgerInDoubtError:
     return LedgerInDoubtError(
         f"{database.place} failed while it committed ({error}); what was being written counts as charged, and asking "
         "again under the same key finds out"
-    )
-
-
-def gate_closed(error: Exception) -> LedgerUnwritableError:
-    """Return what is told when nobody can be asked whether a place is free."""
-    return LedgerUnwritableError(
-        f"nobody can say whether the same question is being answered just now ({error}); nothing was charged"
     )
 
 

@@ -11,7 +11,7 @@ So whoever holds one hash holds the whole past. The chain has no key: it shows a
 a rewritten past to everyone who kept a receipt.
 
 A database can go back in time without a flaw in it: its log is lost or cut after a crash, or last night's copy is put
-back. So before anything is told, the receipt of the last entry it rests on, the head, is synced into a small file
+back. So before anything is answered, the receipt of the last entry it rests on, the head, is synced into a small file
 outside the database, and a ledger without that entry is refused. The file may lag behind the ledger, by what was
 committed and never told; it is never ahead of it. A receipt of entry 0 promises nothing.
 
@@ -21,6 +21,7 @@ the other, and what was torn was not told. Each slot is one line of text, a rece
 
 import errno
 import os
+import re
 import sys
 import threading
 import unicodedata
@@ -45,8 +46,6 @@ _LONGEST_TEXT = 1 << 24
 def name(what: str, given: object) -> str:
     """Return `given` if it can name a thing in a ledger: one to 200 printable characters, in Unicode's normal form C.
 
-    Examples
-    --------
     >>> name("population", "clinic")
     'clinic'
     >>> name("population", "")
@@ -55,19 +54,15 @@ def name(what: str, given: object) -> str:
     lapwing.errors.ParameterError: population = '' is not a name; write 1 to 200 printable characters, with no
     blanks around them
     """
-    if not isinstance(given, str) or not _is_name(given):
-        raise ParameterError(
-            what,
-            given,
-            reason="is not a name",
-            remedy=f"write 1 to {_LONGEST_NAME} printable characters, with no blanks around them",
-        )
-    return given
-
-
-def _is_name(given: str) -> bool:
-    well_formed = given.isprintable() and unicodedata.is_normalized("NFC", given)
-    return well_formed and 0 < len(given) <= _LONGEST_NAME and given == given.strip()
+    if (
+        isinstance(given, str)
+        and given.isprintable()
+        and 0 < len(given) <= _LONGEST_NAME
+        and (given == given.strip() and unicodedata.is_normalized("NFC", given))
+    ):
+        return given
+    remedy = f"write 1 to {_LONGEST_NAME} printable characters, with no blanks around them"
+    raise ParameterError(what, given, reason="is not a name", remedy=remedy)
 
 
 def text(what: str, given: object) -> str:
@@ -83,7 +78,7 @@ def text(what: str, given: object) -> str:
     return given
 
 
-_MOST_DIGITS: Final = 19  # what the databases count to
+_RECEIPT: Final = re.compile(r"lapwing:(?P<ledger>.+):(?P<seq>[0-9]{1,19}):(?P<hash>[0-9a-f]{64})", re.DOTALL)
 
 
 class Entry(NamedTuple):
@@ -108,8 +103,6 @@ class Receipt:
 
     Proof: proofs/ledger_receipts.md
 
-    Examples
-    --------
     >>> receipt = Receipt(ledger="2f1c", seq=7, hash="ab" * 32)
     >>> str(receipt) == "lapwing:2f1c:7:" + "ab" * 32
     True
@@ -127,13 +120,10 @@ class Receipt:
     @staticmethod
     def parse(given: str) -> "Receipt":
         """Return the receipt that was printed as `given`."""
-        kind, _, rest = given.strip().partition(":")
-        match [kind, *rest.rsplit(":", 2)]:
-            case ["lapwing", ledger, seq, hash_] if ledger and _is_number(seq) and _is_hash(hash_):
-                return Receipt(ledger=ledger, seq=int(seq), hash=hash_)
-            case _:
-                remedy = "paste the whole line, lapwing:LEDGER:NUMBER:HASH"
-                raise ParameterError("receipt", given, reason="is not a receipt", remedy=remedy)
+        if found := _RECEIPT.fullmatch(given.strip()):
+            return Receipt(ledger=found["ledger"], seq=int(found["seq"]), hash=found["hash"])
+        remedy = "paste the whole line, lapwing:LEDGER:NUMBER:HASH"
+        raise ParameterError("receipt", given, reason="is not a receipt", remedy=remedy)
 
 
 def genesis(ledger: str) -> bytes:
@@ -151,16 +141,8 @@ def check_chain(
 ) -> Iterator[Entry]:
     """Yield `entries` as long as they are numbered without a gap and each hash follows from the one before.
 
-    Parameters
-    ----------
-    ledger : the name of the ledger
-    entries : all of them, from the first on
-    last, head : the number and the hash of the entry with which they must end
-    after : the entry after which they begin, if it was checked before
-
-    Raises
-    ------
-    LedgerDamagedError : with the number of the first entry that is wrong
+    They must end with the number `last` and the hash `head`, and begin with the first, or after `after`, if that was
+    checked before. A `LedgerDamagedError` has the number of the first entry that is wrong.
     """
     before, due = (bytes.fromhex(after.hash), after.seq + 1) if after else (genesis(ledger), 1)
     for entry in entries:
@@ -181,10 +163,7 @@ def check_chain(
 def compare(receipt: Receipt, *, ledger: str, last: int, found: bytes | None) -> None:
     """Refuse a ledger that is older than `receipt` or has another past.
 
-    Parameters
-    ----------
-    ledger, last : the name of the ledger and the number of its last entry
-    found : the hash of entry `receipt.seq` in it, if it has that entry
+    `last` is the number of its last entry, and `found` the hash of its entry `receipt.seq`, if it has that entry.
     """
     if receipt.ledger != ledger:
         raise LedgerRolledBackError(
@@ -201,14 +180,6 @@ def compare(receipt: Receipt, *, ledger: str, last: int, found: bytes | None) ->
             seq=receipt.seq,
             last=last,
         )
-
-
-def _is_number(given: str) -> bool:
-    return given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS
-
-
-def _is_hash(given: str) -> bool:
-    return len(given) == 64 and set(given) <= set("0123456789abcdef")  # noqa: PLR2004 - SHA-256 in hexadecimal
 
 
 @lru_cache(maxsize=64)  # a question is looked up by it, charged and answered
@@ -240,22 +211,19 @@ class HeadFile:
         self.path = path
 
     def promised(self) -> Receipt | None:
-        """Return the newest receipt; `None` if there is no file.
-
-        Raises
-        ------
-        LedgerDamagedError : neither slot can be read
-        LedgerUnwritableError : the file cannot be reached
-        """
+        """Return the newest receipt; `None` if there is no file."""
         try:
-            found = _newest(self._content())
+            with self.path.open("rb", buffering=0) as file:
+                found = _newest(_slots(file.read(_LONGEST) or b""))
             if found is None:  # while it is read both slots may be written, one after the other, but not under a lock
                 with LockedFile(self.path) as file:
-                    found = _newest(file.read(_LONGEST) or b"")
+                    found = _newest(_slots(file.read(_LONGEST) or b""))
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise self._unusable(error) from error
+            raise LedgerUnwritableError(
+                f"{self.path}, which says how far the ledger had come, cannot be used: {error}"
+            ) from error
         if found is None:
             raise LedgerDamagedError(
                 f"{self.path}, which says how far the ledger had come, is damaged: bring it back from where it was "
@@ -275,12 +243,9 @@ class HeadFile:
             self._make(Receipt(ledger=ledger, seq=0, hash=genesis(ledger).hex()))
 
     def advance(self, receipt: Receipt) -> None:
-        """Make `receipt` durable here, unless a newer one is.
+        """Make `receipt` durable here, unless a newer one is; after an `OSError` nobody knows whether it is.
 
-        Raises
-        ------
-        LedgerRolledBackError : another entry of the same number was promised
-        OSError : it is not known to be durable
+        Where another entry of the same number was promised, it is a `LedgerRolledBackError`.
         """
         try:
             with LockedFile(self.path) as file:
@@ -298,7 +263,7 @@ class HeadFile:
 
     def _write(self, file: int, receipt: Receipt) -> None:
         slots = _slots(os.read(file, _LONGEST))
-        newest = max((slot for slot in slots if slot), key=lambda slot: slot.seq, default=None)
+        newest = _newest(slots)
         if newest is not None and newest.seq >= receipt.seq:
             here = receipt.hash if newest.seq == receipt.seq else newest.hash
             require_promised(newest, receipt, found=bytes.fromhex(here))
@@ -330,22 +295,11 @@ class HeadFile:
             os.close(file)
         return making
 
-    def _content(self) -> bytes:
-        with self.path.open("rb", buffering=0) as file:
-            return file.read(_LONGEST) or b""
-
-    def _unusable(self, error: OSError) -> LedgerUnwritableError:
-        return LedgerUnwritableError(f"{self.path}, which says how far the ledger had come, cannot be used: {error}")
-
 
 def require_promised(promised: Receipt, ledger: Receipt, *, found: bytes | None) -> None:
-    """Refuse a ledger that lacks what was promised.
+    """Refuse a ledger that lacks what was `promised`, the newest entry that was told of.
 
-    Parameters
-    ----------
-    promised : the newest entry that was told of
-    ledger : the receipt of the last entry there is
-    found : the hash of entry `promised.seq` in it, if it has that entry
+    `ledger` is the receipt of its last entry, and `found` the hash of its entry `promised.seq`, if it has that entry.
     """
     if not promised.seq:
         return
@@ -397,8 +351,8 @@ def _slots(content: bytes) -> list[Receipt | None]:
     return [_receipt(content[:_SLOT]), _receipt(content[_SLOT:])]
 
 
-def _newest(content: bytes) -> Receipt | None:
-    return max((slot for slot in _slots(content) if slot), key=lambda slot: slot.seq, default=None)
+def _newest(slots: list[Receipt | None]) -> Receipt | None:
+    return max((slot for slot in slots if slot), key=lambda slot: slot.seq, default=None)
 
 
 def _receipt(slot: bytes) -> Receipt | None:

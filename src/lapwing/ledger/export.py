@@ -72,15 +72,10 @@ def _charged(entry: Record) -> str:
 
 def export_json(ledger: Ledger, path: Path) -> Receipt:
     """Write all entries as JSON lines into a new file, and return the receipt of the last one."""
-    with _private(path) as file, ledger.store.reading() as transaction:
-        head = {
-            "format": _FORMAT,
-            "ledger": transaction.ledger,
-            "seq": None,
-            "last": transaction.last,
-            "head": transaction.head.hex(),
-        }
-        file.write(canonical(head) + "\n")
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # who asked what is the owner's business alone
+    with os.fdopen(opened, "w", encoding="ascii") as file, ledger.store.reading() as transaction:
+        end = {"last": transaction.last, "head": transaction.head.hex()}
+        file.write(canonical({"format": _FORMAT, "ledger": transaction.ledger, "seq": None, **end}) + "\n")
         for entry in transaction.entries():
             file.write(f'{{"entry":{entry.body},"hash":"{entry.hash.hex()}","seq":{entry.seq}}}\n')
         return transaction.receipt
@@ -101,21 +96,11 @@ def export_parquet(ledger: Ledger, path: Path) -> Receipt:
     return receipt
 
 
-def _private(path: Path) -> IO[str]:
-    """Open a new file that its owner alone can read: who asked what is nobody else's business."""
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    return os.fdopen(opened, "w", encoding="ascii")
-
-
 def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
     """Follow the chain of a JSON export, compare it with `receipts`, and return the receipt of its last entry.
 
-    This needs nothing but the file: no ledger, no key and no database.
-
-    Raises
-    ------
-    LedgerDamagedError : with the number of the first entry that is wrong
-    LedgerRolledBackError : the export is older than a receipt or has another past
+    This needs nothing but the file: no ledger, no key and no database. A `LedgerDamagedError` has the number of the
+    first entry that is wrong; an export that is older than a receipt or has another past is a `LedgerRolledBackError`.
     """
     wanted = list(receipts)
     with path.open(encoding="ascii", errors="replace") as file:  # what is replaced does not follow from the chain

@@ -16,7 +16,7 @@ from lapwing.ledger.administration import Administration
 from lapwing.ledger.database import Database
 from lapwing.ledger.entries import REMEDY, Receipt, Record, compare, genesis, require_promised
 from lapwing.ledger.entries import name as named
-from lapwing.ledger.population import Analyst, PopulationRecord
+from lapwing.ledger.population import PopulationRecord
 from lapwing.ledger.questions import Questions
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.store import Store, now
@@ -30,11 +30,7 @@ from lapwing.vocabulary.loading import load_extra
 class Snapshot:
     """What one moment of the ledger says about a population and an analyst.
 
-    Parameters
-    ----------
-    population : what was decided about it: its tables with their versions, and who may spend
-    account : what was spent of its budget, and what is left
-    allowance : the account of the analyst's own allowance; `None` if only the population's counts
+    `allowance` is the account of the analyst's own allowance; `None` if only the population's counts.
     """
 
     population: PopulationRecord
@@ -48,15 +44,9 @@ class Snapshot:
 
 
 class Ledger:
-    """An open ledger: what is told was charged before, in one order, whoever writes and whatever crashes.
+    """An open ledger: what is released was charged before, in one order, whoever writes and whatever crashes.
 
     Proof: proofs/ledger.md
-
-    Attributes
-    ----------
-    administration : what the custodian does
-    questions : charging and answering one-shot questions
-    streams : opening, asking and closing streams
     """
 
     def __init__(self, store: Store) -> None:
@@ -85,7 +75,7 @@ class Ledger:
         """Return what stands in the ledger about a population and an analyst, all of one moment."""
         with self.store.reading() as transaction:
             decided = transaction.population(population)
-            limited = decided.analysts.get(analyst, Analyst()).allowance
+            limited = decided.analyst(analyst).allowance
             return Snapshot(
                 population=decided,
                 account=transaction.account(population),
@@ -141,12 +131,9 @@ def create_ledger(address: str | Path | Database, *, name: str, head: Path | Non
     head : where this host keeps the newest entry that was told of, for a ledger in PostgreSQL; a file has its own
     clock : says what time it is, for the eyes of people; nothing is decided by it
 
-    Examples
-    --------
     >>> import tempfile
     >>> from fractions import Fraction
-    >>> from lapwing.vocabulary.guarantee import PureDP
-    >>> from lapwing.vocabulary.guarantee import PrivacyUnit
+    >>> from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
     >>> ledger = create_ledger(Path(tempfile.mkdtemp()) / "ledger.db", name="2f1c")
     >>> receipt = ledger.administration.create_population(
     ...     "clinic", unit=PrivacyUnit(person_key="patient_id"), budget=PureDP(epsilon=Fraction(1))
@@ -165,14 +152,7 @@ def open_ledger(
 ) -> Ledger:
     """Open a ledger, after it was checked: settings, schema, chain, indexes, and that it is not older than it was.
 
-    Parameters
-    ----------
-    address, head, clock : as for `create_ledger`
-    receipts : what it must contain, besides what `head` says
-
-    Raises
-    ------
-    LedgerDurabilityError, LedgerSchemaError, LedgerDamagedError, LedgerRolledBackError : why it is not opened
+    `receipts` are what it must contain, besides what `head` says; all else is as for `create_ledger`.
     """
     ledger = Ledger(Store(_database(address, head), clock))
     try:
@@ -196,11 +176,6 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
 
     What was answered since then is known to those who were told, and counts as spent; how much it was, the ledger does
     not know. So the loss is written down, and all spending of every population is stopped. Return the new end.
-
-    Parameters
-    ----------
-    address, head : as for `open_ledger`
-    by : who accepts the loss
     """
     database = _database(address, head)
     kept, database.head = database.head, None

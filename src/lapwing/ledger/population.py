@@ -6,6 +6,7 @@ Everything here is public and decided by the custodian; nothing is learned from 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from lapwing.accounting.filters.account import EVERYONE, Account, Booking, Budget
 from lapwing.accounting.filters.charge import Charge, StreamClosing, YesCharge
@@ -62,8 +63,12 @@ class PopulationRecord:
         """Return why this analyst can spend nothing, if spending is stopped, for all or for them."""
         if self.suspended:
             return SuspendedError(f"population {self.name!r}")
-        stopped = self.analysts.get(analyst, Analyst()).suspended
+        stopped = self.analyst(analyst).suspended
         return SuspendedError(f"analyst {analyst!r} in population {self.name!r}") if stopped else None
+
+    def analyst(self, name: str) -> Analyst:
+        """Return what was decided about an analyst."""
+        return self.analysts.get(name, Analyst())
 
     def require_spending(self, analyst: str) -> None:
         """Refuse if spending is stopped, for all or for this analyst."""
@@ -78,9 +83,10 @@ class PopulationRecord:
         """Return the population with the person key of `table`."""
         return replace(self, keys=MappingProxyType({**self.keys, table: key}))
 
-    def with_analyst(self, analyst: str, decided: Analyst) -> "PopulationRecord":
-        """Return the population with a new decision about `analyst`."""
-        return replace(self, analysts=MappingProxyType({**self.analysts, analyst: decided}))
+    def with_analyst(self, analyst: str, **decided: Any) -> "PopulationRecord":
+        """Return the population with a new `allowance` or suspension of `analyst`."""
+        changed = {analyst: replace(self.analyst(analyst), **decided)}
+        return replace(self, analysts=MappingProxyType({**self.analysts, **changed}))
 
 
 class RefusedError(Exception):
@@ -124,12 +130,7 @@ class AccountChanges:
             self._all.append(AccountChange(column="allowance", holder=analyst, whose=whose, account=own))
 
     def admit(self, charge: Charge) -> None:
-        """Put a charge before every account it concerns.
-
-        Raises
-        ------
-        RefusedError : if one of them says no; the caller lets it undo the transaction
-        """
+        """Put a charge before every account it concerns; a `RefusedError` of one of them undoes the transaction."""
         self.population.require_spending(self.analyst)
         for one in self._all:
             one.account.require_carried(charge)

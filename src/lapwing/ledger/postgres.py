@@ -6,22 +6,20 @@ power cut, every time it is made.
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 import psycopg
 from psycopg import sql
 
-from lapwing.ledger.database import POSTGRES_TABLES, Connection, gate_closed
+from lapwing.ledger.database import POSTGRES_TABLES, Connection, Database, Gate
 from lapwing.ledger.entries import Entry, HeadFile
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import (
-    LapwingError,
     LedgerDamagedError,
     LedgerDurabilityError,
     LedgerError,
@@ -65,7 +63,7 @@ select population from said where allowance is not null and allowance is distinc
 """The populations whose state an index finds elsewhere than the texts of the entries have it."""
 
 
-class PostgresDatabase:
+class PostgresDatabase(Database):
     """One schema of one database.
 
     Parameters
@@ -76,9 +74,10 @@ class PostgresDatabase:
     head : where this host keeps the newest entry that was told of; another host may come without one
     """
 
-    keeps_head: bool = False
-    begin_writing: Sequence[str] = ("BEGIN", "SELECT 1 FROM ledger FOR UPDATE")
-    begin_reading: Sequence[str] = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+    begin_writing = ("BEGIN", "SELECT 1 FROM ledger FOR UPDATE")
+    begin_reading = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+    appends_atomically = True
+    keeps_head = False
 
     def __init__(self, dsn: str, *, schema: str = "lapwing", patience: float = 30.0, head: Path | None = None) -> None:
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
@@ -91,16 +90,6 @@ class PostgresDatabase:
         """The host, the database and the schema, without the password."""
         known = psycopg.conninfo.conninfo_to_dict(self._dsn)
         return f"schema {self._schema} of PostgreSQL database {known.get('dbname')} at {known.get('host')}"
-
-    def connect(self) -> Connection:
-        """Connect, insist on durable settings and read them back."""
-        connection: Connection = self._dial()
-        try:
-            self._insist(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
     def _insist(self, connection: Connection) -> None:
         if not self._shows(connection, "select to_regclass('ledger') is not null"):
@@ -119,10 +108,7 @@ class PostgresDatabase:
             ("default_transaction_isolation", "read committed"),
             ("lock_timeout", f"{int(self._patience * 1000)}ms"),
             ("standard_conforming_strings", "on"),
-            (
-                "plan_cache_mode",
-                "force_generic_plan",
-            ),  # every lookup has one good plan, by its index, whatever is asked
+            ("plan_cache_mode", "force_generic_plan"),  # each lookup has one good plan, by its index
             ("enable_seqscan", "off"),
             ("jit", "off"),
         ):
@@ -160,8 +146,6 @@ class PostgresDatabase:
         if isinstance(error, _UNWRITABLE):
             return LedgerUnwritableError(f"{self.place} cannot be used: {error}; nothing was charged")
         return LedgerDamagedError(f"{self.place} refuses what a ledger does: {error}")
-
-    appends_atomically: bool = True
 
     def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
         """Add an entry and move the end of the chain in one statement, which does nothing if the end is elsewhere."""
@@ -216,59 +200,36 @@ def _phrase(statement: str) -> str:
     return statement.replace("%", "%%").replace("?", "%s")
 
 
-_TRY: Final = "select pg_try_advisory_lock(%s)"
-
-
-class AdvisoryGate:
+class AdvisoryGate(Gate):
     """Places are advisory locks of PostgreSQL, held by a connection of their own; they go when it does."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
+        super().__init__()
         self._connect = connect
-        self._lock, self._held = Lock(), dict[int, object]()
-        self._process = os.getpid()
         self._connection: Any = None
 
-    def enter(self, place: int, holder: object) -> bool:
-        """Take a place, unless somebody has it."""
-        with self._lock:
-            if place in self._held:
-                return False
-            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
-            try:
-                granted = self._tried(place)
-            except Exception as error:
-                del self._held[place]
-                raise error if isinstance(error, LapwingError) else gate_closed(error) from error
-            if not granted:
-                del self._held[place]
-            return granted
-
-    def leave(self, place: int, holder: object) -> None:
-        """Give a place back."""
-        with self._lock:
-            if self._held.get(place) is holder:
-                with suppress(Exception):  # where the connection is gone, so is the lock
-                    self._ask("select pg_advisory_unlock(%s)", place)
-                del self._held[place]
+    def _give_back(self, place: int) -> None:
+        with suppress(Exception):  # where the connection is gone, so is the lock
+            self._ask("select pg_advisory_unlock(%s)", place)
 
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
             self._drop()
 
-    def _tried(self, place: int) -> bool:
+    def _take(self, place: int) -> bool:
         """Try to lock; a connection that broke since it was last used is replaced, once."""
-        was_open = self._connection is not None
+        was_open, statement = self._connection is not None, "select pg_try_advisory_lock(%s)"
         try:
-            return self._ask(_TRY, place)
+            return self._ask(statement, place)
         except Exception:
             if not was_open:
                 raise
-        return self._ask(_TRY, place)
+        return self._ask(statement, place)
 
     def _ask(self, statement: str, place: int) -> bool:
-        if self._connection is None or self._process != os.getpid():
-            self._connection, self._process = self._connect(), os.getpid()
+        if self._connection is None or self.process != os.getpid():
+            self._connection, self.process = self._connect(), os.getpid()
         try:
             (answer,) = self._connection.execute(statement, (place,)).fetchone()
         except BaseException:
@@ -277,7 +238,7 @@ class AdvisoryGate:
         return bool(answer)
 
     def _drop(self) -> None:
-        if self._connection is not None and self._process == os.getpid():
+        if self._connection is not None and self.process == os.getpid():
             with suppress(Exception):
                 self._connection.close()
         self._connection = None

@@ -23,7 +23,6 @@ from lapwing.ledger.population import RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction, lookups_of_request
 from lapwing.vocabulary.codec import digest, to_record
-from lapwing.vocabulary.codec import digest as digest_of
 from lapwing.vocabulary.errors import EngineError, LapwingError, LedgerUnwritableError, ParameterError, UnansweredError
 
 PATIENCE: Final = 900.0
@@ -67,7 +66,7 @@ class Request:
     @property
     def digest(self) -> str:
         """What tells two requests with the same key apart."""
-        return digest_of([self.question, sorted(self.tables), to_record(self.charge)])
+        return digest([self.question, sorted(self.tables), to_record(self.charge)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +107,8 @@ class Questions:
     def charge(self, request: Request) -> Charged | Released:
         """Charge a question, or return the answer it already has.
 
-        An answer is free if this key, or this question about these data versions, was answered before.
-
-        Raises
-        ------
-        BudgetExceededError : the population's account or the analyst's allowance says no; nothing was charged
-        RequestConflictError : the key belongs to another request
-        UnansweredError : the key was charged and has no answer
+        An answer is free if this key, or this question about these data versions, was answered before. A key that was
+        charged and has no answer is an `UnansweredError`; one that belongs to another request is refused.
         """
         recall = recall_digest(f"population {request.population}", request.question)
         lookups = lookups_of_request(request.population, request.analyst, request.key, recall)
@@ -128,9 +122,7 @@ class Questions:
     def answer(self, seq: int, answer: str) -> Released:
         """Write down the answer to charge `seq`, and return what stands in the ledger: only that may be told.
 
-        Raises
-        ------
-        UnansweredError : the charge was given up meanwhile; the answer must be forgotten
+        If the charge was given up meanwhile (`UnansweredError`), the answer must be forgotten.
         """
         text("answer", answer)
         with self._store.writing("answer") as transaction:
@@ -158,10 +150,7 @@ class Questions:
     def turn(self, request: Request, patience: float = PATIENCE) -> Iterator[None]:
         """Hold the turn of a question, or wait until somebody else has answered it.
 
-        Raises
-        ------
-        EngineError : somebody else asked first, and was charged for a failure
-        LedgerUnwritableError : somebody else has been at it for too long, or the gate fails; nothing was charged
+        It is an `EngineError` if somebody else asked first and was charged for a failure; nothing was charged here.
         """
         place = int(digest(["turn", request.population, request.question])[:15], 16)
         holder = object()

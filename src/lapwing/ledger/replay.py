@@ -26,7 +26,7 @@ from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.population import Analyst, PopulationRecord
+from lapwing.ledger.population import PopulationRecord
 from lapwing.vocabulary.codec import canonical, from_record, parse, to_record, to_text
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.event import Composed, Event
@@ -72,12 +72,7 @@ class Replay:
     requests: set[tuple[str, str, str]] = field(default_factory=set)
 
     def read(self, entry: Entry) -> None:
-        """Follow one entry.
-
-        Raises
-        ------
-        LedgerDamagedError : if it cannot follow on those before it
-        """
+        """Follow one entry, or refuse it if it cannot follow on those before it."""
         rules = {
             "population": self._population,
             "policy": self._policy,
@@ -141,11 +136,9 @@ class Replay:
             case "suspension" if not analyst:
                 due = replace(before, suspended=after.suspended)
             case "suspension":
-                was = before.analysts.get(analyst, Analyst())
-                due = before.with_analyst(analyst, replace(was, suspended=after.analysts[analyst].suspended))
+                due = before.with_analyst(analyst, suspended=after.analysts[analyst].suspended)
             case "allowance":
-                was = before.analysts.get(analyst, Analyst())
-                due = before.with_analyst(analyst, replace(was, allowance=after.analysts[analyst].allowance))
+                due = before.with_analyst(analyst, allowance=after.analysts[analyst].allowance)
             case _:
                 require(record["change"] == "budget", "changes nothing that can be changed")
                 due = before
@@ -217,19 +210,16 @@ class Replay:
         stream, opening = self.streams[record["stream"]], self.streams[record["stream"]].opening
         intent = stream.in_flight
         require(intent and record["settles"] == intent["seq"], "decides a question that is not in flight")
-        require((record["outcome"] == "lost") != ("answer" in record), "tells an answer that was lost, or none")
+        require((record["outcome"] == "lost") != ("answer" in record), "holds an answer and is lost, or neither")
         units: int = record["units"]
-        least, most = {"yes": (1, opening["dearest"]), "no": (0, 0), "lost": (opening["dearest"],) * 2}[
-            record["outcome"]
-        ]
+        dearest: int = opening["dearest"]
+        least, most = {"yes": (1, dearest), "no": (0, 0), "lost": (dearest, dearest)}[record["outcome"]]
         require(least <= units <= most, f"takes {units} units for a {record['outcome']}")
         stream.used, stream.in_flight = stream.used + units, None
-        halted = opening["units"] - stream.used < opening["dearest"] or stream.asked == opening["questions"]
+        halted = opening["units"] - stream.used < dearest or stream.asked == opening["questions"]
         stream.status = "halted" if halted else "open"
         self._standing(record, stream)
-        self._settle(
-            record, [YesCharge(stream=record["stream"])] * units + [StreamClosing(stream=record["stream"])] * halted
-        )
+        self._settle(record, yeses=units, ends=halted)
         if "answer" in record and intent:
             _answers(record, intent, f"stream {record['stream']}")
             self.answers.add(record["seq"])
@@ -243,7 +233,7 @@ class Replay:
         given_up = (stream.opening["units"] - stream.used) * record["forfeit"]
         stream.used, stream.status, stream.in_flight = stream.used + given_up, "closed", None
         self._standing(record, stream)
-        self._settle(record, [YesCharge(stream=record["stream"])] * given_up + [StreamClosing(stream=record["stream"])])
+        self._settle(record, yeses=given_up, ends=True)
 
     def _standing(self, record: Record, stream: _Stream) -> None:
         claimed = (record["status"], record["asked"], record["used"])
@@ -251,9 +241,8 @@ class Replay:
 
     def _versions(self, record: Record) -> None:
         tables = self.populations[record["population"]].tables
-        require(
-            all(tables[table] == version for table, version in record["versions"].items()), "has other data versions"
-        )
+        same = all(tables[table] == version for table, version in record["versions"].items())
+        require(same, "has other data versions")
 
     def _admitted(self, record: Record, *kinds: type[Charge]) -> Charge:
         self.populations[record["population"]].require_spending(record["analyst"])
@@ -269,9 +258,11 @@ class Replay:
         require(all(charge == charges[0] for charge in charges), "charges the analyst for something else")
         return charges[0]
 
-    def _settle(self, record: Record, due: list[YesCharge | StreamClosing]) -> None:
+    def _settle(self, record: Record, *, yeses: int, ends: bool) -> None:
+        stream: str = record["stream"]
+        due = [*[YesCharge(stream=stream)] * yeses, *[StreamClosing(stream=stream)] * ends]
         for column, whose in self._concerned(record):
-            if due and due[0].stream in self.accounts[whose].streams:
+            if due and stream in self.accounts[whose].streams:
                 require(record[column]["lines"] == to_record(due), "does not book what it must")
                 self._book(record, column, whose, due)
             else:
@@ -279,7 +270,7 @@ class Replay:
 
     def _concerned(self, record: Record) -> list[tuple[str, tuple[str, str | None]]]:
         name, analyst = record["population"], record["analyst"]
-        limited = self.populations[name].analysts.get(analyst, Analyst()).allowance
+        limited = self.populations[name].analyst(analyst).allowance
         require(limited or "allowance" not in record, "charges an allowance that there is not")
         return [("account", (name, None)), *([("allowance", (name, analyst))] if limited else [])]
 
@@ -370,17 +361,10 @@ class Verification(Result):
 
 
 def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress | None = None) -> Verification:
-    """Check everything there is to check.
+    """Check everything there is to check, or fail with the number of the first entry that is wrong.
 
-    Parameters
-    ----------
-    receipts : receipts from other hands; the ledger must contain what each of them says
-    progress : told how many entries of how many are checked
-
-    Raises
-    ------
-    LedgerDamagedError : with the number of the first entry that is wrong
-    LedgerRolledBackError : the ledger is older than a receipt or has another past
+    `receipts` are from other hands: the ledger must contain what each of them says, and may be neither older nor have
+    another past. `progress` is told how many entries of how many are checked.
     """
     shown = list(receipts)
     for receipt in shown:

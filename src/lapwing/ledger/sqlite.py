@@ -6,13 +6,13 @@ The file must be on a local disk: SQLite's locks do not work over network file s
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from lapwing.ledger.database import SQLITE_TABLES, Connection, gate_closed
+from lapwing.ledger.database import SQLITE_TABLES, Connection, Database, Gate
 from lapwing.ledger.entries import Entry, HeadFile, sync_folder
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
@@ -51,7 +51,7 @@ _UNWRITABLE: Final = {
 }
 
 
-class SqliteDatabase:
+class SqliteDatabase(Database):
     """One file.
 
     Parameters
@@ -61,9 +61,10 @@ class SqliteDatabase:
     driver : how to open a file; tests put a failing disk here
     """
 
-    begin_writing: Sequence[str] = ("BEGIN IMMEDIATE",)
-    begin_reading: Sequence[str] = ("BEGIN",)
-    keeps_head: bool = True
+    begin_writing = ("BEGIN IMMEDIATE",)
+    begin_reading = ("BEGIN",)
+    appends_atomically = False
+    keeps_head = True
 
     def __init__(
         self, path: Path, *, patience: float = 30.0, driver: Callable[[Path], Connection] | None = None
@@ -76,17 +77,10 @@ class SqliteDatabase:
         """The path of the file."""
         return str(self.path)
 
-    def connect(self) -> Connection:
-        """Open the file, insist on durable settings and read them back."""
+    def _dial(self) -> Connection:
         _require_version()
         self._require_file()
-        connection = self._driver(self.path)
-        try:
-            self._insist(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        return self._driver(self.path)
 
     def _insist(self, connection: Connection) -> None:
         connection.execute(f"pragma busy_timeout = {int(self._patience * 1000)}")
@@ -117,10 +111,6 @@ class SqliteDatabase:
                 "give this user write permission for both, or work as a user who has it"
             )
 
-    def phrase(self, statement: str) -> str:
-        """Return the statement: SQLite writes `?` for values."""
-        return statement
-
     def translate(self, error: Exception) -> LedgerError | None:
         """Say what an error of SQLite means."""
         if isinstance(error, UnicodeDecodeError):  # what it should have said is not even text
@@ -135,23 +125,11 @@ class SqliteDatabase:
             )
         return LedgerDamagedError(f"{self.place} is damaged: {error}")
 
-    appends_atomically: bool = False
-
     def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
         """Add an entry; the transaction is alone, so the chain ends where it did."""
         del before
         connection.execute("insert into entries (seq, body, hash) values (?, ?, ?)", entry)
         connection.execute("update ledger set seq = ?, hash = ?", (entry.seq, entry.hash))
-        return True
-
-    def is_lost(self, connection: Connection) -> bool:
-        """Say no: a file does not hang up."""
-        del connection
-        return False
-
-    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
-        """Say yes: only a transaction is certain to undo, and `append` is never used outside one."""
-        del connection, error
         return True
 
     def shred(self, connection: Connection) -> None:
@@ -222,7 +200,7 @@ def stream_names(path: Path) -> list[str]:
     return []
 
 
-class FileGate:
+class FileGate(Gate):
     """Places are bytes of an empty file beside the ledger, locked by the operating system.
 
     Such locks belong to a process and not to an opened file, and all of them go when the process closes the file
@@ -230,9 +208,8 @@ class FileGate:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock, self._held = Lock(), dict[int, object]()
-        self.process, self._descriptor, self._users = os.getpid(), -1, 0
+        super().__init__()
+        self._path, self._descriptor, self._users = path, -1, 0
 
     @staticmethod
     def at(path: Path) -> "FileGate":
@@ -244,30 +221,17 @@ class FileGate:
             gate._users += 1
             return gate
 
-    def enter(self, place: int, holder: object) -> bool:
-        """Take a place, unless somebody has it."""
-        with self._lock:
-            if place in self._held:
+    def _take(self, place: int) -> bool:
+        if sys.platform != "win32":  # where only the threads of this process take turns
+            try:
+                fcntl.lockf(self._open_lock(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            except BlockingIOError:
                 return False
-            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
-            if sys.platform != "win32":  # where only the threads of this process take turns
-                try:
-                    fcntl.lockf(self._open_lock(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-                except BlockingIOError:
-                    del self._held[place]
-                    return False
-                except OSError as error:
-                    del self._held[place]
-                    raise gate_closed(error) from error
-            return True
+        return True
 
-    def leave(self, place: int, holder: object) -> None:
-        """Give a place back."""
-        with self._lock:
-            if self._held.get(place) is holder:
-                if sys.platform != "win32" and self._descriptor >= 0:
-                    fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, place)
-                del self._held[place]
+    def _give_back(self, place: int) -> None:
+        if sys.platform != "win32" and self._descriptor >= 0:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, place)
 
     def close(self) -> None:
         """Close the file, if nobody else in this process uses it."""

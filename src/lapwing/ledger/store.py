@@ -7,7 +7,7 @@ does nothing if the chain has grown meanwhile.
 
 It refuses a ledger that is older than what this process saw or anybody was told of. Each new entry is followed from the
 last one that was seen: a process believes no state that does not hang on the chain it knows. What a transaction rests
-on is made durable outside the database before anybody is told.
+on is made durable outside the database before anybody gets an answer.
 
 Fault points are named places at which a test makes the process die or the disk fail. Without the variable, nothing.
 
@@ -61,9 +61,7 @@ _reached: dict[str, int] = {}
 
 def fault_point(point: str) -> None:
     """Pass a fault point, unless the environment says that this is where it ends."""
-    order = os.environ.get(VARIABLE)
-    if not order:
-        return
+    order = os.environ.get(VARIABLE, "")
     wanted, _, rest = order.partition(":")
     if wanted != point:
         return
@@ -129,15 +127,8 @@ class Store:
     def writing(self, act: str, lookups: Lookups = ()) -> Iterator[Transaction]:
         """Open the one transaction that may write; leaving it commits, an error undoes it all.
 
-        Parameters
-        ----------
-        act : how the fault points of this transaction are called
-        lookups : what it will look up, to be fetched at once
-
-        Raises
-        ------
-        LedgerUnwritableError : nothing was written
-        LedgerInDoubtError : the commit was sent, and no one knows what became of it
+        Its fault points are called after `act`, and `lookups` are fetched at once. After a `LedgerInDoubtError` nobody
+        knows what became of the commit; after any other error nothing was written.
         """
         known = self._look()
         with self._writer.lock:
@@ -158,12 +149,7 @@ class Store:
         self._learn(transaction)
 
     def append_optimistically(self, act: str, change: Callable[[Transaction], T], lookups: Lookups) -> T:
-        """Run a change that appends one entry or none and does nothing else; alone, if somebody else is faster.
-
-        Raises
-        ------
-        LedgerUnwritableError, LedgerInDoubtError : as for `writing`
-        """
+        """Run a change that appends one entry or none and does nothing else; alone, if somebody else is faster."""
         if self.database.appends_atomically:
             with suppress(ConflictError):
                 return self._append_without_lock(act, change, lookups)
@@ -280,21 +266,15 @@ class Store:
             yield
         except BaseException as error:
             connection.undo()
-            meaning = self._meaning(error)
+            if isinstance(error, LedgerError) or not isinstance(error, Exception):
+                raise
+            if isinstance(error, OSError):
+                place = self.database.place
+                raise LedgerUnwritableError(f"{place} cannot be written: {error}; nothing was charged") from error
+            meaning = self.database.translate(error)
             if meaning is None:
                 raise
             raise meaning from error
-
-    def _meaning(self, error: BaseException) -> LedgerError | None:
-        match error:
-            case LedgerError():
-                return None
-            case OSError():
-                return LedgerUnwritableError(f"{self.database.place} cannot be written: {error}; nothing was charged")
-            case Exception():
-                return self.database.translate(error)
-            case _:
-                return None
 
 
 def _nothing() -> None:

@@ -69,10 +69,8 @@ class Opening:
         require_sealed(self.sealed)
         if self.questions is not None:
             as_int("questions", self.questions)
-        if isinstance(self.charge, Reservation) and (self.charge.stream, self.charge.yeses) != (
-            self.stream,
-            self.units,
-        ):
+        due = (self.stream, self.units)
+        if isinstance(self.charge, Reservation) and (self.charge.stream, self.charge.yeses) != due:
             raise ParameterError(
                 "charge",
                 self.charge,
@@ -163,17 +161,8 @@ class StreamRecord:
     @staticmethod
     def read(opening: Record, last: Record) -> "StreamRecord":
         """Return what the first and the last entry of a stream say; secrets and versions are found elsewhere."""
-        return StreamRecord(
-            name=opening["stream"],
-            population=opening["population"],
-            analyst=opening["analyst"],
-            terms=opening["terms"],
-            tables=frozenset(opening["tables"]),
-            units=opening["units"],
-            dearest=opening["dearest"],
-            questions=opening["questions"],
-            **_standing(last),
-        )
+        said = {word: opening[word] for word in ("population", "analyst", "terms", "units", "dearest", "questions")}
+        return StreamRecord(name=opening["stream"], tables=frozenset(opening["tables"]), **said, **_standing(last))
 
     def after(self, entry: Record) -> "StreamRecord":
         """Return the stream as one more entry leaves it."""

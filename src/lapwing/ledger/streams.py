@@ -50,10 +50,7 @@ class Streams:
     def open(self, opening: Opening) -> StreamRecord:
         """Charge a stream and store its secret, together. The same key again returns the stream as it stands.
 
-        Raises
-        ------
-        BudgetExceededError : an account says no; nothing was charged, and the secret is to be thrown away
-        RequestConflictError : the key belongs to another request
+        If an account says no, nothing was charged, and the secret is to be thrown away.
         """
         try:
             with self._store.writing("open") as transaction:
@@ -82,12 +79,6 @@ class Streams:
         number : which question of the stream this is, one more than the last: what the seal is bound to
         sealed : the sealed seed of its noise
         key, question, fresh : as for a `Request`
-
-        Raises
-        ------
-        StreamBusyError : another question has no outcome yet
-        StreamHaltedError, StreamClosedError : the stream takes no questions any more
-        RequestConflictError : the key belongs to another request
         """
         as_int("number", number)
         name("key", key)
@@ -246,6 +237,7 @@ def _decide(
         )
     used = stream.used + taken
     halted = stream.units - used < stream.dearest or number == stream.questions
+    status = StreamStatus.HALTED if halted else StreamStatus.OPEN
     changes = transaction.accounts(transaction.population(stream.population), stream.analyst)
     changes.settle(*[YesCharge(stream=stream.name)] * taken, *[StreamClosing(stream=stream.name)] * halted)
     asked = intent.record
@@ -254,17 +246,8 @@ def _decide(
     entry = transaction.append_changes(
         "outcome",
         changes,
-        settles=intent.seq,
-        number=number,
-        outcome=outcome.value,
-        units=taken,
-        **told,
-        **_standing(
-            stream,
-            used=used,
-            status=(StreamStatus.HALTED if halted else StreamStatus.OPEN).value,
-            seals=stream.seals + (sealed is not None),
-        ),
+        **{"settles": intent.seq, "number": number, "outcome": outcome.value, "units": taken, **told},
+        **_standing(stream, used=used, status=status.value, seals=stream.seals + (sealed is not None)),
     )
     if halted:
         transaction.drop_secrets(stream.name)
@@ -324,11 +307,7 @@ def _require_open(stream: StreamRecord) -> None:
 
 
 def _earlier(transaction: Transaction, stream: StreamRecord, asked: dict[str, Any]) -> Decision:
-    if asked["kind"] == "recall":
-        stored = transaction.entry(asked["recalls"])
-        assert stored is not None  # noqa: S101 - entries are never deleted
-        return _decision(transaction, stored, stream)
-    end = transaction.settlement(asked["seq"])
+    end = transaction.entry(asked["recalls"]) if asked["kind"] == "recall" else transaction.settlement(asked["seq"])
     if end is None:
         raise StreamBusyError(stream.name, number=asked["number"])
     return _decision(transaction, end, stream)
@@ -336,17 +315,8 @@ def _earlier(transaction: Transaction, stream: StreamRecord, asked: dict[str, An
 
 def _intent(transaction: Transaction, record: Record) -> Intent:
     sealed, state = (transaction.secret(record["stream"], number) for number in (record["number"], STATE))
-    return Intent(
-        seq=record["seq"],
-        stream=record["stream"],
-        number=record["number"],
-        key=record["request"],
-        question=record["question"],
-        versions=record["versions"],
-        sealed=sealed or b"",
-        state=state or b"",
-        seals=record["seals"],
-    )
+    said = {word: record[word] for word in ("seq", "stream", "number", "question", "versions", "seals")}
+    return Intent(key=record["request"], sealed=sealed or b"", state=state or b"", **said)
 
 
 def _decision(transaction: Transaction, entry: Entry, stream: StreamRecord) -> Decision:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger.database import Connection, Database, Row, Value
 from lapwing.ledger.entries import Entry, Receipt, Record, genesis, link
-from lapwing.ledger.population import AccountChanges, Analyst, PopulationRecord
+from lapwing.ledger.population import AccountChanges, PopulationRecord
 from lapwing.ledger.stream_records import StreamRecord
 from lapwing.vocabulary.codec import FORMAT, canonical, from_record, to_record
 from lapwing.vocabulary.errors import (
@@ -60,7 +60,7 @@ class Known(NamedTuple):
 
 
 def lookups_of_request(population: str, analyst: str, key: str, recall: str) -> Lookups:
-    """Return what a request will want to know, so that it can be fetched in one go with the end of the chain."""
+    """Return what a request will want to know, to be fetched in one go with the end of the chain."""
     return (
         (_POLICY, (population,)),
         (_ACCOUNT, (population,)),
@@ -95,13 +95,12 @@ class StateCache:
     def heed(self, seq: int, record: Record) -> None:
         """Note which states an entry changes."""
         population, analyst = record.get("population", ""), record.get("analyst", "")
-        for column, lookup in (
-            ("policy", (_POLICY, (population,))),
-            ("account", (_ACCOUNT, (population,))),
-            ("allowance", (_ALLOWANCE, (population, analyst))),
-        ):
-            if column in record:
-                self.latest[lookup] = seq
+        if "policy" in record:
+            self.latest[_POLICY, (population,)] = seq
+        if "account" in record:
+            self.latest[_ACCOUNT, (population,)] = seq
+        if "allowance" in record:
+            self.latest[_ALLOWANCE, (population, analyst)] = seq
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
@@ -214,7 +213,7 @@ class Transaction:
 
     def accounts(self, population: PopulationRecord, analyst: str) -> AccountChanges:
         """Return the accounts that an act of an analyst may change."""
-        limited = population.analysts.get(analyst, Analyst()).allowance
+        limited = population.analyst(analyst).allowance
         own = self.allowance(population.name, analyst) if limited else None
         if limited and own is None:
             raise LedgerDamagedError(f"the account of the allowance of {analyst!r} is missing")
@@ -326,21 +325,14 @@ class Transaction:
 
     def streams(self, population: str) -> list[str]:
         """Return the names of all streams of a population, in the order of their opening."""
-        rows = self.all(
-            """select record ->> 'stream' from entries where record ->> 'stream' is not null
-               and record ->> 'kind' = 'opening' and record ->> 'population' = ? order by seq""",
-            population,
-        )
-        return [name for (name,) in rows]
+        opened = """select record ->> 'stream' from entries where record ->> 'stream' is not null
+               and record ->> 'kind' = 'opening' and record ->> 'population' = ? order by seq"""
+        return [name for (name,) in self.all(opened, population)]
 
     def question(self, stream: str, number: int) -> Entry | None:
         """Return the intent of a question of a stream."""
-        found = self._first(
-            """where record ->> 'kind' = 'intent' and record ->> 'stream' = ?
-               and cast(record ->> 'number' as bigint) = ?""",
-            stream,
-            number,
-        )
+        asked = "record ->> 'kind' = 'intent' and record ->> 'stream' = ?"
+        found = self._first(f"where {asked} and cast(record ->> 'number' as bigint) = ?", stream, number)
         if found is not None:
             _require_found(found, kind="intent", stream=stream, number=number)
         return found

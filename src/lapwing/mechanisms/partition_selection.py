@@ -1,6 +1,6 @@
 """Counts by keys that only the data knows: noise on every count, and only those above a threshold are shown.
 
-That a key is there at all tells that somebody has it. So a key must be rare to show by accident: the threshold is so
+That a key is there at all reveals that somebody has it. So a key must be rare to show by accident: the threshold is so
 high that the keys of one person alone pass it with probability at most delta, which is charged.
 
 Small counts are shown for having met large noise, so the noise of what is shown is not that of the law: value ± margin

@@ -280,7 +280,7 @@ class PureFilter:
         return replace(self, spent=self.spent + epsilon, reserved=self.reserved + cost.reserved)
 
     def settle(self, *, spent: Fraction = Fraction(0), returned: Fraction = Fraction(0)) -> "PureFilter":
-        """Return the filter after so much of what was reserved has been spent, or given back."""
+        """Return the filter after a part of what was reserved has been spent, or given back."""
         return replace(self, spent=self.spent + spent, reserved=self.reserved - spent - returned)
 
 

@@ -212,7 +212,7 @@ def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., A
 @_columns("integer", "COLUMN=LOW..HIGH", "Whole numbers. Without bounds they cannot be added up.")
 @_columns("real", "COLUMN=LOW..HIGH", "Numbers, clipped to the bounds.")
 @click.option("--number", multiple=True, hidden=True)
-@_columns("category", "COLUMN=A,B,C", "One of these values: numbers, or texts if one is none or the file says so.")
+@_columns("category", "COLUMN=A,B,C", "One of these values: numbers, or texts if one is a text or the file says so.")
 @_columns("date", "COLUMN[=FIRST..LAST]", "Days.")
 @_columns("boolean", "COLUMN", "True or false.")
 @_columns("text", "COLUMN", "Text whose values are not public.")

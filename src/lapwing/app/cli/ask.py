@@ -159,8 +159,8 @@ def sql(
     """Ask a SELECT of statistics; "-" reads it from standard input.
 
     Your SQL is read, understood and thrown away: what reaches the database is written by lapwing, and it adds noise to
-    every number before you see it. Rows of people cannot be selected. What cannot be asked is refused by name, for
-    nothing.
+    every number before you see it. Rows of people cannot be selected. What cannot be asked is refused by name,
+    for free.
 
     \b
     lapwing sql "select sex, avg(age) from patients group by sex" --epsilon 0.5

@@ -70,7 +70,7 @@ def audit(
     own: of a mechanism it reads the noise that it draws with, and with --sampled what it says.
 
     The streams among the liars are not searched: each comes with the inputs and the answers that give it away, few
-    enough to be seen by drawing. What it loses in all is told beside what is achieved there.
+    enough to be seen by drawing. What it loses in all is shown beside what is achieved there.
 
     \b
     lapwing audit

@@ -23,7 +23,7 @@ EXIT_CODES: Final[dict[type[LapwingError], int]] = {BudgetError: 3, EngineError:
 
 
 Failure: TypeAlias = LapwingError | click.ClickException | OSError
-"""What is told in a sentence. An operating system says what file it could not write; no engine lets its errors out."""
+"""What is said in a sentence. An operating system says what file it could not write; no engine lets its errors out."""
 
 
 def exit_code(failure: Failure) -> int:
@@ -72,7 +72,7 @@ def failure_record(failure: Failure) -> dict[str, Any]:
 
 
 def refusal_record(refusal: LapwingError | None) -> dict[str, Any] | None:
-    """Return why a preview says no, as the same failure is told when it happens."""
+    """Return why a preview says no, as the same failure is reported when it happens."""
     told: dict[str, Any] | None = None if refusal is None else failure_record(refusal)["error"]
     return told
 

@@ -23,7 +23,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
-    """Where a command goes in, who goes in, and how it tells what it found."""
+    """Where a command goes in, who goes in, and how it shows what it found."""
 
     folder: Path
     population: str | None
@@ -120,13 +120,13 @@ def priced(command: Command) -> Command:
     """Give a command the options that say a price, as one `offer` for `Session.ask` and its like."""
 
     @click.option(
-        "--epsilon", metavar="NUMBER", help="Pay so much: 0.01 is little, 1 is a lot. Twice is twice as exact."
+        "--epsilon", metavar="NUMBER", help="What to pay: 0.01 is little, 1 is a lot. Twice is twice as exact."
     )
     @click.option("--delta", metavar="NUMBER", help="With --epsilon, under a budget that has a delta, such as 1e-6.")
     @click.option(
         "--rho", metavar="NUMBER", help="Pay in rho, with Gaussian noise, under a budget that has rho or delta."
     )
-    @click.option("--within", metavar="NUMBER", help="Pay as little as it takes to be off by at most so much.")
+    @click.option("--within", metavar="NUMBER", help="Pay as little as it takes to be off by at most this.")
     @click.option("--confidence", metavar="NUMBER", default="0.95", show_default=True, help="How sure of the error.")
     @functools.wraps(command)
     def with_offer(**given: Any) -> Any:

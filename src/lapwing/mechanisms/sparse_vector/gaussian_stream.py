@@ -1,7 +1,7 @@
 """A sparse vector with Gaussian noise, for budgets with a delta and streams with many yeses.
 
 It is private in the sense of Renyi divergence, not of pure epsilon: the number of questions is fixed in advance, the
-whole price is paid at opening, a yes tells nothing more, and a lost answer cannot be paid for.
+whole price is paid at opening, a yes reveals nothing more, and a lost answer cannot be paid for.
 """
 
 import math

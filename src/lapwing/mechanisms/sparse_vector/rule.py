@@ -1,4 +1,4 @@
-"""One decision of a stream: the lattice it is made on, what it costs, what it tells, and what is kept from it.
+"""One decision of a stream: the lattice it is made on, what it costs, what it reveals, and what is kept from it.
 
 Values, thresholds and noise all live on one lattice: the integers, or a finer or coarser grid. Values are put on it
 before any noise is drawn, and every number has its place there: NaN counts as 0, and what is too large saturates, so

@@ -53,7 +53,7 @@ class SparseVectorStream:
     Questions may be chosen after seeing earlier answers, and so may thresholds; a threshold may depend on nothing else.
     A value may be wrapped as `Sensitive`. Every number is answered: NaN counts as 0, and infinities as the ends of the
     lattice. A value of the wrong type is refused, and leaves the stream as it was. A stream fails closed: whatever goes
-    wrong once a value was opened is told by one constant `StreamError`, and charged as a lost answer.
+    wrong once a value was opened is raised as one constant `StreamError`, and charged as a lost answer.
 
     Examples
     --------

@@ -181,7 +181,7 @@ class _Case:
             return float(log_below(law, np.array([at]))[0])
 
         def above_if(upwards: float) -> float:
-            """How far above the threshold values must be where those below may err upwards by so much."""
+            """How far above the threshold values must be where those below may err upwards by this."""
             left = (wanted - self.below * log_within(upwards)) / self.above
             if left >= 0:
                 return math.inf

@@ -129,7 +129,7 @@ class StreamMechanism(ABC):
         return self.lattice.number(accuracy.best_lift(self.rule, **case, beta=beta))
 
     def interval(self, answer: SparseVectorAnswer, confidence: Exact = "0.95") -> Interval | None:
-        """Return where the value of a yes lies; None for a no, and where a yes tells nothing more.
+        """Return where the value of a yes lies; None for a no, and where a yes reveals nothing more.
 
         With probability at least `confidence` over all noise *every* interval of the stream holds its value, so that it
         does not matter which of them are looked at. For that reason it is much wider than the noise of one answer.
