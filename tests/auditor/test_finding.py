@@ -58,9 +58,9 @@ def test_an_infinite_loss_is_json_too() -> None:
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        ({"currency": "pounds"}, "no currency"),
-        ({"confidence": 0}, "no probability"),
-        ({"confidence": 2}, "no probability"),
+        ({"currency": "pounds"}, "not a currency"),
+        ({"confidence": 0}, "not a probability"),
+        ({"confidence": 2}, "not a probability"),
     ],
     ids=["currency", "no confidence", "too much confidence"],
 )

@@ -102,7 +102,7 @@ class TestSchema:
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("create table mine (x)")
         before = path.read_bytes()
-        with pytest.raises(LedgerSchemaError, match="no ledger of lapwing"):
+        with pytest.raises(LedgerSchemaError, match="not a ledger of lapwing"):
             Place.in_file(path).open()
         assert path.read_bytes() == before
 

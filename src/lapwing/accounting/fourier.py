@@ -23,17 +23,13 @@ from lapwing.accounting.tilting import SLOPES, Factor, Tilts, TiltTarget
 from lapwing.accounting.window import Window
 
 TOLERANCE = 4e-6  # the share of epsilon that the grid may cost
-_FEWEST_POINTS = 1 << 12
-_MOST_POINTS = 1 << 20
+_FEWEST_POINTS, _MOST_POINTS = 1 << 12, 1 << 20
 _LOG_LOST = -16.0  # log of the share of delta that may be lost above a window, and in the tails of the single laws
 _LOG_ALIASED = -9.0  # log of the tilted mass that may lie below a window; it comes back at the top, weighing little
-_DEAD = 2.0**-80
-_CLOSE = 0.9
-_LEAST_DELTA = 1e-40
+_CLOSE, _LEAST_DELTA, _DEAD = 0.9, 1e-40, 2.0**-80
 _TINIEST = 1e-290  # masses below this are counted as lost: tilting them could overflow
 _MOST_SLOPES = 16
-_LOG_LOST_OF_PAIR = -40.0
-_POINTS_OF_PAIR = 1 << 14
+_LOG_LOST_OF_PAIR, _POINTS_OF_PAIR = -40.0, 1 << 14
 _DELTAS_OF_PAIR = (1e-2, 1e-4, 1e-7, 1e-10, 1e-14)
 
 

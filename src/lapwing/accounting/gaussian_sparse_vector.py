@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, log_ndtr, logsumexp
 
+from lapwing.accounting.dominating_pair import Floats
 from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVectorRelease
-
-Floats = NDArray[np.float64]
 
 MOST_QUESTIONS = 10**9  # more are not priced: by then a person would have asked one a second for thirty years
 
@@ -167,8 +165,7 @@ class _Front:
     def log_growth(self, ratio: Floats) -> Floats:
         """Return ln max(ratio * yes + no): how much V(., j) grows when V(., j-1)/V(., j) is `ratio`, in [0, 1]."""
         corner = np.searchsorted(self.turns, ratio)
-        growth: Floats = np.log(ratio * self.yes[corner] + self.no[corner]) * (1 + _TILT) + _NUDGE
-        return growth
+        return np.asarray(np.log(ratio * self.yes[corner] + self.no[corner]) * (1 + _TILT) + _NUDGE)
 
 
 def _front(width: float, alpha: float, *, with_gap: bool) -> _Front:
@@ -208,8 +205,7 @@ def _moment(x: Floats, width: float, alpha: float, *, sign: int) -> tuple[Floats
 
 
 def _hazard(x: Floats, log_tail: Floats) -> Floats:
-    hazard: Floats = np.exp(-(x**2) / 2 - np.log(2 * np.pi) / 2 - log_tail)
-    return hazard
+    return np.asarray(np.exp(-(x**2) / 2 - np.log(2 * np.pi) / 2 - log_tail))
 
 
 def _larger_end(values: Floats) -> Floats:
@@ -219,8 +215,7 @@ def _larger_end(values: Floats) -> Floats:
 def _hazard_slope(x: Floats, hazard: Floats) -> Floats:
     """Bound |t'| = t |t ± x| on every cell."""
     most, farthest = _larger_end(hazard), _larger_end(np.abs(x))
-    slope: Floats = np.minimum(1.0, most * (most + farthest))
-    return slope
+    return np.minimum(1.0, most * (most + farthest))
 
 
 def _range_per_cell(first: Floats, second: Floats, *, rising: bool) -> tuple[Floats, Floats]:
@@ -247,14 +242,12 @@ def _chain(yes: Floats, no: Floats) -> _Front:
     order = np.lexsort((no, yes))[::-1]
     order = order[np.concatenate([[True], no[order][1:] > np.maximum.accumulate(no[order])[:-1]])]
     corners: list[tuple[float, float]] = []
-    for point in zip(yes[order].tolist(), no[order].tolist(), strict=True):
-        while len(corners) > 1 and _turns_inward(corners[-2], corners[-1], point):
-            corners.pop()
-        corners.append(point)
+    for c in zip(yes[order].tolist(), no[order].tolist(), strict=True):
+        while len(corners) > 1:
+            a, b = corners[-2:]
+            if (a[0] - b[0]) * (c[1] - b[1]) < (b[0] - c[0]) * (b[1] - a[1]):
+                break
+            corners.pop()  # it lies on or below the segment from a (right) to c (left)
+        corners.append(c)
     kept_yes, kept_no = np.array(corners[::-1]).T
     return _Front(kept_yes, kept_no, np.diff(-kept_no) / np.diff(kept_yes))
-
-
-def _turns_inward(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    """Say whether b lies on or below the segment from a (right) to c (left)."""
-    return (a[0] - b[0]) * (c[1] - b[1]) >= (b[0] - c[0]) * (b[1] - a[1])

@@ -15,8 +15,7 @@ ROUND_OFF = 2.0**-42
 tail, by a few hundred (a test compares them with a computation in fifty digits)."""
 
 
-LARGEST_EXPONENT = 700.0
-"""e to this is still a number."""
+LARGEST_EXPONENT = 700.0  # e to this is still a number
 
 
 def float_above(number: Fraction) -> float:

@@ -79,11 +79,6 @@ class SpectralLine:
         return self.slope + 1j * self.frequencies
 
     @cached_property
-    def sizes(self) -> Floats:
-        """The moduli of the points."""
-        return np.hypot(self.slope, self.frequencies)
-
-    @cached_property
     def kernel(self) -> NDArray[Any]:
         """1 / (z (z + 1)), times the weight of the frequency: those above zero stand for two."""
         kernel = 2 / (self.period * self.points * (self.points + 1))
@@ -155,8 +150,8 @@ class Spectrum:
     @cached_property
     def _moduli(self) -> tuple[float, float]:
         """The sum of the moduli of the terms, and of these by the moduli of their points."""
-        moduli = np.abs(self.transform)
-        return float(moduli.sum()), float((moduli * self.line.sizes).sum())
+        moduli, sizes = np.abs(self.transform), np.hypot(self.line.slope, self.line.frequencies)
+        return float(moduli.sum()), float((moduli * sizes).sum())
 
 
 def terms_of(law: LossLaw) -> int:

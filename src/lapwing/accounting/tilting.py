@@ -12,8 +12,7 @@ import numpy as np
 
 from lapwing.accounting.losses.law import LossLaw
 
-Factor: TypeAlias = tuple[LossLaw, int]
-"""A law and how often it is met."""
+Factor: TypeAlias = tuple[LossLaw, int]  # a law and how often it is met
 
 SLOPES = np.geomspace(2.0**-10, 2.0**24, 137)
 GAINS = SLOPES * np.log(SLOPES) - (SLOPES + 1) * np.log1p(SLOPES)

@@ -29,14 +29,9 @@ class StreamAnswer(Result):
 
     Parameters
     ----------
-    verdict : BELOW, or ABOVE
-    threshold : how many people were asked for
     gap : on a yes, a noisy distance from the threshold. A yes was given for a large one, so it errs upwards
     price : what this answer cost when it was given; a no costs nothing beyond the opening of the stream
     question : which question of the stream it was, counting from 1
-    yeses_left : how many yeses the stream can still give
-    receipt : the proof that it is in the ledger
-    stream, terms : the name of the stream, and what was agreed when it was opened
     free : whether it had been given before, so that nothing was charged this time
     """
 

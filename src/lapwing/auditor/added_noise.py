@@ -17,7 +17,7 @@ from lapwing.auditor.noise_laws import NoiseLaw, Reals
 from lapwing.auditor.pair_of_laws import AtMost, AuditedAtLeast, PairOfLaws
 from lapwing.auditor.white_box import FiniteModel, Inputs
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.exact import as_int, coerce_fields
 from lapwing.vocabulary.search import first_integer
 
 _DEPTH = 60.0
@@ -61,8 +61,7 @@ class AddedNoise(FiniteModel):
     def __post_init__(self) -> None:
         if self.law.step is None:
             raise ParameterError("law", self.law, reason="is not on a lattice", remedy="round it to one")
-        for name in ("reach", "dimension"):
-            object.__setattr__(self, name, as_int(name, getattr(self, name)))
+        coerce_fields(self, as_int, "reach", "dimension")
 
     def starts(self) -> Iterator[Inputs]:
         """Yield every way to move coordinates, but for their order and signs."""

@@ -138,7 +138,7 @@ def log_integral(log_f: LogFunction, landmarks: list[float], unit: float) -> flo
     >>> round(log_integral(lambda z: -np.abs(z), [0.0], 1.0) - math.log(2), 13)
     0.0
     """
-    edges, window = _window(log_f, landmarks, unit, _midpoints)
+    edges, window = _window(log_f, landmarks, unit, lambda edges: 0.5 * (edges[:-1] + edges[1:]))
     if window is None:
         return -math.inf
     low, high = _closer(log_f, *window)
@@ -153,7 +153,7 @@ def log_sum(log_f: LogFunction, landmarks: list[float], step: Fraction) -> float
     0.0
     """
     unit = float(step)
-    _, window = _window(log_f, [math.floor(mark / unit) * unit for mark in landmarks], unit, _themselves)
+    _, window = _window(log_f, [math.floor(mark / unit) * unit for mark in landmarks], unit, lambda edges: edges)
     if window is None:
         return -math.inf
     first, last = round(window[0] / unit), round(window[1] / unit)
@@ -189,14 +189,6 @@ def _log_integral_between(log_f: LogFunction, edges: Reals) -> float:
         low, high = np.append(low[open_], middle[open_]), np.append(middle[open_], high[open_])
         coarse = np.append(left[open_], right[open_])
     raise ArithmeticError(f"the integral did not settle: halving {len(low)} of its panels still changes it")
-
-
-def _midpoints(edges: Reals) -> Reals:
-    return 0.5 * (edges[:-1] + edges[1:])
-
-
-def _themselves(edges: Reals) -> Reals:
-    return edges
 
 
 def _window(

@@ -33,7 +33,6 @@ Progress: TypeAlias = Callable[[float, str], None]
 FALSE_ALARM = Fraction(1, 10**6)
 """The rate at which a truthful claim is refuted, at most, in one audit."""
 
-_METHOD = "sampled events"
 _BATCH = 50_000
 _SMALL = 4_000
 _GROWTH = 8
@@ -163,7 +162,7 @@ class _Trial:
         return Finding(
             suspect=name,
             claim=self.claim,
-            method=_METHOD,
+            method="sampled events",
             currency=currency_of(self.claim),
             achieved=self.best[0],
             confidence=1 - Fraction(total),
@@ -323,12 +322,8 @@ def _as_wide(score: Score, columns: int) -> Score:
 def _suspect(mechanism: Callable[[Any], Any] | None, many: Draw | None) -> Draw:
     given = mechanism if many is None else many
     if (mechanism is None) == (many is None) or not callable(given):
-        raise ParameterError(
-            "mechanism",
-            given,
-            reason="is not one callable",
-            remedy="give a function of a table, or many= a function of a table and a number of draws",
-        )
+        remedy = "give a function of a table, or many= a function of a table and a number of draws"
+        raise ParameterError("mechanism", given, reason="is not one callable", remedy=remedy)
     if many is not None:
         return many
 
@@ -356,12 +351,8 @@ def _as_progress(progress: object) -> Progress:
         return lambda _done, _doing: None
     if callable(progress):
         return progress
-    raise ParameterError(
-        "progress",
-        progress,
-        reason="cannot be called",
-        remedy='write progress=lambda done, doing: print(f"{done:.0%} {doing}")',
-    )
+    remedy = 'write progress=lambda done, doing: print(f"{done:.0%} {doing}")'
+    raise ParameterError("progress", progress, reason="cannot be called", remedy=remedy)
 
 
 def _is_pair(given: object) -> bool:
@@ -376,9 +367,5 @@ def _pairs(neighbours: object) -> list[tuple[Any, Any]]:
     given = [neighbours] if isinstance(neighbours, tuple) else neighbours
     if isinstance(given, list) and given and all(map(_is_pair, given)):
         return given
-    raise ParameterError(
-        "neighbours",
-        neighbours,
-        reason="is not two neighbouring tables",
-        remedy="write a tuple, (here, there), or a list of such tuples",
-    )
+    reason, remedy = "is not two neighbouring tables", "write a tuple, (here, there), or a list of such tuples"
+    raise ParameterError("neighbours", neighbours, reason=reason, remedy=remedy)

@@ -11,7 +11,7 @@ Proof: proofs/white_box.md
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -61,15 +61,6 @@ def log_chances(rule: AuditedRule, scores: Sequence[float], scale: float) -> Rea
 class Choice(FiniteModel):
     """One of several candidates, chosen by scores that are whole numbers.
 
-    Parameters
-    ----------
-    rule : how it is chosen
-    scale : the noise scale, in units of score: 2Δ/ε, or Δ/ε for scores that move together
-    sensitivity : Δ, how far one person moves a score
-    movement : whether some scores may rise while others fall
-    candidates : how many there are; the worst case needs no more than four
-    gaps : where it is shown by how much the winner won: the ends of the intervals in which that is looked at, from 0
-
     >>> from lapwing.vocabulary.guarantee import PureDP
     >>> found = Choice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=2.0, sensitivity=1).worst(PureDP(epsilon=1))
     >>> round(found.number, 6)
@@ -77,19 +68,16 @@ class Choice(FiniteModel):
     """
 
     rule: AuditedRule
-    scale: float
-    sensitivity: int
+    scale: float  # of the noise, in units of score: 2Δ/ε, or Δ/ε for scores that move together
+    sensitivity: int  # Δ, how far one person moves a score
     movement: AuditedMovement = AuditedMovement.EITHER_WAY
-    candidates: int = 3
+    candidates: int = 3  # the worst case needs no more than four
+    # Where it is shown by how much the winner won: the ends of the intervals in which that is looked at, from 0.
     gaps: tuple[float, ...] = ()
 
     def starts(self) -> Iterator[Inputs]:
         """Yield scores near and far behind, each moved by all it can, either way or not."""
-        moves = [
-            move
-            for move in itertools.product((-1, 0, 1), repeat=self.candidates)
-            if any(move) and (self.movement is AuditedMovement.EITHER_WAY or len({*move} - {0}) == 1)
-        ]
+        moves = list(self.movement.moves(self.candidates))
         spots = [-math.ceil(scales * self.scale) for scales in _BEHIND]
         for scores in itertools.combinations_with_replacement(spots, self.candidates):
             for move in moves:
@@ -97,8 +85,7 @@ class Choice(FiniteModel):
 
     def nearby(self, inputs: Inputs) -> Iterator[Inputs]:
         """Yield the same with one candidate further ahead or behind on both."""
-        for i, by in itertools.product(range(self.candidates), (1, -1, math.ceil(4 * self.scale))):
-            yield _shifted(inputs[0], i, by), _shifted(inputs[1], i, by)
+        return _nearby(inputs, (1, -1, math.ceil(4 * self.scale)), least=-math.inf)
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the law of the winner (and of its gap, where it is shown)."""
@@ -112,12 +99,16 @@ class Choice(FiniteModel):
     def _law(self, scores: Sequence[int]) -> Reals:
         if not self.gaps:
             return log_chances(self.rule, scores, self.scale)
-        logs = [self._log_gaps(scores, i) for i in range(self.candidates)]
-        return np.concatenate(logs)
+        return np.concatenate([self._log_gaps(scores, i) for i in range(self.candidates)])
 
     def _log_gaps(self, scores: Sequence[int], i: int) -> Reals:
         """Return the log-probability that i wins by a gap in each interval, from the tail that keeps more digits."""
-        laws = np.array([log_chances(self.rule, _lowered(scores, i, gap), self.scale) for gap in self.gaps])
+        laws = np.array(
+            [
+                log_chances(self.rule, [s - gap * (j == i) for j, s in enumerate(scores)], self.scale)
+                for gap in self.gaps
+            ]
+        )
         wins = np.append(laws[:, i], -math.inf)
         fails = np.append(logsumexp(np.delete(laws, i, axis=1), axis=1), 0.0)
         with np.errstate(divide="ignore"):
@@ -130,15 +121,6 @@ class Choice(FiniteModel):
 class HistogramChoice(FiniteModel):
     """Cells chosen by how many rows they, and those before them, have: quantiles and tops.
 
-    Parameters
-    ----------
-    rule, scale : how each choice is made, and with how much noise
-    cells : how many there are
-    at : for quantiles: the fractions
-    top : for tops: how many cells are chosen, one after the other
-    adjacency : whether rows come, or take the place of others
-    rows : how many rows one person has; all in one cell
-
     >>> from lapwing.vocabulary.guarantee import PureDP
     >>> median = HistogramChoice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=2.0, cells=4, at=(Fraction(1, 2),))
     >>> median.worst(PureDP(epsilon=1)).refuted
@@ -146,12 +128,12 @@ class HistogramChoice(FiniteModel):
     """
 
     rule: AuditedRule
-    scale: float
+    scale: float  # of the noise of each choice
     cells: int
-    at: tuple[Fraction, ...] = ()
-    top: int = 0
+    at: tuple[Fraction, ...] = ()  # the fractions, for quantiles
+    top: int = 0  # for tops: how many cells are chosen, one after the other
     adjacency: Adjacency = Adjacency.ADD_REMOVE
-    rows: int = 1
+    rows: int = 1  # of one person; all in one cell
 
     def starts(self) -> Iterator[Inputs]:
         """Yield histograms with no rows or many in each cell, and a person's rows more in, or moved to, each cell."""
@@ -164,11 +146,9 @@ class HistogramChoice(FiniteModel):
                     left = (_shifted(counts, i, -self.rows) for i in range(self.cells) if i != cell and counts[i])
                     yield from ((counts, _shifted(fewer, cell, self.rows)) for fewer in left)
 
-    def nearby(self, inputs: Inputs) -> Iterable[Inputs]:
+    def nearby(self, inputs: Inputs) -> Iterator[Inputs]:
         """Yield the same with more, or fewer, rows in one cell of both."""
-        for cell, by in itertools.product(range(self.cells), (1, -1, 8, -8)):
-            if min(inputs[0][cell], inputs[1][cell]) + by >= 0:
-                yield _shifted(inputs[0], cell, by), _shifted(inputs[1], cell, by)
+        return _nearby(inputs, (1, -1, 8, -8), least=0)
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the law of all choices together."""
@@ -212,8 +192,10 @@ def _shifted(scores: tuple[int, ...], i: int, by: int) -> tuple[int, ...]:
     return (*scores[:i], scores[i] + by, *scores[i + 1 :])
 
 
-def _lowered(scores: Sequence[int], i: int, by: float) -> list[float]:
-    return [score - by if j == i else score for j, score in enumerate(scores)]
+def _nearby(inputs: Inputs, steps: tuple[int, ...], *, least: float) -> Iterator[Inputs]:
+    for i, by in itertools.product(range(len(inputs[0])), steps):
+        if min(inputs[0][i], inputs[1][i]) + by >= least:
+            yield _shifted(inputs[0], i, by), _shifted(inputs[1], i, by)
 
 
 _SHOWN = 80
@@ -251,13 +233,6 @@ class RandomizedAnswer(FiniteModel):
 class ThresholdedKeys(FiniteModel):
     """Noise on the count of every key that somebody has; a key shows, with its noisy count, from `threshold` on.
 
-    Parameters
-    ----------
-    law : the noise, on the integers
-    threshold : the smallest noisy count that is shown
-    reach : how far neighbours' counts are apart in all, each by at most `people`
-    people : how many people are protected together
-
     The key of one person alone shows with probability P(noise >= threshold - 1): that is the whole delta.
 
     >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
@@ -268,10 +243,10 @@ class ThresholdedKeys(FiniteModel):
     (False, True)
     """
 
-    law: NoiseLaw
+    law: NoiseLaw  # on the integers
     threshold: int
-    reach: int
-    people: int = 1
+    reach: int  # how far neighbours' counts are apart in all, each by at most `people`
+    people: int = 1  # protected together
 
     def starts(self) -> Iterator[Inputs]:
         """Yield keys that are new, rare, or near the threshold, to which the neighbour adds what it can."""
@@ -283,9 +258,7 @@ class ThresholdedKeys(FiniteModel):
 
     def nearby(self, inputs: Inputs) -> Iterator[Inputs]:
         """Yield the same with one key that has one person more, or less, on both."""
-        for i, by in itertools.product(range(len(inputs[0])), (1, -1)):
-            if inputs[0][i] + by >= 0:
-                yield _shifted(inputs[0], i, by), _shifted(inputs[1], i, by)
+        return _nearby(inputs, (1, -1), least=0)
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the law of what is shown of the keys that the neighbour changes; the others tell nothing."""

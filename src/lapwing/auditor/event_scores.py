@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from lapwing.auditor.outcomes import Codes, OutcomeReader, Outcomes, Reals
+from lapwing.auditor.outcomes import Codes, OutcomeReader, Outcomes, Reals, stacked
 
 Cells: TypeAlias = Callable[[Outcomes], Codes]
 """Into which of finitely many cells, numbered from 0, each output falls."""
@@ -57,7 +56,7 @@ def scores(here: Outcomes, there: Outcomes, columns: list[int], reader: OutcomeR
 def telling(here: Outcomes, there: Outcomes) -> tuple[list[int], int]:
     """Return the columns to look at, and how many more vary: of very many, those in which the tables differ most."""
     here, there = here[:_MOST_FITTED], there[:_MOST_FITTED]
-    both = _together(here, there)
+    both = stacked([here, there])
     busy = [j for j in range(both.columns) if _varies(both, j)]
     chosen = _most_different(here, there, busy, _FEATURES)
     return chosen, len(busy) - len(chosen)
@@ -68,7 +67,7 @@ def _most_different(here: Outcomes, there: Outcomes, columns: list[int], most: i
     if len(columns) <= most:
         return columns
     here, there = here[:_MOST_REGRESSED], there[:_MOST_REGRESSED]
-    both = _together(here, there)
+    both = stacked([here, there])
 
     def difference(j: int) -> float:
         cells = _column(both, j, 8)
@@ -97,7 +96,7 @@ def _thresholds(j: int) -> Iterator[Score]:
 
 def _partitions(here: Outcomes, there: Outcomes, busy: list[int]) -> Iterator[tuple[Cells, str, str]]:
     """Return ways to sort outputs into cells: each column alone, coarse to fine, and columns together."""
-    both = _together(here, there)
+    both = stacked([here, there])
     most = max(2, len(both) // _FEWEST_A_CELL)
     finest = [bins for bins in (2, 8, 32, 128, 512) if bins <= most] or [2]
     for j in busy:
@@ -105,7 +104,8 @@ def _partitions(here: Outcomes, there: Outcomes, busy: list[int]) -> Iterator[tu
         for bins in finest[:1] if few else finest[-3::2]:
             yield _column(both, j, bins), f"{_name(j)} in {bins} bins", ""
     for j in busy:
-        if _has_fractions(both, j):
+        seen = _numbers(both, j)
+        if (seen != np.round(seen)).any():
             grids = _crossed([_column(both, j, 8), _finest_bit(j)], both)
             if grids is not None:
                 yield grids, f"the finest bit of {_name(j)}", _LOWEST_BITS
@@ -118,18 +118,9 @@ def _partitions(here: Outcomes, there: Outcomes, busy: list[int]) -> Iterator[tu
             yield crossed, f"{bins} bins a part", ""
 
 
-def _together(here: Outcomes, there: Outcomes) -> Outcomes:
-    return Outcomes(np.vstack([here.numbers, there.numbers]), np.vstack([here.labels, there.labels]))
-
-
 def _varies(both: Outcomes, j: int) -> bool:
     numbers, labels = both.numbers[:, j], both.labels[:, j]
     return bool((labels != labels[0]).any() or (~np.isnan(numbers) & (numbers != numbers[0])).any())
-
-
-def _has_fractions(both: Outcomes, j: int) -> bool:
-    seen = _numbers(both, j)
-    return bool((seen != np.round(seen)).any())
 
 
 def _column(both: Outcomes, j: int, bins: int) -> Cells:
@@ -203,12 +194,7 @@ def _crossed(parts: list[Cells], both: Outcomes) -> Cells | None:
 def _likelihood_ratio(
     here: Outcomes, there: Outcomes, cells: Cells, words: str, reader: OutcomeReader, *, hint: str
 ) -> Score:
-    mine, theirs = cells(here), cells(there)
-    size = int(max(mine.max(), theirs.max())) + 2
-    ratios = _log_ratios(mine, theirs, size)
-
-    def score(outcomes: Outcomes) -> Reals:
-        return ratios[np.minimum(cells(outcomes), size - 1)]
+    score = _log_ratio(here, there, cells)
 
     def describe(t: float) -> str:
         single = here.columns == 1 and not np.any(here.labels[:, 0] == 0)
@@ -220,25 +206,23 @@ def _likelihood_ratio(
     return Score(score, describe, hint)
 
 
-def _log_ratios(mine: Codes, theirs: Codes, size: int) -> Reals:
-    """Return ln of the ratio of each cell, drawn towards 0 where little was seen."""
+def _log_ratio(here: Outcomes, there: Outcomes, cells: Cells) -> Callable[[Outcomes], Reals]:
+    """Return ln of the ratio in the cell of an output, drawn towards 0 where little was seen."""
+    mine, theirs = cells(here), cells(there)
+    size = int(max(mine.max(), theirs.max())) + 2
     a, b = (np.bincount(codes, minlength=size).astype(np.float64) for codes in (mine, theirs))
-    return np.log((a / len(mine) + 1 / len(mine)) / (b / len(theirs) + 1 / len(theirs)))
+    ratios: Reals = np.log((a / len(mine) + 1 / len(mine)) / (b / len(theirs) + 1 / len(theirs)))
+    return lambda outcomes: ratios[np.minimum(cells(outcomes), size - 1)]
 
 
 def _logistic(here: Outcomes, there: Outcomes, columns: list[int]) -> Score:
     """Fit a logistic regression on the likelihood ratio of each column: exact where each has noise of its own."""
-    both = _together(here, there)
+    both = stacked([here, there])
     bins = int(np.clip(len(both) // 200, 4, 64))
-    tables = []
-    for j in columns:
-        cells = _column(both, j, bins)
-        mine, theirs = cells(here), cells(there)
-        size = int(max(mine.max(), theirs.max())) + 2
-        tables.append((cells, _log_ratios(mine, theirs, size), size))
+    ratios = [_log_ratio(here, there, _column(both, j, bins)) for j in columns]
 
-    def features(outcomes: Outcomes) -> NDArray[np.float64]:
-        return np.column_stack([ratios[np.minimum(cells(outcomes), size - 1)] for cells, ratios, size in tables])
+    def features(outcomes: Outcomes) -> Reals:
+        return np.column_stack([ratio(outcomes) for ratio in ratios])
 
     x = np.vstack([features(here), features(there)])
     y = np.concatenate([np.ones(len(here)), np.zeros(len(there))])

@@ -102,12 +102,8 @@ class OutcomeReader:
             self._check_conversion(outputs, found)
             return found
         if not isinstance(outputs, Sequence) or isinstance(outputs, str | bytes):
-            raise ParameterError(
-                "many",
-                f"a value of type {type(outputs).__name__}",
-                reason="is not a row of outputs",
-                remedy="return a list, or an array with a row an output",
-            )
+            given, reason = f"a value of type {type(outputs).__name__}", "is not a row of outputs"
+            raise ParameterError("many", given, reason=reason, remedy="return a list, or an array with a row an output")
         return self._one_by_one(outputs)
 
     def meaning(self, code: int) -> str:
@@ -138,12 +134,9 @@ class OutcomeReader:
         rows = [_row(output) for output in outputs]
         columns = max(1, max(map(len, rows), default=1))
         if columns > _MOST_COLUMNS:
-            raise ParameterError(
-                "mechanism",
-                f"an output of {columns} parts",
-                reason=f"has more than {_MOST_COLUMNS}",
-                remedy="audit a summary of it, such as the parts that differ between the neighbours",
-            )
+            given, reason = f"an output of {columns} parts", f"has more than {_MOST_COLUMNS}"
+            remedy = "audit a summary of it, such as the parts that differ between the neighbours"
+            raise ParameterError("mechanism", given, reason=reason, remedy=remedy)
         numbers = np.full((len(rows), columns), math.nan)
         labels = np.full((len(rows), columns), _ABSENT, np.int64)
         for i, row in enumerate(rows):
@@ -165,12 +158,12 @@ class OutcomeReader:
         elif outputs.dtype.kind in "iuO" and _has_long(outputs):
             self.arrays.add("long integers")
         if self.arrays >= {"text", "numbers"} or self.arrays >= {"doubles", "long integers"}:
-            raise ParameterError(
-                "many",
+            given, reason = (
                 f"arrays of {' and of '.join(sorted(self.arrays))}",
-                reason="do not say the same number in the same way",
-                remedy="return lists, or arrays of one dtype, such as object",
+                "do not say the same number in the same way",
             )
+            remedy = "return lists, or arrays of one dtype, such as object"
+            raise ParameterError("many", given, reason=reason, remedy=remedy)
 
     def _code(self, label: Hashable) -> int:
         return self.codes.setdefault(label, len(self.codes) + 2)
@@ -266,9 +259,6 @@ def _other(output: Any) -> Iterator[Any]:
     elif isinstance(output, Hashable) and type(output).__eq__ is not object.__eq__:
         yield output
     else:
-        raise ParameterError(
-            "mechanism",
-            f"an output of type {type(output).__name__}",
-            reason="cannot be compared with another by what it says",
-            remedy="return numbers, text, None, or tuples, lists, mappings and dataclasses of them",
-        )
+        given, reason = f"an output of type {type(output).__name__}", "cannot be compared with another by what it says"
+        remedy = "return numbers, text, None, or tuples, lists, mappings and dataclasses of them"
+        raise ParameterError("mechanism", given, reason=reason, remedy=remedy)

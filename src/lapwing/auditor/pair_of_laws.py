@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +46,6 @@ class WorstEvent:
 class PairOfLaws:
     """The log-probability of every outcome, here and on the neighbour.
 
-    Parameters
-    ----------
-    inputs : the two neighbouring inputs, to be shown
-    here, there : natural logarithms of probabilities; each law sums to one
-    outcomes : what each of them is called, in the same order
-
     Randomized response that tells the truth three times out of four:
 
     >>> coin = PairOfLaws(
@@ -64,20 +58,17 @@ class PairOfLaws:
     0.5
     """
 
-    inputs: tuple[object, object]
-    here: Reals
+    inputs: tuple[object, object]  # the two neighbouring inputs, to be shown
+    here: Reals  # natural logarithms of probabilities that sum to one
     there: Reals
-    outcomes: Sequence[object]
+    outcomes: Sequence[object]  # what each is called, in the same order
 
     def __post_init__(self) -> None:
         for law in (self.here, self.there):
             if law.shape != (len(self.outcomes),) or abs(float(logsumexp(law))) > _SAME:
-                raise ParameterError(
-                    "here, there",
-                    f"{law.shape} of total {math.exp(float(logsumexp(law))):.12g}",
-                    reason="is not a law on these outcomes",
-                    remedy="list every outcome, and give the logarithms of probabilities that sum to one",
-                )
+                given = f"{law.shape} of total {math.exp(float(logsumexp(law))):.12g}"
+                remedy = "list every outcome, and give the logarithms of probabilities that sum to one"
+                raise ParameterError("here, there", given, reason="is not a law on these outcomes", remedy=remedy)
 
     @property
     def losses(self) -> Reals:
@@ -158,7 +149,7 @@ class PairOfLaws:
         """
         one, two = self.merged(_MOST_FACTORS), other.merged(_MOST_FACTORS)
         here, there = (np.add.outer(*laws).ravel() for laws in ((one.here, two.here), (one.there, two.there)))
-        names = _Pairs(one.outcomes, two.outcomes, len(two.outcomes))
+        names = _Pairs(one.outcomes, two.outcomes)
         inputs = (_joined(self.inputs[0], other.inputs[0]), _joined(self.inputs[1], other.inputs[1]))
         return PairOfLaws(inputs=inputs, here=here, there=there, outcomes=names).condensed()
 
@@ -187,13 +178,13 @@ class _Pairs(Sequence[object]):
 
     first: Sequence[object]
     second: Sequence[object]
-    width: int
 
     def __len__(self) -> int:
-        return len(self.first) * self.width
+        return len(self.first) * len(self.second)
 
     def __getitem__(self, index: Any) -> Any:
-        return _joined(self.first[index // self.width], self.second[index % self.width])
+        first, second = divmod(index, len(self.second))
+        return _joined(self.first[first], self.second[second])
 
 
 def _joined(first: object, second: object) -> tuple[object, ...]:
@@ -240,7 +231,7 @@ def in_words(values: object) -> str:
 
 def _half_line(outcomes: tuple[object, ...]) -> str:
     """Return "at least n" or "at most n" for numbers without a gap that contain an end of their lattice."""
-    ends = [outcome for outcome in outcomes if isinstance(outcome, AuditedAtLeast | AtMost)]
+    ends = [outcome for outcome in outcomes if isinstance(outcome, _End)]
     numbers = sorted(number for number in map(_number, outcomes) if number is not None)
     steps = {round(b - a, 12) for a, b in itertools.pairwise(numbers)}
     if len(ends) != 1 or len(numbers) != len(outcomes) or len(steps) > 1:
@@ -249,26 +240,28 @@ def _half_line(outcomes: tuple[object, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditedAtLeast:
-    """The outcome that a number is at least so large: the upper end of a lattice, merged."""
-
+class _End:
     number: float
 
-    def __str__(self) -> str:
-        return f">= {self.number:g}"
-
-
-@dataclass(frozen=True, slots=True)
-class AtMost:
-    """The outcome that a number is at most so large: the lower end of a lattice, merged."""
-
-    number: float
+    relation: ClassVar[str]
 
     def __str__(self) -> str:
-        return f"<= {self.number:g}"
+        return f"{self.relation} {self.number:g}"
+
+
+class AuditedAtLeast(_End):
+    """The outcome that a number is at least this one: the upper end of a lattice, merged."""
+
+    relation = ">="
+
+
+class AtMost(_End):
+    """The outcome that a number is at most this one: the lower end of a lattice, merged."""
+
+    relation = "<="
 
 
 def _number(outcome: object) -> float | None:
-    if isinstance(outcome, AuditedAtLeast | AtMost):
+    if isinstance(outcome, _End):
         return outcome.number
     return float(outcome) if isinstance(outcome, int | float) else None

@@ -163,11 +163,6 @@ class SparseVectorVariant:
         Its relative error is about 1e-14 (and 1e-15 for each unit of the logarithm). It is the probability of the
         event that the answers begin like this: a transcript need not be finished.
 
-        Parameters
-        ----------
-        questions : the true value of each question measured from its threshold, or a function of the answers so far
-        transcript : one outcome a question
-
         Document 002 returns the compared value. Three noes and then a number at most the threshold: the probability
         is 2^-5 / (4 * 5) on one table, and e^2 times less on a neighbour, where e^1 is claimed to be the most.
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from lapwing.auditor.transcripts import (
     No,
     Number,
     Outcome,
+    Questions,
     Told,
     Transcript,
     gap_bins,
@@ -50,14 +52,6 @@ _NUMBERS = (-math.inf, 0.0, math.inf)
 class AuditedStream(FiniteModel):
     """A sparse vector whose questions one person moves by at most `sensitivity`.
 
-    Parameters
-    ----------
-    variant : what it does
-    sensitivity, movement : how neighbours differ
-    noes : how many questions get a no in the transcripts that are searched
-    yeses : the transcripts that are searched, each by its numbers of clear and of plain yeses; one with all the plain
-        yeses of the variant unless said otherwise
-
     >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
     >>> noise = {"threshold": AuditedDiscreteLaplace(2), "query": AuditedDiscreteLaplace(4)}
     >>> above_threshold = SparseVectorVariant(**noise, yeses=1)
@@ -69,24 +63,16 @@ class AuditedStream(FiniteModel):
     variant: SparseVectorVariant
     sensitivity: Number = 1
     movement: AuditedMovement = AuditedMovement.EITHER_WAY
-    noes: int = 6
+    noes: int = 6  # in the transcripts that are searched
+    # Each of them by its numbers of clear and of plain yeses; None is all the plain yeses of the variant.
     yeses: tuple[tuple[int, int | None], ...] = ((0, None),)
 
     def worst(self, claim: Guarantee) -> Achieved:
         """Return the most that was found to be lost."""
         if not isinstance(claim, PureDP):
             return FiniteModel.worst(self, claim)
-        found = [
-            worst_loss(
-                self.variant,
-                sensitivity=self.sensitivity,
-                movement=self.movement,
-                noes=self.noes,
-                clear_yeses=clear,
-                yeses=plain,
-            )
-            for clear, plain in self.yeses
-        ]
+        search = partial(worst_loss, self.variant, sensitivity=self.sensitivity, movement=self.movement, noes=self.noes)
+        found = [search(clear_yeses=clear, yeses=plain) for clear, plain in self.yeses]
         return achieved_by(max(found, key=lambda witness: witness.loss), self.variant, claim)
 
     def starts(self) -> Iterator[Inputs]:
@@ -140,14 +126,10 @@ def transcript_laws(
     >>> list(laws.outcomes)
     ['no x2', 'no, yes', 'yes']
     """
-    sides = tuple(tuple(side) if not callable(side) else ("an analyst",) for side in (pair.here, pair.there))
+    sides = _listed(pair.here), _listed(pair.there)
     transcripts = list(every_transcript(variant, len(sides[0]), above=above))
-    here, there = (
-        np.array([variant.log_probability(questions, transcript) for transcript in transcripts])
-        for questions in (pair.here, pair.there)
-    )
-    names = [transcript_in_words(transcript) for transcript in transcripts]
-    return PairOfLaws(inputs=(sides[0], sides[1]), here=here, there=there, outcomes=names)
+    here, there = (np.array([variant.log_probability(side, said) for said in transcripts]) for side in sides)
+    return PairOfLaws(inputs=sides, here=here, there=there, outcomes=list(map(transcript_in_words, transcripts)))
 
 
 def transcript_in_words(transcript: Transcript) -> str:
@@ -188,8 +170,14 @@ def _numbers(outcome: Outcome) -> tuple[Number | None, ...]:
     return tuple(n for n in (outcome.gap, outcome.compared, outcome.numeric) if not isinstance(n, AuditedWithin))
 
 
-def _values(questions: object) -> str:
-    return in_words(tuple(float(v) for v in questions)) if isinstance(questions, Sequence) else "an analyst"
+def _listed(questions: Questions) -> tuple[Number, ...]:
+    if callable(questions):  # an analyst, whose questions depend on the answers
+        raise TypeError(questions)
+    return tuple(questions)
+
+
+def _values(questions: Questions) -> str:
+    return in_words(tuple(map(float, _listed(questions))))
 
 
 def _pictured(variant: SparseVectorVariant, pair: NeighbouringPair) -> PairOfLaws:
@@ -197,9 +185,7 @@ def _pictured(variant: SparseVectorVariant, pair: NeighbouringPair) -> PairOfLaw
 
     The pair that loses most asks in the far tails, where nothing is ever seen; here, most of what is said is likely.
     """
-    if callable(pair.here) or callable(pair.there):
-        raise TypeError(pair)
-    moves = [Fraction(b) - Fraction(a) for a, b in zip(pair.here, pair.there, strict=True)]
+    moves = [Fraction(b) - Fraction(a) for a, b in zip(_listed(pair.here), _listed(pair.there), strict=True)]
     kept = [moves[i] for i in np.linspace(0, len(moves) - 1, min(_PICTURED, len(moves))).round().astype(int)]
     shown = NeighbouringPair(here=(0,) * len(kept), there=tuple(map(float, kept)))
     return transcript_laws(variant, shown, above=_above(variant))
@@ -209,15 +195,13 @@ def _witnessed(variant: SparseVectorVariant, witness: Witness) -> PairOfLaws:
     """Return the laws on the pair of a witness: of all transcripts if they are few, or of its own and of any other."""
     pair, transcript = witness.pair, witness.transcript
     above = _above(variant)
-    few = len(pair.here) if isinstance(pair.here, Sequence) and len(pair.here) <= _LISTED else 0
-    if transcript in every_transcript(variant, few, above=above):
+    questions = len(_listed(pair.here))
+    if questions <= _LISTED and transcript in every_transcript(variant, questions, above=above):
         return transcript_laws(variant, pair, above=above)
     said = witness.log_probability, witness.log_probability - witness.loss
     here, there = (np.array([log, math.log1p(-math.exp(log))]) for log in said)
-    inputs = _values(pair.here), _values(pair.there)
-    return PairOfLaws(
-        inputs=inputs, here=here, there=there, outcomes=[transcript_in_words(transcript), "anything else"]
-    )
+    names = [transcript_in_words(transcript), "anything else"]
+    return PairOfLaws(inputs=(_values(pair.here), _values(pair.there)), here=here, there=there, outcomes=names)
 
 
 def _above(variant: SparseVectorVariant) -> Sequence[Outcome] | None:
@@ -250,17 +234,12 @@ class CorrelationStream:
         if not isinstance(claim, PureDP):
             raise TypeError(claim)
         transcript: Transcript = (*(NO,) * self.noes, YES)
-        moves = {self._moved(person) for person in self._people()}
+        people = itertools.product((-self.resolution, 0, self.resolution), repeat=4)
+        # How an arriving person moves the scores of the two pairs, where both correlate positively.
+        moves = {(self._change(*person[:2]), self._change(*person[2:])) for person in people}
         pairs = {pair for move in moves for pair in self._pairs(*move)}
         found = (witness_of(self.variant, NeighbouringPair(here=a, there=b), transcript) for a, b in sorted(pairs))
         return achieved_by(max(found, key=lambda witness: witness.loss), self.variant, claim)
-
-    def _people(self) -> Iterator[tuple[int, ...]]:
-        return itertools.product((-self.resolution, 0, self.resolution), repeat=4)
-
-    def _moved(self, person: tuple[int, ...]) -> tuple[int, int]:
-        """Return how an arriving person moves the scores of the two pairs, where both correlate positively."""
-        return self._change(*person[:2]), self._change(*person[2:])
 
     def _change(self, x: int, y: int) -> int:
         return 2 * x * y * self.at_least.denominator - self.at_least.numerator * (x * x + y * y)

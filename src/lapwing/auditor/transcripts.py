@@ -44,20 +44,13 @@ class No:
 class AuditedYes:
     """Above the threshold, and what was told with it. All numbers are measured from the public threshold.
 
-    Parameters
-    ----------
-    gap : the noisy value minus the noisy threshold
-    compared : the noisy value that was compared (no honest variant shows it)
-    numeric : a second answer, with noise of its own
-    level : the comparison that was passed
-
     What is None was not told, or is not looked at: then the event is summed over it. A number stands for its density
     (on a lattice: its probability), a `AuditedWithin` for the probability of the interval.
     """
 
-    gap: Told = None
-    compared: Told = None
-    numeric: Told = None
+    gap: Told = None  # the noisy value minus the noisy threshold
+    compared: Told = None  # the noisy value that was compared (no honest variant shows it)
+    numeric: Told = None  # a second answer, with noise of its own
     level: Level = Level.PLAIN
 
 
@@ -98,10 +91,7 @@ def values_asked(questions: Questions, transcript: Transcript) -> tuple[Number, 
     if callable(questions):
         return tuple(questions(transcript[:i]) for i in range(len(transcript)))
     if len(questions) < len(transcript):
-        raise ParameterError(
-            "questions",
-            len(questions),
-            reason=f"are fewer than the {len(transcript)} outcomes of the transcript",
-            remedy="give one value for each outcome",
-        )
+        reason = f"are fewer than the {len(transcript)} outcomes of the transcript"
+        remedy = "give one value for each outcome"
+        raise ParameterError("questions", len(questions), reason=reason, remedy=remedy)
     return tuple(questions[: len(transcript)])

@@ -41,10 +41,6 @@ class NeighbouringPair:
     here: Questions
     there: Questions
 
-    def swapped(self) -> "NeighbouringPair":
-        """Return the pair in the other order: a claim must hold in both."""
-        return NeighbouringPair(here=self.there, there=self.here)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
@@ -69,12 +65,7 @@ def every_transcript(
 ) -> Iterator[Transcript]:
     """Yield what the variant may say to `length` questions: transcripts of that length, and shorter ones that halted.
 
-    Parameters
-    ----------
-    variant : the sparse vector
-    length : how many questions there are
-    above : the outcomes that a value above the threshold may have, such as `gap_bins(0, 2, inf)`; a bare yes unless
-        said otherwise
+    A value above the threshold may have the outcomes `above`, such as `gap_bins(0, 2, inf)`: a bare yes if not given.
 
     >>> from lapwing.auditor.noise_laws import Laplace
     >>> above_threshold = SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1)
@@ -118,6 +109,12 @@ class AuditedMovement(Enum):
         """
         return cls.TOGETHER if adjacency is Adjacency.ADD_REMOVE else cls.EITHER_WAY
 
+    def moves(self, values: int) -> Iterator[tuple[int, ...]]:
+        """Yield how as many values may move, at least one of them: up by the sensitivity (1), down (-1), or not (0)."""
+        for moves in itertools.product((-1, 0, 1), repeat=values):
+            if any(moves) and (self is AuditedMovement.EITHER_WAY or len({*moves} - {0}) == 1):
+                yield moves
+
 
 def worst_loss(
     variant: SparseVectorVariant,
@@ -136,13 +133,11 @@ def worst_loss(
 
     Parameters
     ----------
-    variant : the suspect
-    sensitivity : how far a value moves between neighbours
+    variant, sensitivity : the suspect, and how far a value moves between neighbours
     movement : whether the values of one pair may move in different directions
-    noes : how many questions get a no
+    noes, clear_yeses : how many questions get a no, or a clear yes where the variant has two comparisons
     yeses : how many get a plain yes. Unless it is said: all that the variant has to give, and its abort where it halts
         one yes late; as many as noes where it never halts
-    clear_yeses : how many get a clear yes, where the variant has two comparisons
 
     AboveThreshold as documents 000 and 003 print it keeps its claim of epsilon 1, and attains it.
 
@@ -177,7 +172,7 @@ _Point: TypeAlias = tuple[int, ...]
 """The true value of each kind of outcome, then each told number, in multiples of the search's resolution."""
 
 _Moves: TypeAlias = tuple[int, ...]
-"""How the value of each kind moves to the neighbour: up by the sensitivity (1), down (-1), or not (0)."""
+"""How the value of each kind moves to the neighbour."""
 
 _TOLD_AS = {Reveals.GAP: "gap", Reveals.COMPARED_VALUE: "compared", Reveals.NUMERIC: "numeric"}
 
@@ -271,11 +266,7 @@ class _Search:
 
     def _moves(self, movement: AuditedMovement) -> list[_Moves]:
         """Return the ways to move, without those that lose less than another way whatever the values are."""
-        allowed = [
-            moves
-            for moves in itertools.product((-1, 0, 1), repeat=len(self.kinds))
-            if any(moves) and (movement is AuditedMovement.EITHER_WAY or len({*moves} - {0}) == 1)
-        ]
+        allowed = list(movement.moves(len(self.kinds)))
         return [moves for moves in allowed if not any(self._outdone(moves, by=other) for other in allowed)]
 
     def _outdone(self, moves: _Moves, *, by: _Moves) -> bool:

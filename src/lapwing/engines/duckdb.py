@@ -85,13 +85,7 @@ class DuckDB(Engine):
         self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": str(self._spill.path)})
         try:
             registered = register(self._connection, population, sources)
-            super().__init__(
-                population,
-                registered.relations,
-                one_row_a_person=registered.one_row_a_person,
-                bitmap_memory=bitmap_memory,
-                on_failure=on_failure,
-            )
+            super().__init__(population, registered, bitmap_memory=bitmap_memory, on_failure=on_failure)
             self._lock_down(registered.files, threads, memory_limit)
         except BaseException:
             self.close()

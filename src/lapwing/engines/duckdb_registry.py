@@ -53,9 +53,9 @@ class _Registry:
 
     def add(self, table: Table, source: Source) -> None:
         """Make a table of what is copied, and a view of what is read where it lies."""
-        name = f"{_SCHEMA}.{DUCKDB.name(table.name)}"
+        name, fixed = f"{_SCHEMA}.{DUCKDB.name(table.name)}", True
         if isinstance(source, str | Path) and Path(source).suffix == ".csv":
-            fixed = self._copy_csv(table, CSVFile(table.name, Path(source)), name)
+            self._copy_csv(table, CSVFile(table.name, Path(source)), name)
         else:
             relation, kind, fixed = self._relation(table, source)
             self._create(table, kind, name, relation)
@@ -116,7 +116,7 @@ class _Registry:
                     remedy="store it as a plain column",
                 )
 
-    def _copy_csv(self, table: Table, file: CSVFile, name: str) -> bool:
+    def _copy_csv(self, table: Table, file: CSVFile, name: str) -> None:
         """Make a table of a CSV file, or refuse it with the line, the column and what to do."""
         key = stored_name(table, self._population.person_key(table), file.header)
         columns = {stored_name(table, c.name, file.header): DUCKDB.type_of(c.type) for c in table.columns}
@@ -131,24 +131,20 @@ class _Registry:
             raise
         ((rows,),) = self._run(f"SELECT COUNT(*) FROM {name}")
         file.check_rows(lines, rows)
-        return True
 
     def _create(self, table: Table, kind: str, name: str, relation: str) -> None:
-        self._run(f"CREATE {kind} {name} AS SELECT {self._columns(table, relation)} FROM {relation}", table)
-
-    def _columns(self, table: Table, relation: str) -> str:
         described = self._run(f"DESCRIBE FROM {relation}", table)
-        stored = [StoredColumn(str(name), str(kind), _digits(str(kind))) for name, kind, *_ in described]
-        return select_list(self._population, table, stored, DUCKDB, _read)
+        stored = [StoredColumn(str(column), str(type_), _digits(str(type_))) for column, type_, *_ in described]
+        columns = select_list(self._population, table, stored, DUCKDB, _read)
+        self._run(f"CREATE {kind} {name} AS SELECT {columns} FROM {relation}", table)
 
     def _run(self, text: str, table: Table | None = None, *parameters: str) -> list[tuple[Any, ...]]:
         try:
             return self._connection.execute(text, parameters or None).fetchall()
         except duckdb.Error as failure:
             name = self._population.name if table is None else table.name
-            raise RegistrationError(
-                name, reason=f"cannot be read: {failure}", remedy="mend the data or its place"
-            ) from None
+            remedy = "mend the data or its place"
+            raise RegistrationError(name, reason=f"cannot be read: {failure}", remedy=remedy) from None
 
 
 def _require_no_log(table: Table, path: Path) -> None:
@@ -215,6 +211,5 @@ def _without_table(table: str, source: DuckDBTable, connection: duckdb.DuckDBPyC
     names = [str(name) for (name,) in connection.execute(there).fetchall()]
     if not names:
         return without_columns(table, f"{source.path} is not a DuckDB file with tables in it")
-    return without_columns(
-        table, f"{source.path} has no table {source.table}", f"it has {', '.join(names)}: --name {names[0]}"
-    )
+    there = f"it has {', '.join(names)}: --name {names[0]}"
+    return without_columns(table, f"{source.path} has no table {source.table}", there)

@@ -13,7 +13,7 @@ rows whatsoever (`proofs/totality.md`): only a broken database can fail them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar
@@ -25,6 +25,7 @@ from lapwing.engines.cohorts import Cohorts, Integers
 from lapwing.engines.dialect import Dialect, RowOf, Writer
 from lapwing.engines.emitter import Statement, emit, emit_counts, emit_facts
 from lapwing.engines.reading import hide_failures
+from lapwing.engines.stored_columns import Registered
 from lapwing.queries.aggregate import (
     Aggregate,
     BinnedKey,
@@ -62,7 +63,7 @@ class Engine(ABC):
     Parameters
     ----------
     population : what the tables are and hold, as declared
-    relations, one_row_a_person : what `emit` is told about where the tables are
+    registered : what its tables have become
     bitmap_memory : how many bytes the bitmaps of a table may take (see `cohorts`)
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
     """
@@ -72,13 +73,13 @@ class Engine(ABC):
     def __init__(
         self,
         population: Population,
-        relations: Mapping[str, str],
+        registered: Registered,
         *,
-        one_row_a_person: Collection[str] = (),
         bitmap_memory: int,
         on_failure: Callable[[Exception], None],
     ) -> None:
-        self._population, self._relations, self._one_row = population, relations, one_row_a_person
+        self._population = population
+        self._relations, self._one_row = registered.relations, registered.one_row_a_person
         self._on_failure = on_failure
         self._one_a_person = {t.name for t in population.tables if t.rows is RowsPerPerson.ONE_A_PERSON}
         memory = as_int("bitmap_memory", bitmap_memory)

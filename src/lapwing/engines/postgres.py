@@ -125,21 +125,14 @@ class PostgreSQL(Engine):
             raise RegistrationError(population.name, reason=reason, remedy="mend the connection") from None
         if encoding != "UTF8":  # its MD5 of a text would be another than that of other engines
             self.close()
-            raise RegistrationError(
-                population.name, reason=f"is in a database of encoding {encoding}", remedy="use one of encoding UTF8"
-            )
+            reason = f"is in a database of encoding {encoding}"
+            raise RegistrationError(population.name, reason=reason, remedy="use one of encoding UTF8")
         try:
-            registry = register(population, sources, self._shape)
+            registered = register(population, sources, self._shape)
         except BaseException:
             self.close()
             raise
-        super().__init__(
-            population,
-            registry.relations,
-            one_row_a_person=registry.one_row_a_person,
-            bitmap_memory=bitmap_memory,
-            on_failure=on_failure,
-        )
+        super().__init__(population, registered, bitmap_memory=bitmap_memory, on_failure=on_failure)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -206,9 +199,8 @@ class PostgreSQL(Engine):
 
     def _pin(self, connection: psycopg.Connection) -> None:
         """Begin a transaction with the settings that the meaning of a statement depends on."""
-        calls = ", ".join(
-            f"pg_catalog.set_config(${2 * n + 1}, ${2 * n + 2}, TRUE)" for n in range(len(self._settings))
-        )
+        marks = range(1, 2 * len(self._settings), 2)
+        calls = ", ".join(f"pg_catalog.set_config(${n}, ${n + 1}, TRUE)" for n in marks)
         connection.execute(f"SELECT {calls}", [text for setting in self._settings.items() for text in setting])
 
 

@@ -27,7 +27,7 @@ from lapwing.engines.dialect import SPARK, StoredColumn
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import TIME_LIMIT, stoppable
-from lapwing.engines.stored_columns import select_list, source_of
+from lapwing.engines.stored_columns import Registered, select_list, source_of
 from lapwing.queries.catalogue import Population, Table
 from lapwing.vocabulary.errors import RegistrationError
 
@@ -114,11 +114,13 @@ class Spark(Engine):
         for setting, value in _PINNED.items():
             self._session.conf.set(setting, value)
         try:
-            relations = {table.name: self._registered(population, table, sources) for table in population.tables}
+            found = Registered(
+                {table.name: self._registered(population, table, sources) for table in population.tables}
+            )
         except BaseException:
             self.close()
             raise
-        super().__init__(population, relations, bitmap_memory=bitmap_memory, on_failure=on_failure)
+        super().__init__(population, found, bitmap_memory=bitmap_memory, on_failure=on_failure)
 
     def close(self) -> None:
         """Let go of the data frames; the session that was given stays as it was."""
@@ -159,9 +161,8 @@ class Spark(Engine):
                 self._session.sql(f"SELECT max(xxhash64(*)) FROM {relation}").collect()
         except (PySparkException, Py4JError) as failure:
             reason = str(failure).partition("\n\tat ")[0]  # without the calls of Java
-            raise RegistrationError(
-                table.name, reason=f"cannot be read: {reason}", remedy="mend the data or its place"
-            ) from None
+            remedy = "mend the data or its place"
+            raise RegistrationError(table.name, reason=f"cannot be read: {reason}", remedy=remedy) from None
         return relation
 
     def _place(self, name: str, source: Source) -> str:

@@ -288,19 +288,14 @@ class Plan:
 
     def explain(self) -> str:
         """Return what is asked, whose data counts how often, how far one person can move it, and why."""
-        sensitivity = self.sensitivity
-        return "\n".join(
-            [
-                f"Asked: {self.asked}.",
-                f"Bounded: {self.meaning.bounding(self)}",
-                f"Hidden: {self.meaning.hidden(self)}; tighter bounds mean a more exact answer.",
-                self.family.value,
-                (
-                    f"Exactly: one person moves what is released by at most {sensitivity.l1} in all (L1), "
-                    f"{sensitivity.linf} in one number (Linf) and {sensitivity.l2_squared} in squares (L2 squared), in "
-                    f"whole steps; {sensitivity.reason}."
-                ),
-            ]
+        moved = self.sensitivity
+        return (
+            f"Asked: {self.asked}.\n"
+            f"Bounded: {self.meaning.bounding(self)}\n"
+            f"Hidden: {self.meaning.hidden(self)}; tighter bounds mean a more exact answer.\n"
+            f"{self.family.value}\n"
+            f"Exactly: one person moves what is released by at most {moved.l1} in all (L1), {moved.linf} in one number "
+            f"(Linf) and {moved.l2_squared} in squares (L2 squared), in whole steps; {moved.reason}."
         )
 
 

@@ -1,8 +1,6 @@
 """Reads conditions and values from SQL text: SQLGlot parses, an allow-list decides, and the text is never used again.
 
-Default deny: a node of the syntax tree that is not named here is refused by its name, and so is a known node with an
-argument that is not named here, for the parser adds and renames arguments from release to release. Nothing that was
-written is dropped: at the end every node must have been read (`check_all_read`).
+Default deny, as `sql_nodes` says it: the parser adds and renames nodes and arguments from release to release.
 """
 
 from collections.abc import Mapping

@@ -402,12 +402,12 @@ class TestBadInput:
 
     @pytest.mark.parametrize("segments", ["north", [], [""]], ids=repr)
     def test_a_partition_without_names_is_refused(self, segments) -> None:
-        with pytest.raises(ParameterError, match="no list of names"):
+        with pytest.raises(ParameterError, match="not a list of names"):
             open_account(BUDGETS["pure"], segments=segments)
 
     @pytest.mark.parametrize("segments", ["north", 3], ids=repr)
     def test_a_scope_that_is_no_set_is_refused(self, segments) -> None:
-        with pytest.raises(ParameterError, match="no set of segments"):
+        with pytest.raises(ParameterError, match="not a set of segments"):
             SingleRelease(event=PureRelease(epsilon=Fraction(1)), segments=segments)
         assert SingleRelease(event=PureRelease(epsilon=Fraction(1)), segments=["north"]).segments == frozenset(
             {"north"}

@@ -159,25 +159,21 @@ class Account:
 
     def within(self, segments: frozenset[str] | None) -> "Account":
         """Return what concerns some segments, to look at: what they have left, and what a charge would do there."""
-        return replace(
-            self, filters=MappingProxyType({segment: self.filters[segment] for segment in self._named(segments)})
-        )
+        filters = {segment: self.filters[segment] for segment in self._named(segments)}
+        return replace(self, filters=MappingProxyType(filters))
 
     def remaining(self, segments: frozenset[str] | None = None) -> Remaining:
         """Return the largest single releases of each kind that all of `segments` (or all there are) admit now."""
-        return Remaining.least(
-            what_fits(filter_) for filter_ in {self.filters[segment] for segment in self._named(segments)}
-        )
+        return Remaining.least(map(what_fits, {self.filters[segment] for segment in self._named(segments)}))
 
     def how_many(self, charge: Charge, *, at_most: int = 10_000) -> int:
         """Return how many charges like `charge` would be admitted one after the other, up to `at_most`."""
         filters = {self.filters[segment] for segment in self._named(charge.segments)}
         return min(how_many(filter_, charge, at_most=at_most) for filter_ in filters)
 
-    def _with(self, filters: Mapping[str, Filter], streams: Mapping[str, OpenStream]) -> "Account":
-        return replace(
-            self, filters=MappingProxyType({**self.filters, **filters}), streams=MappingProxyType(dict(streams))
-        )
+    def _with(self, filters: Mapping[str, Filter], streams: dict[str, OpenStream]) -> "Account":
+        filters = MappingProxyType({**self.filters, **filters})
+        return replace(self, filters=filters, streams=MappingProxyType(streams))
 
     def _open(self, name: str) -> OpenStream:
         if name not in self.streams:
@@ -210,8 +206,7 @@ class CapChange:
     account: Account
 
 
-Booking: TypeAlias = Admission | YesCharge | StreamClosing | CapChange
-"""One line of an account's book."""
+Booking: TypeAlias = Admission | YesCharge | StreamClosing | CapChange  # one line of an account's book
 
 
 def replay(opening: Account, bookings: Iterable[Booking]) -> Account:
@@ -219,8 +214,7 @@ def replay(opening: Account, bookings: Iterable[Booking]) -> Account:
     return reduce(Account.book, bookings, opening)
 
 
-Budget: TypeAlias = PureDP | ConcentratedDP | ApproximateDP
-"""The promises that a filter keeps."""
+Budget: TypeAlias = PureDP | ConcentratedDP | ApproximateDP  # the promises that a filter keeps
 
 
 def open_account(

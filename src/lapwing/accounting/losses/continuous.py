@@ -14,14 +14,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.losses.law import (
-    HalfExponentialLaw,
-    LossLattice,
-    Orders,
-    Tails,
-    connect_the_dots,
-    renyi_from_cumulant,
-)
+from lapwing.accounting.losses.law import HalfExponentialLaw, LossLattice, Orders, Tails, connect_the_dots
 from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, fraction_above, root_above
 
 
@@ -45,8 +38,11 @@ class LaplaceLaw(HalfExponentialLaw):
         return min(1.0, -math.expm1(exponent) * (1 + ROUND_OFF))
 
     def renyi(self, alpha: float) -> float:
-        """Return the closed form of Mironov 2017 (Table II)."""
-        return renyi_from_cumulant(float(self.cumulant(np.array(alpha - 1))), alpha, self.top)
+        """Return the closed form of Mironov 2017 (Table II), rounded up, and no more than the largest loss."""
+        order = alpha - 1
+        cumulant = float(self.cumulant(np.array(order)))
+        error = ROUND_OFF * (abs(cumulant) + order * self.top) + 8 * UNIT
+        return min(self.top, (cumulant + error) / order)
 
     def cumulant(self, order: Orders) -> Orders:
         """Return log(cosh(c e) + sinh(c e)/(2 c)) - e/2 at c = order + 1/2, in a form that does not overflow."""
@@ -73,10 +69,8 @@ class LaplaceLaw(HalfExponentialLaw):
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_PI_HALF = math.sqrt(math.pi / 2)
 _SQRT_TWO_PI = math.sqrt(2 * math.pi)
-_FAR = 6.0
-_FINEST_TAIL = 1e-100
-_SMALLEST = 1e-300
-_LARGEST = 1e4
+_FAR, _LARGEST = 6.0, 1e4
+_FINEST_TAIL, _SMALLEST = 1e-100, 1e-300
 
 
 @dataclass(frozen=True, eq=False)

@@ -194,10 +194,3 @@ class HalfExponentialLaw:
         masses[cells] += lifted
         masses[cells + 1] += bottom_atom + last - lifted
         return LossLattice(top - (cells + 1) * step, step, masses[::-1] * (1 + ROUND_OFF), 0.0)
-
-
-def renyi_from_cumulant(cumulant: float, alpha: float, largest_loss: float, roundings: int = 8) -> float:
-    """Return cumulant / (alpha - 1), rounded up for its `roundings`, and no more than the largest loss."""
-    order = alpha - 1
-    error = ROUND_OFF * (abs(cumulant) + order * largest_loss) + roundings * UNIT
-    return min(largest_loss, (cumulant + error) / order)

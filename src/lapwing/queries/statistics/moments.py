@@ -8,7 +8,7 @@ Proof: proofs/bernstein_moments.md, proofs/moment_bounds.md
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -140,28 +140,20 @@ class Moments(NoisyMeaning):
         return rows, *groups_at_most(plan.aggregate), f"values clipped to {values}"
 
 
-_OF_TWO = {Moment.COVARIANCE, Moment.CORRELATION}
-_IN_SQL: dict[type[exp.Expr], Moment] = {
-    exp.Avg: Moment.MEAN,
-    exp.VariancePop: Moment.VARIANCE,
-    exp.CovarPop: Moment.COVARIANCE,
-    exp.Corr: Moment.CORRELATION,
-}
+def _statistic(moment: Moment, ask: Callable[..., MomentQuestion], node: type[exp.Expr], word: str) -> Statistic:
+    parts = ("this", "expression") if moment in {Moment.COVARIANCE, Moment.CORRELATION} else ("this",)
 
+    def read(selected: Selected, node: exp.Expr) -> MomentQuestion:
+        only(node, *parts)
+        values = tuple(selected.reader.value(node.args[part]) for part in parts)
+        return MomentQuestion(moment=moment, values=values, **selected.common)
 
-def _read(selected: Selected, node: exp.Expr) -> MomentQuestion:
-    moment = _IN_SQL[type(node)]
-    only(node, "this", *(("expression",) if moment in _OF_TWO else ()))
-    of = [node.this, node.expression] if moment in _OF_TWO else [node.this]
-    values = tuple(selected.reader.value(each) for each in of)
-    return MomentQuestion(moment=moment, values=values, **selected.common)
+    return Statistic(name=moment.value, ask=ask, result=moment.value, columns=len(parts), sql={node: (word, read)})
 
 
 STATISTICS = (
-    Statistic(name="mean", ask=mean, result="mean", columns=1, sql={exp.Avg: ("avg", _read)}),
-    Statistic(name="variance", ask=variance, result="variance", columns=1, sql={exp.VariancePop: ("var_pop", _read)}),
-    Statistic(
-        name="covariance", ask=covariance, result="covariance", columns=2, sql={exp.CovarPop: ("covar_pop", _read)}
-    ),
-    Statistic(name="correlation", ask=correlation, result="correlation", columns=2, sql={exp.Corr: ("corr", _read)}),
+    _statistic(Moment.MEAN, mean, exp.Avg, "avg"),
+    _statistic(Moment.VARIANCE, variance, exp.VariancePop, "var_pop"),
+    _statistic(Moment.COVARIANCE, covariance, exp.CovarPop, "covar_pop"),
+    _statistic(Moment.CORRELATION, correlation, exp.Corr, "corr"),
 )
