@@ -162,7 +162,7 @@ def _without_segments() -> str:
         ("first = 500", "first = 499", "share people"),
         ("first = 500, last = 799", "first = 100, last = 200", "share people"),
         ("first = 500", "first = 900", "last = 799"),
-        ("south =", "elsewhere =", "everyone in no other"),
+        ("south =", "elsewhere =", "everyone in no other segment"),
         ("south =", "North =", "is there twice"),
         ('person_key = "id"', 'person_key = "id"\nprotects_groups_of = 2', "protected together"),
         ('rows = "many"', 'rows = "many"\nkey_type = "text"', "keys that are text"),

@@ -166,7 +166,7 @@ class TestSchema:
                 ledger.streams.open(opening())
 
     def test_a_name_that_is_no_schema_is_refused(self, database) -> None:
-        with pytest.raises(ParameterError, match="no plain name"):
+        with pytest.raises(ParameterError, match="not a plain name"):
             PostgresDatabase(database, schema='x"; drop schema lapwing; --')
 
     def test_an_address_is_enough_and_no_message_holds_the_password(self, postgres, database) -> None:

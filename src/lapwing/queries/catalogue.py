@@ -46,7 +46,7 @@ class Segment:
         object.__setattr__(self, "last", as_int("last", self.last, least=self.first, most=INTEGERS.highest))
         if self.name == ELSEWHERE:
             raise ParameterError(
-                "segment", self.name, reason="is the name that stands for everyone", remedy="choose another name"
+                "segment", self.name, reason="is for everyone in no other segment", remedy="choose another name"
             )
 
     @property
