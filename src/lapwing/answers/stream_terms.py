@@ -86,7 +86,6 @@ class StreamTerms:
 
         Parameters
         ----------
-        population : what is asked about
         at_least, yeses, table : what is asked, and how many yeses there are to give
         epsilon : what it may cost; the threshold is placed for `questions` if they are said
         within, confidence, questions : for the smallest epsilon (of three digits) at which all `questions`, one if it
