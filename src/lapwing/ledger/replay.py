@@ -194,7 +194,7 @@ class Replay:
             agreed = _agreed(record["terms"])
             require(agreed in {None, charge.whole}, "was charged another price than its terms say")
         self.streams[record["stream"]] = stream = _Stream(opening=record, charge=charge)
-        self._standing(record, stream)
+        self._require_state(record, stream)
 
     def _intent(self, record: Record) -> None:
         stream = self.streams[record["stream"]]
@@ -204,7 +204,7 @@ class Replay:
         self._versions(record)
         self.populations[record["population"]].require_spending(record["analyst"])
         stream.asked, stream.in_flight = record["number"], record
-        self._standing(record, stream)
+        self._require_state(record, stream)
 
     def _outcome(self, record: Record) -> None:
         stream, opening = self.streams[record["stream"]], self.streams[record["stream"]].opening
@@ -218,7 +218,7 @@ class Replay:
         stream.used, stream.in_flight = stream.used + units, None
         halted = opening["units"] - stream.used < dearest or stream.asked == opening["questions"]
         stream.status = "halted" if halted else "open"
-        self._standing(record, stream)
+        self._require_state(record, stream)
         self._settle(record, yeses=units, ends=halted)
         if "answer" in record and intent:
             _answers(record, intent, f"stream {record['stream']}")
@@ -232,10 +232,10 @@ class Replay:
         require(record.get("settles") == left, "forgets the question in flight")
         given_up = (stream.opening["units"] - stream.used) * record["forfeit"]
         stream.used, stream.status, stream.in_flight = stream.used + given_up, "closed", None
-        self._standing(record, stream)
+        self._require_state(record, stream)
         self._settle(record, yeses=given_up, ends=True)
 
-    def _standing(self, record: Record, stream: _Stream) -> None:
+    def _require_state(self, record: Record, stream: _Stream) -> None:
         claimed = (record["status"], record["asked"], record["used"])
         require(claimed == (stream.status, stream.asked, stream.used), "does not say where its stream stands")
 

@@ -156,11 +156,11 @@ class StreamRecord:
     def read(opening: Record, last: Record) -> "StreamRecord":
         """Return what the first and the last entry of a stream say; secrets and versions are found elsewhere."""
         said = {word: opening[word] for word in ("population", "analyst", "terms", "units", "dearest", "questions")}
-        return StreamRecord(name=opening["stream"], tables=frozenset(opening["tables"]), **said, **_standing(last))
+        return StreamRecord(name=opening["stream"], tables=frozenset(opening["tables"]), **said, **_state_fields(last))
 
     def after(self, entry: Record) -> "StreamRecord":
         """Return the stream as one more entry leaves it."""
-        return replace(self, **_standing(entry))
+        return replace(self, **_state_fields(entry))
 
     @property
     def units_left(self) -> int:
@@ -168,7 +168,7 @@ class StreamRecord:
         return self.units - self.used if self.status is StreamStatus.OPEN else 0
 
 
-def _standing(last: Record) -> dict[str, Any]:
+def _state_fields(last: Record) -> dict[str, Any]:
     """Return where a stream stands, which every entry of it says."""
     counts = {name: last[name] for name in ("asked", "used", "seals")}
     return {"status": StreamStatus(last["status"]), "last": last, **counts}

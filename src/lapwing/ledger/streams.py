@@ -209,7 +209,7 @@ def _intend(
             "number", number, reason=f"is not next in stream {stream.name!r}", remedy=f"ask as {stream.asked + 1}"
         )
     entry = transaction.append(
-        "intent", **common, question=question, versions=versions, number=number, **_standing(stream, asked=number)
+        "intent", **common, question=question, versions=versions, number=number, **_state_fields(stream, asked=number)
     )
     transaction.keep_secret(stream.name, number, sealed)
     return _intent(transaction, entry.record)
@@ -247,7 +247,7 @@ def _decide(
         "outcome",
         changes,
         **{"settles": intent.seq, "number": number, "outcome": outcome.value, "units": taken, **told},
-        **_standing(stream, used=used, status=status.value, seals=stream.seals + (sealed is not None)),
+        **_state_fields(stream, used=used, status=status.value, seals=stream.seals + (sealed is not None)),
     )
     if halted:
         transaction.drop_secrets(stream.name)
@@ -271,7 +271,7 @@ def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> No
         forfeit=forfeit,
         number=stream.asked,
         **lost,
-        **_standing(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
+        **_state_fields(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
     transaction.drop_secrets(stream.name)
 
@@ -288,10 +288,10 @@ def _stream(transaction: Transaction, stream: str) -> StreamRecord:
     )
 
 
-def _standing(stream: StreamRecord, **changed: Any) -> dict[str, Any]:
+def _state_fields(stream: StreamRecord, **changed: Any) -> dict[str, Any]:
     """Return what every entry of a stream says, so that the last one tells how it stands."""
-    standing = {"stream": stream.name, "status": stream.status.value, "asked": stream.asked}
-    return {**standing, "used": stream.used, "seals": stream.seals, **changed}
+    state = {"stream": stream.name, "status": stream.status.value, "asked": stream.asked}
+    return {**state, "used": stream.used, "seals": stream.seals, **changed}
 
 
 def _require_open(stream: StreamRecord) -> None:

@@ -114,5 +114,5 @@ def _near(move: int, dimension: int, asked: ByEpsilonDelta) -> Fraction | None:
     return None if dimension == 1 and found < _MUCH else found
 
 
-def _largest_variance(wish: ByAccuracy) -> Fraction:
-    return wish.bisect(lambda variance: not wish.met_by(Spread(discrete_gaussian_tail(variance))))[0]
+def _largest_variance(target: ByAccuracy) -> Fraction:
+    return target.bisect(lambda variance: not target.met_by(Spread(discrete_gaussian_tail(variance))))[0]

@@ -129,11 +129,11 @@ def _law(variance: Fraction, grid: ValueGrid) -> RoundedGaussian:
     return RoundedGaussian(rational_root_above(variance / grid.step**2))
 
 
-def _largest_sigma(grid: ValueGrid, wish: ByAccuracy) -> Fraction:
+def _largest_sigma(grid: ValueGrid, target: ByAccuracy) -> Fraction:
     def clamped(sigma: Fraction) -> Fraction:
         return min(max(sigma, SMALLEST_SCALE * grid.step), LARGEST_SCALE * grid.step)
 
     def too_much(sigma: Fraction) -> bool:
-        return not wish.met_by(grid.spread(_law(clamped(sigma) ** 2, grid)), grid.step / 2)
+        return not target.met_by(grid.spread(_law(clamped(sigma) ** 2, grid)), grid.step / 2)
 
-    return clamped(wish.bisect(too_much)[0])
+    return clamped(target.bisect(too_much)[0])

@@ -92,5 +92,5 @@ def _require_range(epsilon: Fraction, sensitivity: int, given: object) -> None:
     raise ParameterError("epsilon", given, reason=f"{reason} for sensitivity {sensitivity}", remedy=remedy)
 
 
-def _smallest_epsilon(sensitivity: int, wish: ByAccuracy) -> Fraction:
-    return wish.bisect(lambda epsilon: wish.met_by(Spread(discrete_laplace_tail(sensitivity / epsilon))))[1]
+def _smallest_epsilon(sensitivity: int, target: ByAccuracy) -> Fraction:
+    return target.bisect(lambda epsilon: target.met_by(Spread(discrete_laplace_tail(sensitivity / epsilon))))[1]

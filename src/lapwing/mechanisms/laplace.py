@@ -72,8 +72,8 @@ class LaplaceMechanism(RealNoise[LaplaceNoise, RoundedLaplace]):
                 about, law_on = sensitivity / rate, lambda _, steps: RoundedLaplace(steps / rate)
             case BySize(noise):
                 about, law_on = noise, lambda grid, _: RoundedLaplace(noise / grid.step)
-            case ByAccuracy() as wish:
-                about, law_on = wish.within / 32, lambda grid, steps: _widest_law(steps, grid, wish)
+            case ByAccuracy() as target:
+                about, law_on = target.within / 32, lambda grid, steps: _widest_law(steps, grid, target)
             case _:  # pragma: no cover - it is asked for in no other way
                 raise AssertionError
         lattice = ValueGrid.for_noise(grid, noise=about, move=sensitivity / size)
@@ -88,8 +88,8 @@ class LaplaceMechanism(RealNoise[LaplaceNoise, RoundedLaplace]):
         return self.event.l1_sensitivity / self.event.scale
 
 
-def _widest_law(steps: int, grid: ValueGrid, wish: ByAccuracy) -> RoundedLaplace:
+def _widest_law(steps: int, grid: ValueGrid, target: ByAccuracy) -> RoundedLaplace:
     def law(epsilon: Fraction) -> RoundedLaplace:
         return RoundedLaplace(min(max(steps / epsilon, SMALLEST_SCALE), LARGEST_SCALE))
 
-    return law(wish.bisect(lambda epsilon: wish.met_by(grid.spread(law(epsilon)), grid.step / 2))[1])
+    return law(target.bisect(lambda epsilon: target.met_by(grid.spread(law(epsilon)), grid.step / 2))[1])

@@ -214,8 +214,8 @@ class RandomizedResponse(Priced[RandomizedResponseRelease]):
         match parse_noise(epsilon=epsilon, within=above_zero(within), confidence=confidence, people=people):
             case ByEpsilon(rate):
                 pass
-            case ByAccuracy(within=margin, confidence=wanted, values=crowd) as wish:
-                rate = wish.bisect(lambda e: Chances.of(e, kinds).is_within(margin, wanted, crowd))[1]
+            case ByAccuracy(within=margin, confidence=wanted, values=crowd) as target:
+                rate = target.bisect(lambda e: Chances.of(e, kinds).is_within(margin, wanted, crowd))[1]
             case _:  # pragma: no cover - it is asked for in no other way
                 raise AssertionError
         if rate > _LARGEST_EPSILON:

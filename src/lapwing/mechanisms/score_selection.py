@@ -138,14 +138,14 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
         match parse_noise(epsilon=epsilon, within=above_zero(within), confidence=confidence):
             case ByEpsilon(price):
                 pass
-            case ByAccuracy() as wish:
+            case ByAccuracy() as target:
                 step = Fraction(1) if lattice is None else lattice.step
-                room = wish.within if lattice is None else wish.within - step
+                room = target.within if lattice is None else target.within - step
                 if room <= 0:
                     reason = "is not above the step of the grid, by which rounding can move two scores"
                     raise ParameterError("within", within, reason=reason, remedy="give a finer grid")
-                behind = Fraction(self.scales_behind(wish.confidence, number)) * step * (1 << self.UNIT_BITS)
-                price = wish.bisect(lambda rate: behind <= room * multiplier(rate))[1]
+                behind = Fraction(self.scales_behind(target.confidence, number)) * step * (1 << self.UNIT_BITS)
+                price = target.bisect(lambda rate: behind <= room * multiplier(rate))[1]
             case _:  # pragma: no cover - it is asked for in no other way
                 raise AssertionError
         if not 0 < multiplier(price) <= _LARGEST_RATE << self.UNIT_BITS:

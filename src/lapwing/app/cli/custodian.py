@@ -144,9 +144,9 @@ def update(folder: Path, *, as_json: bool) -> None:
             crowded = [table for name, found in unreadable.items() if not found for table in workspace.crowded(name)]
         if not fresh:
             _require_readable(workspace.ledger, unreadable)
-            before = _standing(workspace.ledger)
+            before = _snapshot(workspace.ledger)
             workspace.update()
-        after = _standing(workspace.ledger)
+        after = _snapshot(workspace.ledger)
     changes = [
         {"what": " ".join(what), "from": before.get(what), "to": after.get(what)}
         for what in {**before, **after}
@@ -177,19 +177,19 @@ def _require_readable(ledger: Ledger, unreadable: Mapping[str, Mapping[str, Lapw
                 raise failure
 
 
-def _standing(ledger: Ledger) -> dict[tuple[str, ...], str]:
+def _snapshot(ledger: Ledger) -> dict[tuple[str, ...], str]:
     """Return what the custodian has decided, in words."""
-    standing: dict[tuple[str, ...], str] = {}
+    snapshot: dict[tuple[str, ...], str] = {}
     for name in ledger.populations():
         decided = ledger.population(name)
-        standing["population", name] = budget_words(ledger.account(name).budget)
-        standing |= {("table", f"{name}.{table}"): f"version {version}" for table, version in decided.tables.items()}
-        standing |= {
+        snapshot["population", name] = budget_words(ledger.account(name).budget)
+        snapshot |= {("table", f"{name}.{table}"): f"version {version}" for table, version in decided.tables.items()}
+        snapshot |= {
             ("analyst", f"{name}.{analyst}"): budget_words(one.allowance)
             for analyst, one in decided.analysts.items()
             if one.allowance
         }
-    return standing
+    return snapshot
 
 
 def _describe(change: dict[str, Any]) -> str:
