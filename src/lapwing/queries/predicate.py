@@ -47,7 +47,7 @@ class Domain:
     def union(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
         """Return the union of `pieces` on this domain: in order, disjoint, with a gap between any two.
 
-        >>> Domain(0, 9).intervals([(7, 12), (0, 2), (3, 4)])
+        >>> Domain(0, 9).union([(7, 12), (0, 2), (3, 4)])
         ((0, 4), (7, 9))
         """
         merged: list[Interval] = []
