@@ -60,9 +60,7 @@ _PATIENCE: Final = 8
 """How often a question is put again when another process came first."""
 
 
-def opaque(
-    method: "Callable[Concatenate[QuestionStream, P], T]",
-) -> "Callable[Concatenate[QuestionStream, P], T]":
+def opaque(method: "Callable[Concatenate[QuestionStream, P], T]") -> "Callable[Concatenate[QuestionStream, P], T]":
     """Let a method that handles a value, a seed or the key fail without a trace of them (`hide_failures`)."""
 
     @wraps(method)

@@ -159,7 +159,7 @@ def test_an_array_of_no_dimension_is_a_number_whatever_the_noise(value, noise) -
 )
 def test_an_array_of_no_dimension_is_refused_by_its_type(value) -> None:
     for convert in (integers, ValueGrid("1/4").steps):
-        with pytest.raises(ParameterError, match=r"holds something that is no (integer|number)"):
+        with pytest.raises(ParameterError, match=r"holds something that is not (an integer|a number)"):
             convert(value)
 
 

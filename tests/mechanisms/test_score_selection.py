@@ -69,7 +69,7 @@ def test_monotone_scores_get_half_the_noise_and_only_under_add_remove() -> None:
         for adjacency in (None, Adjacency.ADD_REMOVE)
     )
     assert general == 2 * monotone == 2
-    with pytest.raises(ParameterError, match="where a person is replaced, one may rise while another falls"):
+    with pytest.raises(ParameterError, match="if a person is replaced, one may rise while another falls"):
         PermuteAndFlip(sensitivity=1, candidates=2, epsilon=1, monotone_under=Adjacency.REPLACE)
 
 

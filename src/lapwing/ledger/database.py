@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Entry, HeadFile
-from lapwing.vocabulary.errors import LapwingError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
+from lapwing.vocabulary.errors import LapwingError, LedgerError, LedgerUnwritableError
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -150,14 +150,6 @@ class Database(ABC):
     @abstractmethod
     def gate(self) -> Gate:
         """Return where requests take turns."""
-
-
-def in_doubt(database: Database, error: Exception) -> LedgerInDoubtError:
-    """Return what is told when nobody knows whether a commit came through."""
-    return LedgerInDoubtError(
-        f"{database.place} failed while it committed ({error}); what was being written counts as charged, and asking "
-        "again under the same key finds out"
-    )
 
 
 _INDEXES: Final = (

@@ -31,7 +31,7 @@ from itertools import takewhile
 from typing import Final, TypeVar
 from weakref import ref
 
-from lapwing.ledger.database import Connection, Database, in_doubt
+from lapwing.ledger.database import Connection, Database
 from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_promised
 from lapwing.ledger.transaction import (
     Append,
@@ -144,7 +144,7 @@ class Store:
             except BaseException as error:
                 self._writer.drop()
                 if isinstance(error, Exception):
-                    raise in_doubt(self.database, error) from error
+                    raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
                 raise
         self._learn(transaction)
 
@@ -184,7 +184,7 @@ class Store:
                 fault_point(f"{act}.committed")
         except Exception as error:
             if isinstance(error, OSError) or self.database.may_have_committed(connection, error):
-                raise in_doubt(self.database, error) from error
+                raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
             raise
         return added
 
@@ -251,10 +251,8 @@ class Store:
             try:
                 kept.advance(transaction.receipt)
             except OSError as error:
-                raise LedgerInDoubtError(
-                    f"{kept.path} cannot be written ({error}), and no answer is given that it does not cover; what was "
-                    "being written counts as charged, and asking again under the same key finds out"
-                ) from error
+                reason = f"{kept.path} cannot be written ({error}), and no answer is given that it does not cover"
+                raise _in_doubt(reason) from error
         self._cache.learn(transaction.news)
         if self._seen is None or self._seen.seq <= transaction.last:
             self._seen = transaction.receipt
@@ -275,6 +273,11 @@ class Store:
             if meaning is None:
                 raise
             raise meaning from error
+
+
+def _in_doubt(reason: str) -> LedgerInDoubtError:
+    remedy = "what was being written counts as charged, and asking again under the same key finds out"
+    return LedgerInDoubtError(f"{reason}; {remedy}")
 
 
 def _nothing() -> None:

@@ -87,16 +87,10 @@ class Opening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """A question of a stream that is about to be decided.
+    """Question `number` of a stream, counted from 1, that is about to be decided from these data versions.
 
-    Parameters
-    ----------
-    seq : the entry that holds it
-    stream, number : which question it is; numbers count from 1
-    key, question : as they were asked
-    versions : the data versions to answer it from
-    sealed : the sealed seed of the noise that decides it, now and after any crash
-    state, seals : the sealed state of its stream, and the number that this seal is bound to
+    `sealed` is the sealed seed of the noise that decides it, now and after a crash; `state` is the sealed state of its
+    stream, and `seals` the number that this seal is bound to.
     """
 
     seq: int

@@ -112,14 +112,9 @@ def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> N
 class Transaction:
     """The entries as they stand in one transaction. Statements have `?` for values.
 
-    Parameters
-    ----------
-    connection, database : where statements are run
-    cache : what was decoded before; what this transaction adds goes to `news`, to be kept once it is committed
-    clock : says what time it is, for the eyes of people; nothing is decided by it
-    known : what was known before it began
-    lookups : what to look up beforehand, with the end of the chain, at one moment
-    append : how an entry is added where there is no lock: the entry is durable then, and nothing else may be written
+    What was decoded before is in `cache`; what this transaction adds goes to `news`, to be kept once it is committed.
+    `lookups` are fetched with the end of the chain, at one moment. `append` adds an entry where there is no lock: the
+    entry is durable then, and nothing else may be written.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ def rows_of(
 def has(table: str, where: ConditionLike = None, *, at_least: int = 1) -> Has:
     """Say that the same person has at least `at_least` rows in `table` for which `where` is true.
 
-    >>> from lapwing.queries.statistics import count
+    >>> from lapwing.queries.statistics.counts import count
     >>> count("patients", has("visits", "kind = 'ER'", at_least=2) & (col("sex") == "F")).table
     'patients'
     """

@@ -44,6 +44,7 @@ def basis(term: Term, degree: int) -> list[Term]:
 
     Proof: proofs/bernstein_moments.md
 
+    >>> from lapwing.queries.term import OnGrid
     >>> [bounds(b) for b in basis(OnGrid(column="age", bits=0, low=20, high=30), 1)]
     [(0, 10), (0, 10)]
     """
