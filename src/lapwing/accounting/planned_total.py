@@ -27,7 +27,7 @@ from lapwing.vocabulary.wording import format_exact
 
 MOST_BOOKINGS = 5000  # of a longer book nothing is computed: reading it would take the better part of a second
 _USUAL_DELTA = Fraction(1, 10**6)
-_MOST_COMPOSED, _MOST_ADDED = 32, 256  # so many different releases are composed, or their rhos added up, in a moment
+_MOST_COMPOSED, _MOST_ADDED = 32, 256  # how many different releases are composed, or their rhos added up, in a moment
 _SLOW = {GaussianSparseVectorRelease: 16, DiscreteGaussianNoise: 8}  # as many others are priced in the same time
 
 

@@ -50,7 +50,7 @@ class StudyBeliefs:
 
 
 def study_beliefs(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> StudyBeliefs:
-    """Return what an insurer comes to believe about Alice, who is in the study with so many `others`.
+    """Return what an insurer comes to believe about Alice, who is in the study with `others`.
 
     The answers go as far as `beyond` below zero and above everybody.
 
