@@ -16,7 +16,7 @@ import pytest
 import lapwing as lw
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.emitter import Statement
-from lapwing.vocabulary.errors import BadQuestionError, EngineError, SettingsError
+from lapwing.vocabulary.errors import BadQuestionError, EngineError, RegistrationError, SettingsError
 from workspace.test_workspace import SETTINGS, write_patients
 
 THREADS = 6
@@ -297,3 +297,18 @@ def test_a_question_about_a_file_that_is_replaced_is_lost_and_not_answered_from_
         assert session.budget().left == 79, "it was charged"
         write(300)
         assert round(session.ask(lw.count("patients", "age > 1"), epsilon=20).value, -2) == 300
+
+
+def test_whoever_looks_at_one_table_leaves_all_of_them_to_the_others(quick_path) -> None:
+    """A session with one table would lose questions about the others, and not notice that those changed."""
+    write_patients(quick_path)
+    (quick_path / "visits.csv").write_text("id\n1\n2\n")
+    visits = '[populations.clinic.tables.visits]\nsource = "visits.csv"\n'
+    lw.create(quick_path, SETTINGS + visits).close()
+    with lw.open_workspace(quick_path) as workspace:
+        assert workspace.crowded(table="patients") == []
+        session = workspace.session(analyst="ana")
+        assert abs(session.ask(lw.count("visits"), epsilon=20).value - 2) <= 3
+        (quick_path / "visits.csv").write_text("id\n1\n2\n3\n")
+        with pytest.raises(RegistrationError, match="visits has changed"):
+            session.ask(lw.count("patients"), epsilon=1)
