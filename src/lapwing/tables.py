@@ -8,7 +8,7 @@ noticed are the custodian's; they never enter the ledger, whose receipts must te
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -225,6 +225,10 @@ class Fingerprints:
         fresh.replace(self._path)
 
 
+_PATIENCE = 3
+"""How often tables are opened anew when a file is replaced while it is opened."""
+
+
 class Tables:
     """The tables of one population, as the session needs them."""
 
@@ -254,13 +258,20 @@ class Tables:
         with self._lease(self._present(versions), charged=False):
             yield
 
-    def lease(self, versions: Mapping[str, int]) -> AbstractContextManager[Engine]:
+    @contextmanager
+    def lease(self, versions: Mapping[str, int]) -> Iterator[Engine]:
         """Lend an engine on the versions that a question was charged for.
 
         One that is not open is opened, but not where the tables have moved on: what was paid for was an answer about
-        these versions.
+        these versions. For the same reason it fails where a file that is read in its place is replaced meanwhile.
         """
-        return self._lease(versions, charged=True)
+        in_place = [table for table in versions if self._is_read_in_place(table)]
+        before = self._stats(in_place)
+        self._watch(versions, in_place)
+        with self._lease(versions, charged=True) as engine:
+            yield engine
+        if self._stats(in_place) != before:
+            raise self._moved_on()
 
     @contextmanager
     def _lease(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
@@ -276,21 +287,47 @@ class Tables:
             self._engines.give_back(held)
 
     def _open_at(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
-        if not charged:  # any newer ones do
-            versions = self._present(versions)
-            return self._open(), versions
-        name = self._population.name
-        present = self._ledger.population(name).tables
+        for _ in range(_PATIENCE):
+            before = self._stats(self._sources)
+            present = self._charged(versions) if charged else self._present(versions)
+            with ExitStack() as opened:
+                engine = self._open()
+                opened.callback(engine.close)
+                if self._stats(self._sources) == before:  # it holds what was looked at
+                    opened.pop_all()
+                    return engine, present
+        raise self._moved_on()
+
+    def _charged(self, versions: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the present versions, after a look at what changed unannounced; refuse others than were charged."""
+        present = self._ledger.population(self._population.name).tables
         if any(present.get(table) != version for table, version in versions.items()):
-            raise RegistrationError(name, reason="has another data version by now", remedy="ask again")
-        self._watch(present)
-        return self._open(), present
+            raise self._moved_on()
+        self._watch(present, self._sources)
+        return present
+
+    def _moved_on(self) -> RegistrationError:
+        return RegistrationError(self._population.name, reason="has another data version by now", remedy="ask again")
+
+    def _is_read_in_place(self, table: str) -> bool:
+        """Say whether every question reads the file of a table anew; of other files the engine keeps what it opened."""
+        source = self._sources.get(table)
+        return isinstance(source, FileSource) and source.path.suffix == ".parquet"
+
+    def _stats(self, tables: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """Return how the files of tables look from outside: a file that is replaced looks different."""
+        sources = {table: self._sources[table] for table in tables}
+        return {
+            table: _stat(table, source.path)
+            for table, source in sources.items()
+            if isinstance(source, FileSource | DuckDBTable)
+        }
 
     def _present(self, versions: Mapping[str, int]) -> Mapping[str, int]:
         """Return the present versions, these or newer ones, after a look at what changed unannounced."""
         while True:
             try:
-                self._watch(versions)
+                self._watch(versions, self._sources)
             except RegistrationError:
                 before, versions = versions, self._ledger.population(self._population.name).tables
                 if versions == before:  # and not announced just now
@@ -298,11 +335,11 @@ class Tables:
             else:
                 return versions
 
-    def _watch(self, versions: Mapping[str, int]) -> None:
+    def _watch(self, versions: Mapping[str, int], tables: Iterable[str]) -> None:
         """Refuse content that changed while its version did not, and the data of another population."""
         name = self._population.name
-        for table, source in self._sources.items():
-            content = None
+        for table in tables:
+            source, content = self._sources[table], None
             if isinstance(source, FileSource | DuckDBTable):
                 content = self._fingerprints.check(name, table, versions[table], source.path, _inside(source))
             self._fingerprints.claim(name, table, source, content)

@@ -9,12 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lapwing as lw
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.emitter import Statement
-from lapwing.vocabulary.errors import BadQuestionError, EngineError, SettingsError
+from lapwing.vocabulary.errors import BadQuestionError, EngineError, RegistrationError, SettingsError
 from workspace.test_workspace import SETTINGS, write_patients
 
 THREADS = 6
@@ -242,3 +244,71 @@ def test_a_question_that_takes_too_long_is_stopped_charged_and_the_one_failure(q
 def test_a_time_limit_that_cannot_be_meant_is_refused(quick_path, limit) -> None:
     with pytest.raises(SettingsError, match="time_limit"):
         lw.create(quick_path, SETTINGS.replace('person_key = "id"', f'person_key = "id"\ntime_limit = {limit}'))
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_what_an_engine_holds_is_what_was_looked_at_before_it_was_opened(folder, monkeypatch, announced) -> None:
+    with lw.open_workspace(folder) as workspace:
+        replaced = False
+
+        class Slow(DuckDB):
+            def __init__(self, *given: Any, **named: Any) -> None:
+                nonlocal replaced
+                if not replaced:
+                    write_patients(folder, 900)
+                    if announced:
+                        workspace.advance("patients")
+                replaced = True
+                super().__init__(*given, **named)
+
+        monkeypatch.setattr("lapwing.tables.DuckDB", Slow)
+        session = workspace.session()
+        if announced:
+            answer = session.ask(lw.count("patients"), epsilon=20)
+            assert (answer.versions, round(answer.value, -2)) == ({"patients": 2}, 900)
+        else:
+            with pytest.raises(EngineError):
+                session.ask(lw.count("patients"), epsilon=20)
+            assert session.budget().left == 100, "nothing was charged"
+
+
+@pytest.mark.parametrize("step", ["ask.checked", "ask.charged", "read"])
+def test_a_question_about_a_file_that_is_replaced_is_lost_and_not_answered_from_the_new_one(
+    quick_path, monkeypatch, step
+) -> None:
+    """Parquet is read where it lies: one version would have two contents."""
+
+    def write(people: int) -> None:
+        pq.write_table(pa.table({"id": range(people), "age": [5] * people, "sex": ["F"] * people}), quick_path / "new")
+        (quick_path / "new").replace(quick_path / "patients.parquet")
+
+    write(300)
+    lw.create(quick_path, SETTINGS.replace("patients.csv", "patients.parquet")).close()
+    with lw.open(quick_path, analyst="ana") as session:
+        assert round(session.ask(lw.count("patients"), epsilon=20).value, -2) == 300
+        with monkeypatch.context() as patched:
+            if step == "read":
+                rows = DuckDB._rows
+                patched.setattr(DuckDB, "_rows", lambda *given: (write(900), rows(*given))[1])
+            else:
+                patched.setattr("lapwing.session.fault_point", lambda point: write(900) if point == step else None)
+            with pytest.raises(EngineError):
+                session.ask(lw.count("patients", "age > 1"), epsilon=1)
+        assert session.budget().left == 79, "it was charged"
+        write(300)
+        assert round(session.ask(lw.count("patients", "age > 1"), epsilon=20).value, -2) == 300
+
+
+def test_whoever_looks_at_one_table_leaves_all_of_them_to_the_others(quick_path) -> None:
+    """A session with one table would lose questions about the others, and not notice that those changed."""
+    write_patients(quick_path)
+    (quick_path / "visits.csv").write_text("id\n1\n2\n")
+    visits = '[populations.clinic.tables.visits]\nsource = "visits.csv"\n'
+    lw.create(quick_path, SETTINGS + visits).close()
+    with lw.open_workspace(quick_path) as workspace:
+        assert workspace.crowded(table="patients") == []
+        session = workspace.session(analyst="ana")
+        assert abs(session.ask(lw.count("visits"), epsilon=20).value - 2) <= 3
+        (quick_path / "visits.csv").write_text("id\n1\n2\n3\n")
+        with pytest.raises(RegistrationError, match="visits has changed"):
+            session.ask(lw.count("patients"), epsilon=1)

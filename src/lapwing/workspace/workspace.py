@@ -151,8 +151,10 @@ class Workspace:
 
         It is for the custodian: how many rows people have is data.
         """
+        self._lifetime.require()
         declared = self.settings.declared(population)
-        tables = self._open_tables(declared if table is None else declared.only(table))
+        # Not the tables that sessions share: whoever asks about one table here must not leave them with it alone.
+        tables = self._tables_of(declared if table is None else declared.only(table))
         return hide_failures(tables.crowded, self._log)
 
     def check(self, population: str | None = None) -> None:
