@@ -21,16 +21,13 @@ EQUIVALENT: dict[str, str] = {
     "renyi_curve: np.minimum(-np.expm1(left) + np.exp(left) * heights[:0:-1], 1.0)": (
         "profiles are at most 1 but for round-off; a larger one errs towards more cost"
     ),
-    "Spending.append: self._book.remember(self._population.name, page.holder, page.account) -> pass": (
+    "Transaction.append_changes: self.remember(population, one.holder, one.account) -> pass": (
         "an account that is not remembered is read from the entry that was just appended"
     ),
     "_mirrored: np.full(max(0, reach + 1 - len(heights)), heights[-1])": (
         "any earlier height is larger than the last one: errs towards more cost"
     ),
     "SampledLaw._binomial: float(gammaln(alpha + 1))": "the reach only scales an allowance for round-off",
-    "_stream: first['account']['lines'][0] -> first['account']['lines'][-1]": (
-        "the entry that opens a stream has one line, its reservation"
-    ),
 }
 
 

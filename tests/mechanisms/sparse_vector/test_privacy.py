@@ -103,7 +103,7 @@ def test_every_prefix_of_every_adaptive_transcript_costs_at_most_what_was_spent(
     for _ in range(2):
         pair = random_analyst(rng, moves)
         for transcript in every_beginning(variant, 3, above=outcomes_looked_at(mechanism)):
-            for order in (pair, pair.swapped()):
+            for order in (pair, NeighbouringPair(here=pair.there, there=pair.here)):
                 loss = privacy_loss(variant, order, transcript)
                 worst = max(worst, loss - float(price_of(mechanism, transcript)))
     assert -0.5 < worst <= 1e-9
