@@ -95,7 +95,10 @@ class Session:
         return Preview.of(asked, status, words.get("confidence", CONFIDENCE))
 
     def ask(self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
-        """Ask a question, and pay for it; the words are those of `preview`.
+        """Ask a question, and pay for it.
+
+        Say what to pay, `epsilon=` (with `delta=`) or `rho=`, or how exact it must be, `within=` at a `confidence=`.
+        These and, for a SELECT, `max_rows=` and `max_groups=` are the words of `preview`.
 
         The same question at the same price about the same data is answered as it was before, for free. So is the same
         `key`, for ever: ask again with it where it is not known whether the first time went through. A
@@ -107,7 +110,7 @@ class Session:
             return self._charge_and_answer(asked, key, snapshot)
 
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
-        """Ask one SELECT of statistics, with WHERE and GROUP BY, as in `ask`.
+        """Ask one SELECT of statistics, with WHERE and GROUP BY; `key=` and the words are those of `ask` and `preview`.
 
         The statistics are charged as one, and each gets an equal share of the price; `within` is meant for each.
         """
@@ -116,11 +119,17 @@ class Session:
     def funnel(
         self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
     ) -> Answer:
-        """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count."""
+        """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count.
+
+        The offer is `epsilon=`, `rho=` or `within=`, as in `preview`.
+        """
         return self.ask({"people": funnel(table, steps)}, key=key, **offer)
 
     def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
-        """Answer a question from made-up rows that fit the declared columns: free, and about nobody."""
+        """Answer a question from made-up rows that fit the declared columns: free, and about nobody.
+
+        The words are those of `preview`, so that the noise is what it would be.
+        """
         asked, _ = self._price(question, **words)
         engine = self._tables.rehearsal()
         numbers = hide_failures(

@@ -178,7 +178,9 @@ by_option = click.option(
 max_rows_option = click.option(
     "--max-rows", metavar="N", help="How many rows of one person count, in tables of events."
 )
-max_groups_option = click.option("--max-groups", metavar="N", help="In how many groups one person counts, there.")
+max_groups_option = click.option(
+    "--max-groups", metavar="N", help="In how many groups one person counts in tables of events."
+)
 steps_option = click.option(
     "--step", "steps", multiple=True, metavar="CONDITION", help="A condition of the funnel. Repeatable, in order."
 )

@@ -92,7 +92,10 @@ class CountRows(Question):
 
 
 def count_rows(table: str, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> CountRows:
-    """Ask how many rows there are for which `where` is true, counting at most `max_rows` of one person in a group."""
+    """Ask how many rows there are for which `where` is true, counting at most `max_rows` of one person in a group.
+
+    The words `by=`, `max_rows=` and `max_groups=` are those of `mean`.
+    """
     return CountRows(**rows_of(table, where, **grouped))
 
 
@@ -142,7 +145,7 @@ class AtLeastQuestion(Question):
 
 
 def at_least(people: int, table: str, where: ConditionLike = None) -> AtLeastQuestion:
-    """Ask whether at least `people` people have a row for which `where` is true, in a stream."""
+    """Ask whether at least `people` people have a row for which `where` is true; a stream answers it."""
     number = as_int("people", people, least=0, most=2**62)
     return AtLeastQuestion(people=number, table=table, where=as_condition(where))
 

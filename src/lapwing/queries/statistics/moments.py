@@ -54,26 +54,38 @@ class MomentQuestion(Question):
 
 
 def mean(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> MomentQuestion:
-    """Ask for the mean of a value over rows, at most `max_rows` of one person in a group."""
+    """Ask for the mean of a value over rows.
+
+    Parameters
+    ----------
+    table : the table to look in
+    of : a column, or arithmetic on columns such as "clip(cost, 0, 500)"
+    where : which rows, as SQL text or built with `col`
+    grouped : `by=`, columns to group by; for tables with many rows a person also `max_rows=`, how many rows of one
+        person count in a group (the table's own number if it is not said), and `max_groups=`, in how many groups
+
+    >>> mean("visits", "nights", "kind = 'ER'", max_rows=3).max_rows
+    3
+    """
     return _ask(Moment.MEAN, (of,), rows_of(table, where, **grouped))
 
 
 def variance(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> MomentQuestion:
-    """Ask for the variance of a value over rows; the mean and the number of rows come with it."""
+    """Ask for the variance of a value over rows; `by=`, `max_rows=` and `max_groups=` are those of `mean`."""
     return _ask(Moment.VARIANCE, (of,), rows_of(table, where, **grouped))
 
 
 def covariance(
     table: str, x: ValueLike, y: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]
 ) -> MomentQuestion:
-    """Ask for the covariance of two values over rows."""
+    """Ask for the covariance of two values over rows; `by=`, `max_rows=` and `max_groups=` are those of `mean`."""
     return _ask(Moment.COVARIANCE, (x, y), rows_of(table, where, **grouped))
 
 
 def correlation(
     table: str, x: ValueLike, y: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]
 ) -> MomentQuestion:
-    """Ask for the correlation of two values over rows."""
+    """Ask for the correlation of two values over rows; `by=`, `max_rows=` and `max_groups=` are those of `mean`."""
     return _ask(Moment.CORRELATION, (x, y), rows_of(table, where, **grouped))
 
 

@@ -62,6 +62,8 @@ def quantiles(
 ) -> QuantileQuestion:
     """Ask below which value the fractions `at` of the rows lie; the answers are edges of `cells` cells of its range.
 
+    At most `max_rows` rows of one person count (the table's own number if it is not said). There are no groups.
+
     >>> quantiles("visits", "nights", ["0.25", "0.5", "0.75"], max_rows=3).at
     (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
     """
@@ -79,7 +81,7 @@ def quantiles(
 def median(
     table: str, of: ValueLike, where: ConditionLike = None, *, max_rows: int | None = None, cells: int = 1000
 ) -> QuantileQuestion:
-    """Ask for the value in the middle."""
+    """Ask for the value in the middle; `max_rows` and `cells` are those of `quantiles`."""
     return quantiles(table, of, "0.5", where, max_rows=max_rows, cells=cells)
 
 

@@ -41,6 +41,8 @@ class Sum(Question):
 def total(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> Sum:
     """Ask for the total of a value. A person's part in a group is clipped to `max_rows` times the value's bounds.
 
+    The words `by=`, `max_rows=` and `max_groups=` are those of `mean`.
+
     >>> total("visits", "clip(cost, 0, 500)", "kind = 'ER'", max_rows=3).max_rows
     3
     """
