@@ -31,8 +31,6 @@ def smallest_variance(
     epsilon, delta : the price
     near : where the price of an event takes long to find, a guess: the first sigma² of four digits from there upwards
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.event import GaussianNoise
     >>> def noise(variance):
     ...     return GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=variance)

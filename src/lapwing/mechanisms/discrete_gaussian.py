@@ -36,8 +36,6 @@ class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaus
     values : for how many answers at once the accuracy is wanted
     dimension : how many integers are released together
 
-    Examples
-    --------
     >>> count = DiscreteGaussianMechanism(l2_sensitivity=1, rho="0.005")
     >>> isinstance(count.release(1234), int)
     True

@@ -40,8 +40,6 @@ class ExponentialMechanism(ScoreSelection[ExponentialSelection]):
     monotone_under : the adjacency under which all scores move the same way, ADD_REMOVE, if they do
     grid : for scores that are not whole numbers: the step, a power of two, to whose multiples they are rounded
 
-    Examples
-    --------
     >>> prices = ExponentialMechanism(sensitivity=5, candidates=3, epsilon=2)
     >>> prices.release([3, 4, 5]) in {0, 1, 2}
     True
@@ -79,8 +77,6 @@ class ExponentialMechanism(ScoreSelection[ExponentialSelection]):
         number of candidates and |H*| = `optimal` of them have the best score; a step of the `grid` is added where there
         is one. `margin` is a little tighter.
 
-        Examples
-        --------
         >>> round(ExponentialMechanism(sensitivity=1, candidates=100, epsilon=1).utility(3), 2)
         15.21
         """

@@ -45,8 +45,6 @@ class GaussianMechanism(RealNoise[GaussianNoise, RoundedGaussian]):
     dimension : how many values are released together
     grid : the step, a power of two; by default less than a millionth of Δ/dimension and of σ
 
-    Examples
-    --------
     >>> hours = GaussianMechanism(l2_sensitivity="0.25", epsilon=1, delta="1e-6")
     >>> isinstance(hours.release(7.5), float)
     True

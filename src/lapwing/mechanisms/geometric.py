@@ -30,8 +30,6 @@ class GeometricMechanism(IntegerNoise[DiscreteLaplaceNoise, DiscreteLaplace]):
     values : for how many answers at once the accuracy is wanted
     dimension : how many integers are released together; by default as many as come, as the price is that of Δ alone
 
-    Examples
-    --------
     >>> count = GeometricMechanism(l1_sensitivity=1, epsilon="0.1")
     >>> isinstance(count.release(1234), int)
     True

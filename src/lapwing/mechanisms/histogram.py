@@ -33,8 +33,6 @@ def geometric_histogram(
 
     The `margin` of the mechanism is that of one bin; with `values=bins` it is one that all bins keep at once.
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> ages = geometric_histogram(bins=10, adjacency=Adjacency.REPLACE, epsilon=1)
     >>> ages.event
@@ -76,8 +74,6 @@ def gaussian_histogram(
     epsilon, delta : the price; or
     within, confidence : the accuracy, of all bins at once
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> gaussian_histogram(bins=10, adjacency=Adjacency.REPLACE, rho="0.01").event
     DiscreteGaussianNoise(l2_sensitivity_squared=2, sigma_squared=Fraction(100, 1), dimension=10)

@@ -50,8 +50,6 @@ class PrivateQuantiles(_HistogramSelection):
     epsilon : the price of all choices together, shared equally
     selector : the mechanism that chooses
 
-    Examples
-    --------
     >>> median = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, sensitivities=[1], epsilon=20)
     >>> median.release([0, 1500, 500, 0])
     (1,)
@@ -108,8 +106,6 @@ class TopK(_HistogramSelection):
     epsilon : the price of all choices together, shared equally
     selector : the mechanism that chooses
 
-    Examples
-    --------
     >>> TopK(k=2, cells=4, sensitivity=1, epsilon=20).release([1000, 0, 9000, 0])
     (2, 0)
 

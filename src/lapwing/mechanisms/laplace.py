@@ -35,8 +35,6 @@ class LaplaceMechanism(RealNoise[LaplaceNoise, RoundedLaplace]):
     dimension : how many values are released together
     grid : the step, a power of two; by default less than a millionth of Δ/dimension and of the scale
 
-    Examples
-    --------
     >>> hours = LaplaceMechanism(l1_sensitivity="0.25", epsilon=1)
     >>> isinstance(hours.release(7.5), float)
     True

@@ -54,8 +54,6 @@ def tail_of(law: DiscreteLaplace | DiscreteGaussian | RoundedLaplace | RoundedGa
 def discrete_laplace_tail(scale: Fraction) -> Tail:
     """Return the tail of P(x) ∝ e^(-|x|/scale) on the integers: 2 q^(m+1) / (1 + q) with q = e^(-1/scale).
 
-    Examples
-    --------
     >>> low, high = discrete_laplace_tail(Fraction(10))(29, 40)
     >>> round(low / 2**40, 9), round(high / 2**40, 9)
     (0.052274349, 0.052274349)
@@ -74,8 +72,6 @@ def discrete_laplace_tail(scale: Fraction) -> Tail:
 def rounded_laplace_tail(scale: Fraction) -> Tail:
     """Return the tail of continuous Laplace noise of scale `scale`, rounded to the nearest integer: e^(-(m+1/2)/scale).
 
-    Examples
-    --------
     >>> low, high = rounded_laplace_tail(Fraction(10))(29, 40)
     >>> round(low / 2**40, 9), round(high / 2**40, 9)
     (0.052339706, 0.052339706)
@@ -90,8 +86,6 @@ def rounded_laplace_tail(scale: Fraction) -> Tail:
 def rounded_gaussian_tail(sigma: Fraction) -> Tail:
     """Return the tail of continuous Gaussian noise, rounded to the nearest integer: P(|Z| > (m + 1/2)/sigma).
 
-    Examples
-    --------
     >>> low, high = rounded_gaussian_tail(Fraction(10))(19, 40)
     >>> round(low / 2**40, 9), round(high / 2**40, 9)
     (0.051176119, 0.051176119)
@@ -108,8 +102,6 @@ def discrete_gaussian_tail(sigma_squared: Fraction) -> Tail:
 
     For σ above 512 the bounds stop narrowing at about f(m)/σ³ apart, which is far less than one step of m is worth.
 
-    Examples
-    --------
     >>> low, high = discrete_gaussian_tail(Fraction(100))(19, 40)
     >>> round(low / 2**40, 9), round(high / 2**40, 9)
     (0.0510793, 0.0510793)
@@ -236,8 +228,6 @@ class Spread:
 
     `values` below is a number of independent draws, all of which are meant together.
 
-    Examples
-    --------
     >>> from lapwing.mechanisms.margins import discrete_laplace_tail
     >>> spread = Spread(discrete_laplace_tail(Fraction(10)))
     >>> spread.margin("0.95"), spread.margin("0.95", values=100)
@@ -338,8 +328,6 @@ _WIDEST = 1 << 18
 def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int, confidence: Exact) -> int:
     """Return m such that a sum of `terms` numbers with this noise is off by at most m, with this probability or more.
 
-    Examples
-    --------
     >>> from fractions import Fraction
     >>> noise = DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(2))
     >>> [margin_of_sum(noise, terms, "0.95") for terms in (1, 2, 3, 10)]

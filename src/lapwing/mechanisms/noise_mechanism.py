@@ -84,8 +84,6 @@ def parse_noise(
     given : epsilon, delta, rho, within and confidence, people, and the names of sizes: what a mechanism can be given.
         A delta belongs to the epsilon before it, a confidence and people to what they should be within
 
-    Examples
-    --------
     >>> parse_noise(epsilon="0.1", scale=None)
     ByEpsilon(epsilon=Fraction(1, 10))
     >>> parse_noise(epsilon="0.1", scale=10)
@@ -215,8 +213,6 @@ def add_noise(value: object, law: Law, size: int | None = None) -> int | NDArray
 def integers(value: object, *, remedy: str = "hand in an integer or a vector of integers") -> int | NDArray[np.int64]:
     """Open `value` and return its integer, or its integers clamped to 64 bits; `remedy` is for what is neither.
 
-    Examples
-    --------
     >>> integers(Sensitive(17)), integers([1, 2**80])
     (17, array([                  1, 9223372036854775807]))
     >>> integers(Sensitive("17"))
@@ -248,8 +244,6 @@ class ValueGrid:
     A value is put on its nearest multiple; halves go up. Between neighbouring tables a coordinate that moves by d then
     moves by at most ceil(d/step) steps, which is why a grid has its own sensitivities.
 
-    Examples
-    --------
     >>> ValueGrid("0.25").steps(1.3), ValueGrid("0.25").steps(float("nan")), ValueGrid("0.25").value(5)
     (5, 0, 1.25)
     >>> ValueGrid("0.3")

@@ -45,8 +45,6 @@ def shown_bounds(tail: Tail, *, threshold: int, shown: int, confidence: Exact) -
     shown : what is shown, at least `threshold`
     confidence : how often the bounds hold
 
-    Examples
-    --------
     >>> from lapwing.mechanisms.margins import discrete_laplace_tail
     >>> one = discrete_laplace_tail(Fraction(1))
     >>> shown_bounds(one, threshold=15, shown=100, confidence="0.95")
@@ -109,8 +107,6 @@ class PartitionSelection(Priced[ApproximateRelease]):
     people : how many people are protected together
     epsilon, delta : the price
 
-    Examples
-    --------
     >>> cities = PartitionSelection(l1_sensitivity=1, epsilon=1, delta="1e-6")
     >>> cities.threshold, cities.event
     (15, ApproximateRelease(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000)))

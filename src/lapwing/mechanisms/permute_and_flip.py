@@ -75,8 +75,6 @@ class PermuteAndFlip(_NoisyMaximum):
     monotone_under : the adjacency under which all scores move the same way, ADD_REMOVE, if they do
     grid : for scores that are not whole numbers: the step, a power of two, to whose multiples they are rounded
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> commonest = PermuteAndFlip(sensitivity=1, candidates=4, epsilon=1, monotone_under=Adjacency.ADD_REMOVE)
     >>> commonest.release([120, 40, 80, 7]) in range(4)
@@ -121,8 +119,6 @@ class NoisyMaxWithGap(_NoisyMaximum):
     sensitivity, candidates, epsilon, within, confidence, monotone_under, grid : as in `PermuteAndFlip`; at least two
         candidates
 
-    Examples
-    --------
     >>> commonest = NoisyMaxWithGap(sensitivity=1, candidates=4, epsilon=1)
     >>> winner = commonest.release([120, 40, 80, 7])
     >>> winner.index in range(4), winner.gap >= 0

@@ -183,8 +183,6 @@ class RandomizedResponse(Priced[RandomizedResponseRelease]):
     epsilon : the price; or
     within, confidence, people : the accuracy of the estimated number of people in one category, out of all `people`
 
-    Examples
-    --------
     >>> smokers = RandomizedResponse(epsilon=1)
     >>> smokers.release(1) in {0, 1}
     True

@@ -55,8 +55,6 @@ def declared_columns(
     key : the person key, which is not a column
     take_all : whether the other columns are declared as what they are stored as
 
-    Examples
-    --------
     >>> there = {"id": "integer", "age": "integer", "sex": "text", "city": "text"}
     >>> found = declared_columns(
     ...     "patients", {"integer": ("age=0..120",), "category": ("sex=F,M",)}, there, key="id", take_all=False

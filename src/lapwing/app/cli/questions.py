@@ -36,8 +36,6 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     words : what stands at the command line
     options : where, by, max_rows, max_groups, at, k, steps; those that were not given are None or empty
 
-    Examples
-    --------
     >>> question_of(["mean", "visits", "cost"], max_rows="3")["mean"].max_rows
     3
     >>> list(question_of(["select sex, count(*) as n from patients group by sex"]))

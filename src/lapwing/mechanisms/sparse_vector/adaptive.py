@@ -35,8 +35,6 @@ class AdaptiveSparseVector(PureStreamMechanism):
     clear_by : how far above the threshold, after noise, a clear yes must be; if it is not given, so far that among the
         `questions` (or a thousand) a false one is seldom
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> with AdaptiveSparseVector(epsilon=1, yeses=8, threshold=200, sensitivity=counts).open() as stream:

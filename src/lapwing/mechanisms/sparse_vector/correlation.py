@@ -36,8 +36,6 @@ class CorrelationScreen:
     at_least : τ, between 0 and 1
     resolution : features are rounded to this number of steps on either side of 0
 
-    Examples
-    --------
     >>> screen = CorrelationScreen(at_least="0.5")
     >>> screen.sensitivity(Adjacency.ADD_REMOVE).in_steps(Fraction(1))
     (96774, 129032)

@@ -34,8 +34,6 @@ class GaussianSparseVector(StreamMechanism):
     yeses, questions : after how many of either it halts
     threshold, sensitivity, grid, shift : as for `SparseVector`
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> stream = GaussianSparseVector.for_budget(

@@ -57,8 +57,6 @@ class SparseVector(PureStreamMechanism):
     questions : how many questions there will be, where that is fixed in advance; it makes intervals shorter, and leaves
         gaps of later questions without one
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, sensitivity=counts)
@@ -206,8 +204,6 @@ class AboveThreshold(SparseVector):
     epsilon : what it costs with its yes
     threshold, sensitivity, grid, noise, reveals, threshold_share, number_share, shift, questions: as for `SparseVector`
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> first = AboveThreshold(epsilon="0.5", threshold=10, sensitivity=ValueSensitivity.of_counts(Adjacency.REPLACE))
     >>> with first.open() as stream:

@@ -45,8 +45,6 @@ two values do not grow, and a threshold beyond all values is not reached by thos
 class ValueLattice:
     """The multiples of `step`, a power of two. With the step 1, values are integers by type: a float is refused.
 
-    Examples
-    --------
     >>> ValueLattice("1/4").value(0.7), ValueLattice("1/4").threshold("0.7")
     (3, 3)
     >>> ValueLattice(1).value(0.5)
@@ -157,8 +155,6 @@ class SparseVectorAnswer:
 class SparseVectorAnswers(Sequence[SparseVectorAnswer]):
     """The answers to many questions, in order, up to the one that halted the stream.
 
-    Examples
-    --------
     >>> yes = SparseVectorAnswer(above=True, question=2, threshold=Fraction(10), price=Fraction(1, 5))
     >>> answers = SparseVectorAnswers(first=1, thresholds=np.array([10, 10, 10]), step=Fraction(1), yeses={1: yes})
     >>> len(answers), answers.positions, [bool(answer) for answer in answers]

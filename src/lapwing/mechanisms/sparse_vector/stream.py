@@ -55,8 +55,6 @@ class SparseVectorStream:
     lattice. A value of the wrong type is refused, and leaves the stream as it was. A stream fails closed: whatever goes
     wrong once a value was opened is raised as one constant `StreamError`, and charged as a lost answer.
 
-    Examples
-    --------
     >>> from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
     >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
     >>> from lapwing.vocabulary.guarantee import Adjacency

@@ -76,8 +76,6 @@ def advise(
     all_known : whether all questions are known before the first answer; otherwise selection is out
     confidence : the probability with which all questions are to be decided right
 
-    Examples
-    --------
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> few = advise(questions=1000, yeses=10, epsilon=1, sensitivity=counts)

@@ -213,8 +213,6 @@ class PureStreamMechanism(StreamMechanism):
         name : the name under which the stream is opened
         segments : the segments of the partition that its questions may touch; all of them if not said
 
-        Examples
-        --------
         >>> from lapwing.accounting.filters.charge import SingleRelease, StreamClosing, YesCharge
         >>> from lapwing.accounting.filters.account import open_account
         >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector

@@ -26,8 +26,6 @@ class ValueSensitivity:
     up, down : the two bounds, at least 0 and not both 0
     people : how many people are protected together; the bounds are for one of them
 
-    Examples
-    --------
     >>> ValueSensitivity.of_counts(Adjacency.ADD_REMOVE).is_one_way
     True
     >>> ValueSensitivity.of_counts(Adjacency.REPLACE).is_one_way  # one count may rise while another one falls
