@@ -49,7 +49,7 @@ class QuestionWords(TargetWords, total=False):
 
 
 class Session:
-    """One analyst at the door of one population.
+    """One analyst at the door of one population, whose `population.tables` say what may be asked; `lw.open` makes one.
 
     Parameters
     ----------

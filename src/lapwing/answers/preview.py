@@ -119,7 +119,10 @@ class Forecast(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Preview(Forecast):
-    """A question before it is asked, at its price; `margin` is None where it depends on the answer."""
+    """A question before it is asked, at its price, with what the account has left `before` and `after`.
+
+    `margin` says by column how far off its numbers would be at this `confidence`; None where it depends on the answer.
+    """
 
     asked: PricedQuestion
     price: Price

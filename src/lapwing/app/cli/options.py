@@ -81,7 +81,7 @@ analyst_option = click.option("--analyst", envvar="LAPWING_ANALYST", help="Who a
 segment_option = click.option(
     "--segment",
     shell_complete=complete_segments,
-    help="Ask about one segment of the population's public partition, at the cost of its budget (a stream: of all).",
+    help="Ask about one segment of the population's public partition. Its budget pays; for a stream, all do.",
 )
 
 
