@@ -1,3 +1,9 @@
+from lapwing import accounting as accounting
+from lapwing import attacks as attacks
+from lapwing import auditor as auditor
+from lapwing import errors as errors
+from lapwing import ledger as ledger
+from lapwing import mechanisms as mechanisms
 from lapwing.answers.answer import Answer as Answer
 from lapwing.answers.preview import Preview as Preview
 from lapwing.answers.stream_terms import StreamPreview as StreamPreview
