@@ -254,6 +254,9 @@ class Machine(RuleBasedStateMachine):
             found = act()
             assert isinstance(found, Decision)
             assert found.answer == flow.keys[key]
+        elif (question, self.version) in flow.told and self.suspended:  # a new key is an entry, and none is written
+            with pytest.raises(SuspendedError):
+                act()
         elif (question, self.version) in flow.told:
             found, counts = self.attempt("intend", point, act)
             told = flow.told[question, self.version]
