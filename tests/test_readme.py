@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from lapwing.app.cli import main
-from lapwing.tables import PostgresSource
+from lapwing.sources import PostgresSource
 from lapwing.workspace.settings import read_settings
 
 ROOT = Path(__file__).parents[1]

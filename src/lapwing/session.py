@@ -14,7 +14,8 @@ from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planne
 from lapwing.answers.answer import CONFIDENCE, Answer, Price, PricedQuestion
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
-from lapwing.answers.stream_terms import StreamOffer, StreamPreview, StreamTerms
+from lapwing.answers.stream_preview import StreamPreview
+from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import TargetWords, parse_target
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named

@@ -19,9 +19,7 @@ from fractions import Fraction
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
-from lapwing.answers import verdicts
-from lapwing.answers.stream_terms import StreamTerms
-from lapwing.answers.verdicts import StreamAnswer
+from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, read_verdict, verdict_text
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.store import fault_point
@@ -267,7 +265,7 @@ class QuestionStream:
             self.name,
             number=intent.number,
             outcome=StreamOutcome.YES if answer else StreamOutcome.NO,
-            answer=verdicts.verdict_text(answer),
+            answer=verdict_text(answer),
             sealed=stream.suspend(self._key),
         )
         fault_point("stream.told")
@@ -315,7 +313,7 @@ class QuestionStream:
 
     @opaque
     def _read_verdict(self, told: str, decision: Decision, *, free: bool) -> StreamAnswer:
-        return verdicts.read(told, decision, self.terms, free=free)
+        return read_verdict(told, decision, self.terms, free=free)
 
 
 def name_of_key(population: str, analyst: str, key: object) -> str:

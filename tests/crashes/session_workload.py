@@ -13,8 +13,7 @@ from typing import Any
 
 from crashes.workload import Release
 from lapwing import count, mean, streams
-from lapwing.answers.stream_terms import StreamTerms
-from lapwing.answers.verdicts import StreamAnswer
+from lapwing.answers.stream_terms import StreamAnswer, StreamTerms
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
 from lapwing.ledger.store import VARIABLE

@@ -7,8 +7,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing import at_least
-from lapwing.answers.stream_terms import StreamTerms
-from lapwing.answers.verdicts import Verdict
+from lapwing.answers.stream_terms import StreamTerms, Verdict
 from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import StreamStatus
 from lapwing.mechanisms.sparse_vector.pure import SparseVector

@@ -23,8 +23,7 @@ from lapwing.accounting.filters.charge import (
 )
 from lapwing.answers.answer import PricedPlan
 from lapwing.answers.releases import StoredAnswer
-from lapwing.answers.stream_terms import StreamTerms
-from lapwing.answers.verdicts import StoredVerdict, Verdict
+from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict
 from lapwing.ledger.population import Analyst, PopulationRecord
 from lapwing.queries import aggregate, plan, predicate, term
 from lapwing.queries.predicate import Domain
@@ -36,7 +35,7 @@ from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.quantiles import Quantiles
 from lapwing.queries.statistics.top import Top
 from lapwing.queries.statistics.total import Total
-from lapwing.tables import Fingerprint, KnownData
+from lapwing.sources import Fingerprint, KnownData
 from lapwing.vocabulary import event
 from lapwing.vocabulary.codec import to_text
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, PrivacyUnit, PureDP

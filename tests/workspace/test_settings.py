@@ -8,7 +8,7 @@ import pytest
 from lapwing.engines.duckdb_registry import DuckDBTable
 from lapwing.queries.catalogue import KeyType, RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.tables import FileSource, PostgresSource, SparkFiles, SparkSource
+from lapwing.sources import FileSource, PostgresSource, SparkFiles, SparkSource
 from lapwing.vocabulary.errors import SettingsError
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PureDP
 from lapwing.workspace.settings import read_settings

@@ -1,32 +1,35 @@
-"""What is agreed when a stream is opened, and all that follows from it before anything is asked.
+"""What is agreed when a stream is opened, and what it answers under these terms.
 
-All of it is public: prices, the chance of a yes, margins and what would be left follow from the terms and the account
-alone, with no data and no engine.
+The terms are public, and so is all that follows from them: prices, the chance of a yes, margins. An answer is a
+verdict, and on a yes how far above it was, after noise.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Required, TypedDict
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
-from lapwing.accounting.filters.charge import ConcentratedFilter, Reservation, StreamClosing, cost_of
-from lapwing.accounting.filters.remaining import Refusal
-from lapwing.answers.answer import CONFIDENCE
-from lapwing.answers.preview import BudgetStatus, Forecast
+from lapwing.accounting.filters.charge import ConcentratedFilter, Reservation
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, as_confidence, plausible_price, require_price, require_words
+from lapwing.ledger.entries import Receipt
+from lapwing.ledger.stream_records import Decision
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
+from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
-from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PureDP
+from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.search import decimals
-from lapwing.vocabulary.wording import Setting, format_exact, format_short, percent, several
+from lapwing.vocabulary.wording import Setting, format_exact, format_short
 
 _MOST_YESES: Final = 10_000
 _MOST_QUESTIONS: Final = 10**6
@@ -249,162 +252,126 @@ def _mechanism_of(terms: StreamTerms) -> SparseVector:
     )
 
 
-_PREVIEWED = "a stream that is being previewed"
-_SEARCHES: Final = (10, 100, 1000)
-"""How many questions one may want all to be answered right."""
+class Verdict(Enum):
+    """What a stream says."""
+
+    BELOW = "below"
+    ABOVE = "above"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class StreamPreview(Forecast):
-    """A stream before it is opened. Nothing of it depends on data.
+class StreamAnswer(Result):
+    """Whether there are, after noise, at least the number of people asked for.
 
-    All `questions` are answered right, with probability `confidence`, if each true count is `margin` or more
-    away from the number that is asked for. `after` is while the stream is open, and after all its yeses; `at_best` if
-    it were closed after noes only.
+    Parameters
+    ----------
+    gap : on a yes, a noisy distance from the threshold. A yes was given for a large one, so it errs upwards
+    price : what this answer cost when it was given; a no costs nothing beyond the opening of the stream
+    question : which question of the stream it was, counting from 1
+    free : whether it had been given before, so that nothing was charged this time
     """
 
-    terms: StreamTerms
-    questions: int
-    margin: int
-    at_best: BudgetStatus | Refusal
+    verdict: Verdict
+    threshold: int
+    gap: int | None
+    price: Fraction
+    question: int
+    yeses_left: int
+    receipt: Receipt
+    stream: str
+    terms: StreamTerms = field(compare=False)
+    free: bool = field(default=False, compare=False)
 
-    @staticmethod
-    def of(
-        terms: StreamTerms, status: BudgetStatus, confidence: Exact = CONFIDENCE, questions: int = 1
-    ) -> "StreamPreview":
-        """Compute the preview of a stream."""
-        after = status.after(terms.reservation(_PREVIEWED))
-        return StreamPreview(
-            terms=terms,
-            confidence=as_confidence(confidence),
-            questions=questions,
-            margin=terms.margin(as_confidence(confidence), questions=questions),
-            before=status,
-            after=after,
-            at_best=after if isinstance(after, Refusal) else after.booked(StreamClosing(stream=_PREVIEWED)),
+    def __bool__(self) -> bool:
+        return self.verdict is Verdict.ABOVE
+
+    def __str__(self) -> str:
+        return "BELOW" if self.gap is None else f"ABOVE, by about {self.gap}"
+
+    def __repr__(self) -> str:
+        paid = "free" if self.free or not self.price else f"epsilon {format_short(self.price)}"
+        return f"<stream answer: {self}, {paid}>"
+
+    def interval(self, confidence: Exact = "0.95") -> Interval | None:
+        """Return where the count of a yes lies; None for a no. It is free.
+
+        All intervals of the stream hold at once with this probability, so that it does not matter which of them is
+        looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap.
+        """
+        decided = Decided(
+            above=bool(self),
+            question=self.question,
+            threshold=Fraction(self.threshold),
+            price=self.price,
+            gap=None if self.gap is None else Fraction(self.gap),
         )
-
-    @property
-    def opening(self) -> Fraction:
-        """The epsilon of opening it, whatever it answers."""
-        return self.terms.mechanism.threshold_epsilon
-
-    @property
-    def yes_price(self) -> Fraction:
-        """The epsilon of each yes; a no is free."""
-        return self.terms.mechanism.yes_price
-
-    @property
-    def total(self) -> Fraction:
-        """The epsilon of the opening and of all yeses."""
-        return self.terms.epsilon
-
-    @property
-    def pays_per_yes(self) -> bool:
-        """Whether closing gives back what no yes has used, which depends on the kind of the budget."""
-        match self.after, self.at_best:
-            case BudgetStatus(account=after), BudgetStatus(account=at_best):
-                return dict(after.filters) != dict(at_best.filters)
-            case _:
-                return False
-
-    def chance_of_yes(self, people: int) -> float:
-        """Return the probability of a yes if there were really `people`."""
-        return self.terms.chance_of_yes(people)
-
-    @property
-    def chances(self) -> dict[int, float]:
-        """The probability of a yes at a few true counts, from a margin below what is asked for to a margin above."""
-        middle, step = self.terms.at_least, max(1, self.margin // 2)
-        counts = (middle + place * step for place in (-2, -1, 0, 1, 2))
-        return {people: self.chance_of_yes(people) for people in counts if people >= 0}
+        return self.terms.mechanism.interval(decided, confidence)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the preview as JSON values."""
+        """Return the answer as JSON values, with the interval that holds with 95 % confidence."""
+        lies = self.interval()
         return {
-            **terms_record(self.terms, self.before.account),
-            "confidence": format_exact(self.confidence),
-            "questions": self.questions,
-            "margin": self.margin,
-            "chance_of_yes": {str(people): chance for people, chance in self.chances.items()},
-            "affordable": self.affordable,
-            "left": self.before.to_dict(),
-            "left_afterwards": None if isinstance(self.after, Refusal) else self.after.to_dict(),
-            "left_at_best": None if isinstance(self.at_best, Refusal) else self.at_best.to_dict(),
-            "refusal": None if self.refusal is None else self.refusal.to_dict(),
-            "warnings": list(self.before.warnings),
+            "stream": self.stream,
+            "verdict": self.verdict.value,
+            "at_least": self.threshold,
+            "gap": self.gap,
+            "interval": None if lies is None else {"low": format_exact(lies.low), "high": format_exact(lies.high)},
+            "price": format_exact(self.price),
+            "free": self.free,
+            "question": self.question,
+            "yeses_left": self.yeses_left,
+            "receipt": str(self.receipt),
         }
 
     def facts(self) -> list[tuple[str, str | None]]:
-        """Return the preview in words."""
-        best = f", or {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
-        left = f"{self.after}{best}" if self.affordable else f"it would be refused now: {self.after}"
-        mind = "; ".join(self.before.warnings) or None
-        return [*terms_facts(self.terms, self.confidence, self.before.account), ("left then", left), ("mind", mind)]
+        """Return the verdict in words, and where the count of a yes lies."""
+        told = f"YES, at least {self.threshold:,}" if self else f"NO, fewer than {self.threshold:,}"
+        return [("answer", f"{told} (after noise)"), ("people", self._whereabouts)]
 
-    def __repr__(self) -> str:
-        asks = f"at least {self.terms.at_least:,}, {several(self.terms.yeses, 'yes')}"
-        return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {self._can}>"
-
-    def __str__(self) -> str:
-        terms = self.terms
-        asks = f"at least {terms.at_least:,} people in {terms.table}? for up to {several(terms.yeses, 'yes')}"
-        price = f"costs {cost_in_words(terms, self.before.account)}"
-        verdicts = "a verdict is" if self.questions == 1 else f"{self.questions:,} verdicts are all"
-        sure = f"{verdicts} right with {float(self.confidence):.4g} confidence for counts {self.margin:,} or more away"
-        if isinstance(self.after, Refusal):
-            return f"{asks}: {price}; {sure}; refused now: {self.after}."
-        end = f"{self.after} is left while it is open and after all yeses"
-        end += f", {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
-        return f"{asks}: {price}; {sure}; {'; '.join([end, *self.before.warnings])}."
+    @property
+    def _whereabouts(self) -> str | None:
+        """Say where the count of a yes lies; a stream of one yes has no others to speak of."""
+        lies = self.interval()
+        if lies is None:
+            return None
+        all_of_them = "" if self.terms.yeses == 1 else ": all yeses of the stream at once"
+        return f"from {format_short(lies.low)} to {format_short(lies.high)}{all_of_them}, with 95 % confidence"
 
 
-def cost_in_words(terms: StreamTerms, account: Account) -> str:
-    """Say what a stream costs an account, and when: for previews, openings and closings alike."""
-    if not paid_by_yes(account):
-        rho = cost_of(terms.reservation(_PREVIEWED)).rho
-        priced = f"rho {format_short(rho)}, the price of " if rho and isinstance(account.budget, ConcentratedDP) else ""
-        price = f"{priced}epsilon {format_short(terms.epsilon)}"
-        return f"{price}, all of it at the opening: this budget is not paid yes by yes"
-    opening, yes = terms.mechanism.threshold_epsilon, terms.mechanism.yes_price
-    by_yes = (
-        f"epsilon {format_short(opening)} to open, {format_short(yes)} for each yes, "
-        f"nothing for a no; {format_short(terms.epsilon)} at most"
+@stored("verdict")
+class StoredVerdict:
+    """What was decided, as the ledger keeps it."""
+
+    verdict: Verdict
+    threshold: int
+    gap: int | None
+    price: Fraction
+
+
+def verdict_text(answer: Decided) -> str:
+    """Return what was decided as the ledger keeps it."""
+    return to_text(
+        StoredVerdict(
+            verdict=Verdict.ABOVE if answer else Verdict.BELOW,
+            threshold=int(answer.threshold),
+            gap=None if answer.gap is None else int(answer.gap),
+            price=answer.price,
+        )
     )
-    return by_yes if isinstance(account.budget, PureDP) else f"{by_yes} ({GAUSSIAN_SIDE})"
 
 
-GAUSSIAN_SIDE = "the Gaussian account of an (epsilon, delta) budget is charged for all of it at the opening"
-
-
-def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
-    """Return the terms of a stream as JSON values, and whether an account pays for it yes by yes."""
-    mechanism = terms.mechanism
-    return {
-        "table": terms.table,
-        "at_least": terms.at_least,
-        "yeses": terms.yeses,
-        "price": {
-            "opening": format_exact(mechanism.threshold_epsilon),
-            "each_yes": format_exact(mechanism.yes_price),
-            "no": "0",
-            "all": format_exact(terms.epsilon),
-            "paid_by_yes": paid_by_yes(account),
-        },
-    }
-
-
-def terms_facts(terms: StreamTerms, confidence: Exact, account: Account) -> list[tuple[str, str | None]]:
-    """Return the terms of a stream in words, and what they cost an account."""
-    many = ", ".join(f"{n:,} if {terms.margin(confidence, questions=n):,} away" for n in _SEARCHES)
-    return [
-        ("asked", f'"at least {terms.at_least:,} people?", in {terms.table}, up to {several(terms.yeses, "yes")}'),
-        ("cost", cost_in_words(terms, account)),
-        (
-            "error",
-            (
-                f"with {percent(as_confidence(confidence))} confidence an answer is right if the true count is "
-                f"{terms.margin(confidence):,} or more away from {terms.at_least:,}; all of {many}"
-            ),
-        ),
-    ]
+def read_verdict(told: str, decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:
+    """Return what the ledger keeps as an answer; `free` if it was given before."""
+    kept = from_text(StoredVerdict, told)
+    return StreamAnswer(
+        verdict=kept.verdict,
+        threshold=kept.threshold,
+        gap=kept.gap,
+        price=kept.price,
+        question=decision.number,
+        yeses_left=decision.units_left,
+        receipt=decision.receipt,
+        stream=decision.stream,
+        terms=terms,
+        free=free,
+    )

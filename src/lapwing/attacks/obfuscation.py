@@ -11,6 +11,7 @@ appsettings.json (2025). samply/laplace-rs, and the README of samply/focus (2026
 
 import hashlib
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from typing import Final
 
@@ -28,7 +29,7 @@ class LockedOutError(BudgetError):
         super().__init__(f"all {accounts} accounts are locked; find more colleagues, or wait for 30 days")
 
 
-class _Tool:
+class _Tool(ABC):
     """A tool that shows a blurred number in the place of the true size of a cohort, however it is asked for."""
 
     def __init__(self, trait: Mask) -> None:
@@ -39,8 +40,8 @@ class _Tool:
         del spelling
         return self._show(int(np.count_nonzero(self._trait & members)))
 
-    def _show(self, size: int) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def _show(self, size: int) -> float: ...
 
 
 class I2b2(_Tool):

@@ -4,27 +4,28 @@ One spelling for all of them: `to_dict`, `to_json`, `facts`. Doors print these a
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
 
-class Result:
+class Result(ABC):
     """Something that is handed to a user and describes itself."""
 
     __slots__ = ()
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return it as values that JSON has, with exact numbers as text; the fields are stable."""
-        raise NotImplementedError
 
     def to_json(self) -> str:
         """Return `to_dict` as a JSON text."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
+    @abstractmethod
     def facts(self) -> Sequence[tuple[str, str | None]]:
         """Return what a person is told about it, each with its label; None where there is nothing to say."""
-        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         return html_table((), ((label, text) for label, text in self.facts() if text is not None))

@@ -41,7 +41,7 @@ from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Segment, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from lapwing.tables import FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
+from lapwing.sources import FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PrivacyUnit, PureDP

@@ -27,7 +27,8 @@ from lapwing.engines.reading import hide_failures
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.tables import Fingerprints, Tables
+from lapwing.sources import Fingerprints
+from lapwing.tables import Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import Lifetime

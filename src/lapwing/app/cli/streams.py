@@ -9,9 +9,9 @@ import click
 
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.preview import BudgetStatus
-from lapwing.answers.stream_terms import GAUSSIAN_SIDE, StreamOffer, StreamTerms, paid_by_yes, terms_facts, terms_record
+from lapwing.answers.stream_preview import GAUSSIAN_SIDE, terms_facts, terms_record
+from lapwing.answers.stream_terms import StreamAnswer, StreamOffer, StreamTerms, paid_by_yes
 from lapwing.answers.target import TargetWords
-from lapwing.answers.verdicts import StreamAnswer
 from lapwing.app.cli.commands import refusal_record
 from lapwing.app.cli.completion import complete_streams, complete_tables
 from lapwing.app.cli.options import Door, at_the_door, plot_option
