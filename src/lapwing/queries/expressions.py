@@ -151,11 +151,62 @@ class Age(Value):
     at: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Year(Value):
-    """The calendar year of a day."""
+DATE_PARTS = ("year", "quarter", "month", "weekday", "day")
+"""Parts of a day that are whole numbers: weekdays are 1 for Monday to 7 for Sunday, a day is that of the month."""
+DATE_UNITS = ("year", "quarter", "month")
+"""What a day is moved to the beginning of."""
+TEXT_FUNCTIONS = ("lower", "upper", "trim")
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatePart(Value):
+    """A part of a day, one of `DATE_PARTS`, as a whole number."""
+
+    part: str
     day: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DateTrunc(Value):
+    """The first day of the year, quarter or month that a day is in."""
+
+    unit: str
+    day: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case(Value):
+    """The value beside the first condition that is true, or `otherwise`; without one the value is missing.
+
+    The values are constants of one kind, all text, all whole numbers or all truth values, so that they are public.
+    """
+
+    branches: "tuple[tuple[Condition, Value], ...]"
+    otherwise: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step(Value):
+    """A number moved down to a multiple of `width`, a constant: floor(value / width) * width."""
+
+    value: Value
+    width: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextOf(Value):
+    """A text in lower or upper case or without blanks around it: one of `TEXT_FUNCTIONS`."""
+
+    function: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coalesce(Value):
+    """A value, or a constant where it is missing."""
+
+    value: Value
+    otherwise: Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,6 +338,41 @@ class ScopedCondition(Condition):
     columns: tuple[str, ...] | None = None
 
 
+PER_PERSON = ("count", "distinct", "first", "last")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerPerson(Value):
+    """A number or a day that the same person's rows of `table` make, those for which `where` is true.
+
+    `function` is one of `PER_PERSON`: how many rows there are, how many different values of `column`, or its first or
+    last value. Without rows a number is 0 and a value is missing. `most` is the most that is counted; without it, the
+    rows that count in the table. `alias`, `link` and `columns` are as in `Has`.
+    """
+
+    function: str
+    table: str
+    column: Name | None = None
+    where: Condition = And(())
+    alias: str | None = None
+    link: Link | tuple[Name, Name] = Link.IMPLIED
+    columns: tuple[str, ...] | None = None
+    most: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join:
+    """Rows of another table beside this row, as SQL joins them: which means nothing before the catalogue is asked.
+
+    `on` says which rows belong together; with `left` this row stays where there is none.
+    """
+
+    table: str
+    alias: str
+    on: Condition
+    left: bool = False
+
+
 EVERYONE = And(())
 
 
@@ -343,12 +429,12 @@ def _no_truth() -> NoReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class By:
-    """What to group by: the declared values of a column, its years, or its bins between `edges`.
+    """What to group by: the values that a column or an expression can take, or its bins between `edges`.
 
     Edges rise; a bin holds its lower edge and not its upper, but the last holds both.
     """
 
-    column: Name | Year
+    column: Value
     edges: tuple[Literal, ...] | None = None
 
 

@@ -31,6 +31,7 @@ from lapwing.queries.expressions import (
     Arithmetic,
     By,
     Condition,
+    Join,
     Literal,
     Name,
     OneOf,
@@ -56,12 +57,14 @@ _MOST_STEPS = 2**28
 class Question(ABC):
     """A statistic of rows of a table, as it was put: which rows, and how to group them.
 
-    `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some.
+    `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some; `joins` are rows of
+    other tables that SQL put beside it.
     """
 
     table: str
     alias: str | None = None
     columns: tuple[str, ...] | None = None
+    joins: tuple[Join, ...] = ()
     where: Condition = EVERYONE
     by: tuple[By, ...] = ()
     max_rows: int | None = None
@@ -106,6 +109,10 @@ class Planner:
 
     def __init__(self, question: Question, population: Population) -> None:
         self.question, self.population = question, population
+        if question.joins:
+            raise BadQuestionError(
+                f"rows of {question.joins[0].table} cannot be joined here; write has({question.joins[0].table}, ...)"
+            )
         table = population.table(question.table)
         self.scope = Scope(population, table, question.alias or table.name, columns=question.columns)
         self.where = bind(question.where, self.scope)
