@@ -16,17 +16,6 @@ from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import Population, RowsPerPerson, Scope, in_segment
 from lapwing.queries.expressions import (
     EVERYONE,
-    LONGEST_TEXT,
-    MOST_CANONICAL,
-    MOST_CONDITIONS,
-    MOST_DEPTH,
-    MOST_DIGITS,
-    MOST_KEYS,
-    MOST_NODES,
-    MOST_NUMBERS,
-    MOST_OPERATIONS,
-    MOST_STATISTICS,
-    MOST_VALUES,
     And,
     Arithmetic,
     By,
@@ -40,6 +29,19 @@ from lapwing.queries.expressions import (
     Value,
 )
 from lapwing.queries.keys import bind_key, narrow
+from lapwing.queries.limits import (
+    LONGEST_TEXT,
+    MOST_CANONICAL,
+    MOST_CONDITIONS,
+    MOST_DEPTH,
+    MOST_DIGITS,
+    MOST_KEYS,
+    MOST_NODES,
+    MOST_NUMBERS,
+    MOST_OPERATIONS,
+    MOST_STATISTICS,
+    MOST_VALUES,
+)
 from lapwing.queries.plan import Meaning, Plan, Scale
 from lapwing.queries.predicate import every
 from lapwing.queries.term import Measure, bounds, measure

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lapwing.queries.expressions import MOST_NAMED, MOST_STATISTICS, By, DatePart, Literal, Name, ScopedCondition
+from lapwing.queries.expressions import By, DatePart, Literal, Name, ScopedCondition
+from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
 from lapwing.queries.sql_conditions import Given, Reader
