@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import Column, Date
-from lapwing.queries.expressions import Age, Arithmetic, Days, Literal, Name, Value, Year
+from lapwing.queries.expressions import Age, Arithmetic, DatePart, Days, Literal, Name, Value
 from lapwing.queries.predicate import (
     DAYS,
     GAPS,
@@ -36,14 +36,14 @@ _YEARS = Domain(date.min.year, date.max.year)
 
 def compare_days(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
     """Return where the comparison is true if `wanted`, and where it is false otherwise."""
-    if isinstance(right, Age | Year):
+    if isinstance(right, Age | DatePart):
         operator, left, right = FLIPPED[operator], right, left
     match left:
         case Age(born, at):
             return _age(
                 born, at, intervals_of(operator, _whole_limit(right, "an age"), GAPS[Unit.YEARS]), scope, wanted=wanted
             )
-        case Year(of):
+        case DatePart("year", of):
             column = _day_column(of, scope)
             years = _YEARS.union(intervals_of(operator, _whole_limit(right, "a year"), _YEARS))
             intervals = [(day_number(date(a, 1, 1)), day_number(date(b, 12, 31))) for a, b in years]

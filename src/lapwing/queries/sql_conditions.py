@@ -16,6 +16,7 @@ from lapwing.queries.expressions import (
     Clip,
     Compare,
     Condition,
+    DatePart,
     Days,
     Has,
     Link,
@@ -28,7 +29,6 @@ from lapwing.queries.expressions import (
     Prefixed,
     Truth,
     Value,
-    Year,
 )
 from lapwing.queries.sql_nodes import (
     chain,
@@ -217,11 +217,11 @@ class Reader:
                 return Arithmetic("-", self.value(node.this), self.value(node.expression))
             case exp.Year():
                 only(node, "this")
-                return Year(self.value(node.this))
+                return DatePart("year", self.value(node.this))
             case exp.Extract() if upper_text(node.this) == "YEAR":
                 only(node, "this", "expression")
                 only(node.this, "this")
-                return Year(self.value(node.expression))
+                return DatePart("year", self.value(node.expression))
             case exp.Least() | exp.Greatest():
                 return self._clip(node)
             case _:
