@@ -163,6 +163,16 @@ class Reader(ValueReader):
             case _:
                 raise refusal(node)
 
+    def value(self, node: exp.Expr) -> Value:
+        """Return the value that a node writes."""
+        match node:
+            case exp.Column():
+                return name_of(node)
+            case exp.Literal() | exp.Boolean() | exp.Null():
+                return literal(node)
+            case _:
+                return self.computed(node)
+
     def _comparison(self, node: exp.Expr) -> Condition:
         only(node, "this", "expression")
         operator, left, right = COMPARISONS[type(node)], node.this, node.expression
