@@ -16,6 +16,20 @@ from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import Population, RowsPerPerson, Scope, in_segment
 from lapwing.queries.expressions import (
     EVERYONE,
+    And,
+    Arithmetic,
+    By,
+    Condition,
+    Join,
+    Literal,
+    Name,
+    OneOf,
+    Or,
+    ScopedCondition,
+    Value,
+)
+from lapwing.queries.keys import bind_key, narrow
+from lapwing.queries.limits import (
     LONGEST_TEXT,
     MOST_CANONICAL,
     MOST_CONDITIONS,
@@ -27,18 +41,7 @@ from lapwing.queries.expressions import (
     MOST_OPERATIONS,
     MOST_STATISTICS,
     MOST_VALUES,
-    And,
-    Arithmetic,
-    By,
-    Condition,
-    Literal,
-    Name,
-    OneOf,
-    Or,
-    ScopedCondition,
-    Value,
 )
-from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.plan import Meaning, Plan, Scale
 from lapwing.queries.predicate import every
 from lapwing.queries.term import Measure, bounds, measure
@@ -56,12 +59,14 @@ _MOST_STEPS = 2**28
 class Question(ABC):
     """A statistic of rows of a table, as it was put: which rows, and how to group them.
 
-    `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some.
+    `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some; `joins` are rows of
+    other tables that SQL put beside it.
     """
 
     table: str
     alias: str | None = None
     columns: tuple[str, ...] | None = None
+    joins: tuple[Join, ...] = ()
     where: Condition = EVERYONE
     by: tuple[By, ...] = ()
     max_rows: int | None = None
@@ -106,6 +111,10 @@ class Planner:
 
     def __init__(self, question: Question, population: Population) -> None:
         self.question, self.population = question, population
+        if question.joins:
+            raise BadQuestionError(
+                f"rows of {question.joins[0].table} cannot be joined here; write has({question.joins[0].table}, ...)"
+            )
         table = population.table(question.table)
         self.scope = Scope(population, table, question.alias or table.name, columns=question.columns)
         self.where = bind(question.where, self.scope)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lapwing.queries.expressions import MOST_NAMED, MOST_STATISTICS, By, Literal, Name, ScopedCondition, Year
+from lapwing.queries.expressions import By, DatePart, Literal, Name, ScopedCondition
+from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
 from lapwing.queries.sql_conditions import Given, Reader
@@ -145,7 +146,7 @@ class _Select:
                 return By(column=name_of(node))
             case exp.Year() | exp.Extract():
                 year = self.reader.value(node)
-                if isinstance(year, Year):
+                if isinstance(year, DatePart):
                     return By(column=year)
             case exp.Anonymous() if str(node.this).casefold() == "bins" and len(node.expressions) > 1:
                 only(node, "this", "expressions")
