@@ -22,16 +22,16 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-Shown: TypeAlias = int | str
+Place: TypeAlias = int | str
 """What is sorted or filtered by: the place of a key among the groups, or the name of a column of the answer."""
-Table: TypeAlias = Mapping[CellKey, Mapping[str, BoundedValue]]
+Cells: TypeAlias = Mapping[CellKey, Mapping[str, BoundedValue]]
 
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
     """Rows in the order of a key or of a number, the largest first if it is `falling`."""
 
-    by: Shown
+    by: Place
     name: str
     falling: bool = False
     missing_first: bool = False
@@ -41,12 +41,12 @@ class Sorting:
 class Kept:
     """Rows whose released number, or whose key, compares so with a constant."""
 
-    by: Shown
+    by: Place
     name: str
     comparison: str
     limit: int | Fraction | str
 
-    def keeps(self, table: Table, key: CellKey) -> bool:
+    def keeps(self, table: Cells, key: CellKey) -> bool:
         """Say whether a row stays; what is missing compares with nothing."""
         value: Any = _value(table, key, self.by)
         if value is None or isinstance(value, str) is not isinstance(self.limit, str):
@@ -73,7 +73,7 @@ class Arrangement:
     first: int | None = None
     skipped: int = 0
 
-    def shown(self, table: Table, keys: Sequence[CellKey]) -> list[CellKey]:
+    def shown(self, table: Cells, keys: Sequence[CellKey]) -> list[CellKey]:
         """Return the rows that are shown, of these in their own order."""
         rows = [key for key in keys if all(kept.keeps(table, key) for kept in self.having)]
         for sorting in reversed(self.order):
@@ -107,7 +107,7 @@ class Arrangement:
 AS_IT_IS: Final = Arrangement()
 
 
-def _value(table: Table, key: CellKey, by: Shown) -> Any:
+def _value(table: Cells, key: CellKey, by: Place) -> Any:
     if isinstance(by, int):
         return key[by]
     cell = table[key].get(by)

@@ -20,7 +20,7 @@ from lapwing.queries.questions import Selected
 from lapwing.queries.sql_conditions import Given, Reader
 from lapwing.queries.sql_groups import group_nodes, grouping, is_same, items_of
 from lapwing.queries.sql_nodes import check_all_read, identifier, name_of, only, parsed, refusal
-from lapwing.queries.sql_order import Told, read_arrangement
+from lapwing.queries.sql_order import AnswerColumn, read_arrangement
 from lapwing.queries.statistics import is_statistic, read_statistic, statistic_names
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError
@@ -98,20 +98,20 @@ class _Select:
         )
 
     def selection(self) -> Selection:
-        told, questions = list[Told](), dict[str, Question]()
+        told, questions = list[AnswerColumn](), dict[str, Question]()
         for item in self.items:
             places = [place for place, node in enumerate(self.group) if is_same(item.node, node)]
             if places:
                 self.check_known(item.node)
                 if item.node is not self.group[places[0]]:
                     grouping(self.reader, item.node)
-                told.append(Told(item, places[0], item.alias or _made(item.node)))
+                told.append(AnswerColumn(item, places[0], item.alias or _made(item.node)))
             elif item in self.statistics:
                 check_most("statistics", len(questions) + 1, MOST_STATISTICS)
                 name, question = read_statistic(self.selected, item.node)
                 name = _fresh(item.alias or name, questions)
                 questions[name] = question
-                told.append(Told(item, name, name))
+                told.append(AnswerColumn(item, name, name))
             else:
                 raise _alone(item.node)
         keys = tuple(one.name for one in told if isinstance(one.by, int))

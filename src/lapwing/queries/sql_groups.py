@@ -11,26 +11,26 @@ from lapwing.vocabulary.errors import BadQuestionError
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SelectItem:
     """One column of a SELECT: what it is made by, and the name that it gets, if any."""
 
     alias: str | None
     node: exp.Expr
 
 
-def items_of(select: exp.Select) -> list[Item]:
+def items_of(select: exp.Select) -> list[SelectItem]:
     """Return the columns of a SELECT."""
     return [_item(node) for node in select.expressions]
 
 
-def _item(node: exp.Expr) -> Item:
+def _item(node: exp.Expr) -> SelectItem:
     if not isinstance(node, exp.Alias):
-        return Item(None, node)
+        return SelectItem(None, node)
     only(node, "this", "alias")
-    return Item(identifier(node.args["alias"]), node.this)
+    return SelectItem(identifier(node.args["alias"]), node.this)
 
 
-def at_place(node: exp.Expr, items: list[Item], clause: str) -> Item | None:
+def at_place(node: exp.Expr, items: list[SelectItem], clause: str) -> SelectItem | None:
     """Return the column of the SELECT that a number names by its place, counted from 1; None if it is no number."""
     if not isinstance(node, exp.Literal) or node.is_string:
         return None
@@ -40,7 +40,7 @@ def at_place(node: exp.Expr, items: list[Item], clause: str) -> Item | None:
     return items[place - 1]
 
 
-def called(node: exp.Expr, items: list[Item]) -> Item | None:
+def called(node: exp.Expr, items: list[SelectItem]) -> SelectItem | None:
     """Return the column of the SELECT that has this name; None if there is none."""
     if isinstance(node, exp.Column) and not node.args.get("table"):
         name = name_of(node).name.casefold()
@@ -57,7 +57,7 @@ def is_same(node: exp.Expr, other: exp.Expr) -> bool:
     return node == other
 
 
-def group_nodes(group: exp.Expr | None, items: list[Item], statistics: list[Item]) -> list[exp.Expr]:
+def group_nodes(group: exp.Expr | None, items: list[SelectItem], statistics: list[SelectItem]) -> list[exp.Expr]:
     """Return what the rows are grouped by: places and names are replaced by what they stand for."""
     if group is None:
         return []

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from lapwing.queries.arrangement import Arrangement, Kept, Shown, Sorting
+from lapwing.queries.arrangement import Arrangement, Kept, Place, Sorting
 from lapwing.queries.days import FLIPPED
 from lapwing.queries.expressions import Literal
 from lapwing.queries.sql_conditions import COMPARISONS
-from lapwing.queries.sql_groups import Item, at_place, called, is_same
+from lapwing.queries.sql_groups import SelectItem, at_place, called, is_same
 from lapwing.queries.sql_nodes import chain, only
 from lapwing.queries.sql_values import ValueReader
 from lapwing.vocabulary.errors import BadQuestionError
@@ -18,15 +18,17 @@ from lapwing.vocabulary.exact import as_int, exact
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnswerColumn:
     """What an answer tells: a key or a number, and how the SELECT wrote it."""
 
-    item: Item
-    by: Shown
+    item: SelectItem
+    by: Place
     name: str
 
 
-def read_arrangement(select: exp.Select, reader: ValueReader, items: list[Item], told: Sequence[Told]) -> Arrangement:
+def read_arrangement(
+    select: exp.Select, reader: ValueReader, items: list[SelectItem], told: Sequence[AnswerColumn]
+) -> Arrangement:
     """Return how the rows of the answer are shown."""
     names = {one.by: one.item.alias for one in told if isinstance(one.by, int)}
     order, having = select.args.get("order"), select.args.get("having")
@@ -50,13 +52,13 @@ def _number(reader: ValueReader, node: exp.Expr | None) -> int | None:
     return as_int("limit", exact("number", most.value if isinstance(most, Literal) else most), least=0)
 
 
-def _sorting(node: exp.Expr, items: list[Item], told: Sequence[Told]) -> Sorting:
+def _sorting(node: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn]) -> Sorting:
     only(node, "this", "desc", "nulls_first")
     one = _told(node.this, items, told, "ORDER BY")
     return Sorting(one.by, one.name, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
-def _told(node: exp.Expr, items: list[Item], told: Sequence[Told], clause: str) -> Told:
+def _told(node: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn], clause: str) -> AnswerColumn:
     item = at_place(node, items, clause) or called(node, items)
     for one in told:
         if one.item is item or (item is None and is_same(one.item.node, node)):
@@ -69,7 +71,7 @@ def _told(node: exp.Expr, items: list[Item], told: Sequence[Told], clause: str) 
     )
 
 
-def _kept(reader: ValueReader, having: exp.Expr, items: list[Item], told: Sequence[Told]) -> list[Kept]:
+def _kept(reader: ValueReader, having: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn]) -> list[Kept]:
     only(having, "this")
     kept = list[Kept]()
     for node in chain(having.this) if isinstance(having.this, exp.And) else [having.this]:
