@@ -20,6 +20,7 @@ from lapwing.queries.expressions import (
     DatePart,
     Days,
     Has,
+    Joined,
     Link,
     Literal,
     Missing,
@@ -33,6 +34,7 @@ from lapwing.queries.expressions import (
     Truth,
     Value,
 )
+from lapwing.queries.joins import beside
 from lapwing.queries.predicate import (
     ALWAYS,
     DAYS,
@@ -84,6 +86,8 @@ def _bind(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
             return _compare(operator, left, right, scope, wanted=wanted)
         case Has():
             return _has(condition, scope, wanted=wanted)
+        case Joined(joins, where):
+            return _bind(beside(joins, where, scope.population), scope, wanted=wanted)
         case ScopedCondition(where, alias, columns):
             alone = Scope(scope.population, scope.table, alias, columns=columns)  # the same row, and nothing around it
             return _bind(where, alone, wanted=wanted)
@@ -198,6 +202,8 @@ def _has(has: Has, scope: Scope, *, wanted: bool) -> Predicate:
 
 def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
     """Return `where` without the part that says "the same person"; there must be one."""
+    if isinstance(where, Joined):
+        where = beside(where.joins, where.where, inner.population)
     parts = list(_conjuncts(where))
     rest = [part for part in parts if not _is_tie(part, inner, outer)]
     if len(rest) == len(parts):

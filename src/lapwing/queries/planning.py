@@ -28,6 +28,7 @@ from lapwing.queries.expressions import (
     ScopedCondition,
     Value,
 )
+from lapwing.queries.joins import resolve_joins
 from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.limits import (
     LONGEST_TEXT,
@@ -72,6 +73,10 @@ class Question(ABC):
     max_rows: int | None = None
     max_groups: int | None = None
 
+    def counted(self) -> Name | None:
+        """Return the column whose different values are counted, where that is asked: of a person, they are people."""
+        return None
+
     @abstractmethod
     def plan(self, planner: "Planner") -> Plan:
         """Bound each person's part, or refuse the question and say what to ask instead."""
@@ -95,7 +100,8 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     _check_size(*questions.values())
     plans, numbers, characters = dict[str, Plan](), 0, 0
     for name, question in questions.items():
-        plans[name] = question.plan(Planner(question, population))
+        meant = question if not question.joins and question.table else resolve_joins(question, population)
+        plans[name] = meant.plan(Planner(meant, population))
         numbers += plans[name].numbers
         check_most("numbers in its answer", numbers, MOST_NUMBERS, "group by fewer or coarser keys, or ask for less")
         characters += len(plans[name].canonical)
@@ -111,10 +117,6 @@ class Planner:
 
     def __init__(self, question: Question, population: Population) -> None:
         self.question, self.population = question, population
-        if question.joins:
-            raise BadQuestionError(
-                f"rows of {question.joins[0].table} cannot be joined here; write has({question.joins[0].table}, ...)"
-            )
         table = population.table(question.table)
         self.scope = Scope(population, table, question.alias or table.name, columns=question.columns)
         self.where = bind(question.where, self.scope)

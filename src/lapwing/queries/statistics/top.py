@@ -34,6 +34,10 @@ class TopCategories(Question):
     k: int
     ranked_by: Question | None = None
 
+    def counted(self) -> Name | None:
+        """Return what SQL counts, to find the largest groups."""
+        return None if self.ranked_by is None else self.ranked_by.counted()
+
     def plan(self, planner: Planner) -> Plan:
         """Let a person count once in every category they have."""
         planner.require_ungrouped()
