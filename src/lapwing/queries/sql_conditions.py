@@ -43,7 +43,7 @@ from lapwing.queries.sql_nodes import (
 from lapwing.queries.sql_values import ValueReader
 from lapwing.vocabulary.errors import BadQuestionError
 
-_COMPARISONS: dict[type[exp.Expr], str] = {
+COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -137,7 +137,7 @@ class Reader(ValueReader):
                 return self._exists(node.this)
             case exp.Anonymous() if function_name(node) == "has":
                 return self._has(node)
-            case _ if type(node) in _COMPARISONS:
+            case _ if type(node) in COMPARISONS:
                 return self._comparison(node)
             case _:
                 return self._about_value(node)
@@ -163,9 +163,19 @@ class Reader(ValueReader):
             case _:
                 raise refusal(node)
 
+    def value(self, node: exp.Expr) -> Value:
+        """Return the value that a node writes."""
+        match node:
+            case exp.Column():
+                return name_of(node)
+            case exp.Literal() | exp.Boolean() | exp.Null():
+                return literal(node)
+            case _:
+                return self.computed(node)
+
     def _comparison(self, node: exp.Expr) -> Condition:
         only(node, "this", "expression")
-        operator, left, right = _COMPARISONS[type(node)], node.this, node.expression
+        operator, left, right = COMPARISONS[type(node)], node.this, node.expression
         if isinstance(right, exp.Subquery):
             operator, left, right = FLIPPED[operator], right, left
         if isinstance(left, exp.Subquery) and isinstance(right, exp.Literal) and _counts_rows(left):
