@@ -186,7 +186,7 @@ class RealNoise(Priced[Priceable], Generic[Priceable, Rounded]):
 
 
 def add_noise(value: object, law: Law, size: int | None = None) -> int | NDArray[np.int64]:
-    """Return the integers in `value`, `size` of them where it is given, each with a draw of its own and in its place."""
+    """Return the integers in `value`, `size` of them where it is given, each with a draw of its own, in its place."""
     return _add_draws(integers(value, remedy="use LaplaceMechanism or GaussianMechanism for real values"), law, size)
 
 
