@@ -25,6 +25,7 @@ from lapwing.queries.expressions import (
     Missing,
     Name,
     Not,
+    Now,
     OneOf,
     Or,
     Prefixed,
@@ -287,7 +288,7 @@ def _unordered(column: Column) -> BadQuestionError:
 def _speaks_of_days(value: Value, scope: Scope) -> bool:
     """Say whether a value is a day, a number of days between two, an age or a year."""
     match value:
-        case Age() | DatePart() | Days():
+        case Age() | DatePart() | Days() | Now():
             return True
         case Literal(date()):
             return True

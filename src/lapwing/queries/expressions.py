@@ -122,6 +122,11 @@ class Days(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Now(Value):
+    """The day that the population calls "now": no question asks the clock."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Arithmetic(Value):
     """A sum, a difference or a product."""
 
