@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from lapwing.queries.column import Column, Integer, Text, check_text
-from lapwing.queries.expressions import Name, Spelled, Value
+from lapwing.queries.expressions import ConceptSet, Name, Spelled, Value
 from lapwing.queries.predicate import INTEGERS, InIntervals, Predicate, atom
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int
@@ -80,6 +80,27 @@ LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer identifiers, silently
 
 COLUMN_LINE = ("column", "type", "values", "may be missing")
 """What `Table.lines` says of a column."""
+
+
+class Vocabulary(Protocol):
+    """A public table, with nobody in it: what diagnoses are called, which ones are kinds of others.
+
+    Whatever is selected from it is as public as the table itself, so conditions use it for nothing.
+    """
+
+    @property
+    def name(self) -> str:
+        """What questions call it."""
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns that it has."""
+
+    def table(self, names: frozenset[str]) -> "Table":
+        """Return it as a table of which these columns, in small letters, have their types; the others are text."""
+
+    def select(self, table: "Table", columns: tuple[str, ...], where: Predicate) -> list[tuple[Any, ...]]:
+        """Return the different rows of these columns for which `where` is true; `table` is what `table` returned."""
 
 
 class RowsPerPerson(Enum):
@@ -205,6 +226,8 @@ class Population:
     salt : a public number that decides which rows of a person count where not all may; it protects nothing
     segments : a public partition of the people by their keys, fixed for ever; each segment has a budget of its own
     segment : the one whose people are asked about, here; everybody if there is none
+    vocabularies : public tables, with nobody in them, that conditions may use
+    concept_sets : values that conditions may use by their names
 
     >>> clinic = Population(
     ...     name="clinic", unit=PrivacyUnit(person_key="patient_id"), tables=(Table(name="patients", columns=()),)
@@ -222,14 +245,18 @@ class Population:
     salt: int = 0
     segments: tuple[Segment, ...] = ()
     segment: str | None = None
+    vocabularies: tuple["Vocabulary", ...] = ()
+    concept_sets: tuple[ConceptSet, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", tuple(self.tables))
+        object.__setattr__(self, "vocabularies", tuple(self.vocabularies))
         object.__setattr__(self, "segments", tuple(self.segments))
         if self.segments:
             self._check_segments()
         object.__setattr__(self, "salt", as_int("salt", self.salt, least=0, most=2**31 - 2))
-        _check_distinct(f"tables of {self.name}", [t.name for t in self.tables])
+        names = [*(table.name for table in self.tables), *(one.name for one in self.vocabularies)]
+        _check_distinct(f"tables of {self.name}", names)
         for table in self.tables:
             key = self.person_key(table)
             _check_name("person_key", key)
@@ -238,7 +265,15 @@ class Population:
 
     def table(self, name: str) -> Table:
         """Return the table called `name`, whatever its case, or refuse and say which tables there are."""
+        if self.vocabulary(name) is not None:
+            raise BadQuestionError(
+                f"{name!r} is a vocabulary, with nobody in it; use it in a condition: column in (select ...)"
+            )
         return _named("table", name, self.tables, f"population {self.name}")
+
+    def vocabulary(self, name: str) -> "Vocabulary | None":
+        """Return the vocabulary called `name`, whatever its case, if there is one."""
+        return next((one for one in self.vocabularies if one.name.casefold() == name.casefold()), None)
 
     def person_key(self, table: Table) -> str:
         """Return the column of `table` that says whose row it is."""

@@ -86,8 +86,10 @@ class Value:
         """Say that the value is from `low` to `high`, both included."""
         return And((Compare(">=", self, value(low)), Compare("<=", self, value(high))))
 
-    def is_in(self, values: "tuple[Given, ...] | list[Given]") -> "Condition":
+    def is_in(self, values: "tuple[Given, ...] | list[Given] | ConceptSet") -> "Condition":
         """Say that the value is one of `values`."""
+        if isinstance(values, ConceptSet):
+            return Among(self, values.values, values.told)
         return OneOf(self, tuple(value(each) for each in values))
 
     def is_null(self) -> "Condition":
@@ -213,6 +215,23 @@ class OneOf(Condition):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class InConceptSet(Condition):
+    """The value is one of a concept set, which the analyst gave under this name."""
+
+    value: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Among(Condition):
+    """The value is one of many public ones, which are `told` in a few words: they would fill pages."""
+
+    value: Value
+    values: tuple[int, ...] | tuple[str, ...]
+    told: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Missing(Condition):
     """The value is missing."""
 
@@ -285,6 +304,26 @@ class ScopedCondition(Condition):
     where: Condition
     alias: str
     columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptSet:
+    """Values under a name, all whole numbers or all texts; a sentence tells their name and number, and none of them.
+
+    >>> ConceptSet(name="diabetes", values=(201826, 443238)).told
+    "the 2 values of 'diabetes'"
+    """
+
+    name: str
+    values: tuple[int, ...] | tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        """What it is called in a sentence."""
+        return f"the {len(self.values):,} values of {self.name!r}"
+
+    def __repr__(self) -> str:
+        return f"<concept set {self.name!r}: {len(self.values):,} values>"
 
 
 EVERYONE = And(())
@@ -366,6 +405,8 @@ MOST_CONDITIONS = 200
 """Conditions that are joined by and, or, not in a question."""
 MOST_VALUES = 1_000
 """Values of all IN lists of a question."""
+MOST_AMONG = 100_000
+"""Values of one concept set, or of one selection from a vocabulary."""
 MOST_OPERATIONS = 50
 """Sums, differences and products in a question."""
 MOST_DIGITS = 100
