@@ -29,7 +29,7 @@ from lapwing.queries.catalogue import Population
 from lapwing.queries.expressions import ConceptSet
 from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.questions import ConditionLike
-from lapwing.queries.sql import read_sql
+from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
@@ -256,7 +256,7 @@ class Session:
         """Plan a question and choose the release of each plan; the price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
         if isinstance(question, str):
-            question = read_sql(question, max_rows=max_rows, max_groups=max_groups).questions
+            question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
         elif max_rows is not None or max_groups is not None:
             raise BadQuestionError(
                 "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
@@ -264,7 +264,9 @@ class Session:
             )
         plans = plan_together(question if isinstance(question, Mapping) else {"answer": question}, self.population)
         share, budget = target.shared(len(plans) or 1), snapshot.account.budget
-        return PricedQuestion(releases={name: release_of(one, share, budget) for name, one in plans.items()}), snapshot
+        releases = {name: release_of(one, share, budget) for name, one in plans.items()}
+        arrangement = question.arrangement if isinstance(question, Selection) else None
+        return PricedQuestion(releases=releases, arrangement=arrangement), snapshot
 
     def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
         """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""

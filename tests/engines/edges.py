@@ -20,6 +20,7 @@ from lapwing.queries.expressions import (
     By,
     Clip,
     Compare,
+    DatePart,
     Literal,
     Missing,
     Name,
@@ -28,7 +29,6 @@ from lapwing.queries.expressions import (
     Or,
     Prefixed,
     Truth,
-    Year,
 )
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
@@ -193,7 +193,7 @@ class Asker:
         if isinstance(kind, Boolean):
             options.append(lambda: Truth(name))
         if isinstance(kind, Date):
-            of = [Year(name), Age(name), Age(name, self.literal(kind))]
+            of = [DatePart("year", name), Age(name), Age(name, self.literal(kind))]
             options.append(lambda: Compare(self.one(COMPARISONS), self.one(of), Literal(self.one(TIMES))))
         return self.one(options)()
 

@@ -8,7 +8,7 @@ from fuzz.tables import nasty, usual
 from fuzz.terms import value
 from lapwing.queries.catalogue import RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.queries.expressions import Name, Year
+from lapwing.queries.expressions import DatePart, Name
 
 
 def question(rng, population):
@@ -95,7 +95,7 @@ def _by(rng, column):
     if isinstance(kind, Category | Boolean | Text):
         return name
     if isinstance(kind, Date) and rng.random() < 0.4:
-        return Year(name)
+        return DatePart("year", name)
     if isinstance(kind, Integer) and rng.random() < 0.4:
         return name
     return ask.bins(name, _edges(rng, kind))

@@ -12,6 +12,7 @@ from lapwing.queries.expressions import (
     Arithmetic,
     Clip,
     Compare,
+    DatePart,
     Days,
     Has,
     Literal,
@@ -22,7 +23,6 @@ from lapwing.queries.expressions import (
     Or,
     Prefixed,
     Truth,
-    Year,
 )
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import CountPeople, CountRows
@@ -156,7 +156,7 @@ class Spelling:
                 return f"clip({', '.join(map(self.value, (inner, low, high)))})"
             case Age(born, at):
                 return f"age({', '.join(self.value(day) for day in (born, at) if day is not None)})"
-            case Year(day):
+            case DatePart("year", day):
                 return f"year({self.value(day)})"
 
 

@@ -12,6 +12,7 @@ from lapwing.queries.expressions import (
     And,
     Arithmetic,
     Compare,
+    DatePart,
     Literal,
     Missing,
     Name,
@@ -20,7 +21,6 @@ from lapwing.queries.expressions import (
     Or,
     Prefixed,
     Truth,
-    Year,
 )
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import BadQuestionError
@@ -78,7 +78,9 @@ def atoms(table):
             years = st.integers(-1, 120).map(Literal)
             options.append(st.builds(lambda o, y: Compare(o, Age(name), y), COMPARISONS, years))
             options.append(
-                st.builds(lambda o, y: Compare(o, Year(name), Literal(y)), COMPARISONS, st.integers(1999, 2022))
+                st.builds(
+                    lambda o, y: Compare(o, DatePart("year", name), Literal(y)), COMPARISONS, st.integers(1999, 2022)
+                )
             )
         return st.one_of(options)
 

@@ -56,9 +56,8 @@ def compare_worlds(
     (0.9, 0.0)
     """
     if not prior or any(belief < 0 for belief in prior.values()) or not sum(prior.values()):
-        raise ParameterError(
-            "prior", prior, reason="is not a distribution", remedy="give non-negative beliefs, not all 0"
-        )
+        remedy = "give non-negative beliefs, not all 0"
+        raise ParameterError("prior", prior, reason="is not a distribution", remedy=remedy)
     seen = {table: likelihood(table) * belief for table, belief in prior.items()}
     unseen = {table: likelihood(without(table)) * belief for table, belief in prior.items()}
     return Worlds(_normalised(seen), _normalised(unseen))
@@ -166,9 +165,8 @@ def name_and_shame(*, people: int, delta: object) -> Shamed:
 def _normalised(weights: dict[Table, float]) -> dict[Table, float]:
     total = math.fsum(weights.values())
     if total <= 0:
-        raise ParameterError(
-            "likelihood", total, reason="is zero on every table", remedy="condition on an answer that is possible"
-        )
+        remedy = "condition on an answer that is possible"
+        raise ParameterError("likelihood", total, reason="is zero on every table", remedy=remedy)
     return {table: weight / total for table, weight in weights.items()}
 
 

@@ -41,12 +41,9 @@ def _exact(law: LossLaw, epsilon: float) -> float:
 
 def _checked(price: float, currency: str, *, plausible: bool) -> float:
     if not plausible:
-        raise ParameterError(
-            currency,
-            price,
-            reason="is less than this event can cost: the price was computed wrongly",
-            remedy="nothing was charged; ask in other amounts, and report the event as a fault of lapwing",
-        )
+        reason = "is less than this event can cost: the price was computed wrongly"
+        remedy = "nothing was charged; ask in other amounts, and report the event as a fault of lapwing"
+        raise ParameterError(currency, price, reason=reason, remedy=remedy)
     return price
 
 

@@ -22,7 +22,7 @@ from lapwing.engines.reading import stoppable
 from lapwing.engines.stored_columns import kind_of
 from lapwing.queries.catalogue import LONGEST_NAME, Table
 from lapwing.queries.column import Boolean, Column, ColumnType, Date, Integer, Real, Text
-from lapwing.queries.expressions import MOST_AMONG
+from lapwing.queries.limits import MOST_AMONG
 from lapwing.queries.predicate import Predicate
 from lapwing.queries.public_values import NOBODY, people_of
 from lapwing.vocabulary.errors import BadQuestionError

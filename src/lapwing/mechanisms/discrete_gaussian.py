@@ -24,17 +24,8 @@ class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaus
     If one person moves the released integers by at most Δ in L2 norm (all of them together: a histogram is one release
     of Δ² = 1 under add-remove and Δ² = 2 under replace), then for every order α > 1 the Renyi divergence between the
     answers with them and without is at most αΔ²/(2σ²). For an (ε, δ) the smallest σ² is taken whose own price, not a
-    bound on it by rho, is within it.
-
-    Parameters
-    ----------
-    l2_sensitivity, or l2_sensitivity_squared : Δ, or Δ², a whole number
-    sigma_squared : the noise; or
-    rho : the price, Δ²/(2σ²); or
-    epsilon, delta : the price; the smallest σ² of ten digits is taken, of four where it is large; or
-    within, confidence : the accuracy; the largest σ² of six digits is taken that gives it
-    values : for how many answers at once the accuracy is wanted
-    dimension : how many integers are released together
+    bound on it by rho, is within it: to ten digits, to four where it is large. For an accuracy (`within` with
+    `confidence`, of as many `values` at once) the largest σ² of six digits is taken. Δ² is a whole number.
 
     >>> count = DiscreteGaussianMechanism(l2_sensitivity=1, rho="0.005")
     >>> isinstance(count.release(1234), int)

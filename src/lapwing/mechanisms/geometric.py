@@ -21,14 +21,8 @@ class GeometricMechanism(IntegerNoise[DiscreteLaplaceNoise, DiscreteLaplace]):
     without. Of all ε-differentially private answers to a count none is better, whatever the analyst believed beforehand
     and for every loss that grows with the distance from the truth.
 
-    Parameters
-    ----------
-    l1_sensitivity : Δ, a whole number
-    epsilon : the price; or
-    scale : the noise, Δ/ε; or
-    within, confidence : the accuracy; the smallest epsilon of six digits is taken that gives it
-    values : for how many answers at once the accuracy is wanted
-    dimension : how many integers are released together; by default as many as come, as the price is that of Δ alone
+    For an accuracy (`within` with `confidence`, of as many `values` at once) the smallest epsilon of six digits is
+    taken. Vectors of every `dimension` are released where none is said, as the price is that of Δ alone.
 
     >>> count = GeometricMechanism(l1_sensitivity=1, epsilon="0.1")
     >>> isinstance(count.release(1234), int)

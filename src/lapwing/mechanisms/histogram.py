@@ -23,15 +23,8 @@ def geometric_histogram(
 ) -> GeometricMechanism:
     """Return the mechanism that releases a histogram at a pure price.
 
-    Parameters
-    ----------
-    bins : how many; they are public, cover every person, and each person is in one of them
-    adjacency : what it means that two tables differ in one person
-    protects_groups_of : how many people are protected together
-    epsilon : the price; or
-    within, confidence : the accuracy, of all bins at once
-
-    The `margin` of the mechanism is that of one bin; with `values=bins` it is one that all bins keep at once.
+    The `bins` are public and cover every person; each person is in one of them. An accuracy is that of all bins at
+    once. The `margin` of the mechanism is that of one bin; with `values=bins` it is one that all bins keep at once.
 
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> ages = geometric_histogram(bins=10, adjacency=Adjacency.REPLACE, epsilon=1)
@@ -65,14 +58,7 @@ def gaussian_histogram(
     within: Exact | None = None,
     confidence: Exact | None = None,
 ) -> DiscreteGaussianMechanism:
-    """Return the mechanism that releases a histogram with discrete Gaussian noise.
-
-    Parameters
-    ----------
-    bins, adjacency, protects_groups_of : as in `geometric_histogram`
-    rho : the price; or
-    epsilon, delta : the price; or
-    within, confidence : the accuracy, of all bins at once
+    """Return the mechanism that releases a histogram with discrete Gaussian noise; else as `geometric_histogram`.
 
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> gaussian_histogram(bins=10, adjacency=Adjacency.REPLACE, rho="0.01").event

@@ -289,9 +289,8 @@ class ByAccuracy:
             while search.open:
                 search.tell(turned(search.guess))
         except OverflowError:
-            raise ParameterError(
-                "within", self.within, reason="is out of reach at this confidence", remedy="change one of the two"
-            ) from None
+            reason = "is out of reach at this confidence"
+            raise ParameterError("within", self.within, reason=reason, remedy="change one of the two") from None
         return search.ends
 
 

@@ -78,11 +78,8 @@ def parse_noise(
 ) -> ByEpsilon | ByRho | ByEpsilonDelta | BySize | ByAccuracy:
     """Return how noise was asked for; refuse none, several and mixtures of the ways that there are.
 
-    Parameters
-    ----------
-    values : for how many answers at once an accuracy is wanted
-    given : epsilon, delta, rho, within and confidence, people, and the names of sizes: what a mechanism can be given.
-        A delta belongs to the epsilon before it, a confidence and people to what they should be within
+    `given` is what a mechanism can be given: epsilon, delta, rho, within and confidence, people, and the names of
+    sizes. A delta belongs to the epsilon before it, a confidence and people to what they should be within.
 
     >>> parse_noise(epsilon="0.1", scale=None)
     ByEpsilon(epsilon=Fraction(1, 10))
@@ -259,9 +256,8 @@ class ValueGrid:
     def __post_init__(self) -> None:
         step = positive("grid", self.step)
         if step.numerator.bit_count() != 1 or step.denominator.bit_count() != 1:
-            raise ParameterError(
-                "grid", self.step, reason="is not a power of two", remedy="write one, such as 1/4 or 1/1024"
-            )
+            remedy = "write one, such as 1/4 or 1/1024"
+            raise ParameterError("grid", self.step, reason="is not a power of two", remedy=remedy)
         fill(self, step=step, _float_step=float(step), _per_unit=float(1 / step))
 
     @classmethod

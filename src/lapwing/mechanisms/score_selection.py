@@ -149,12 +149,8 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
             case _:  # pragma: no cover - it is asked for in no other way
                 raise AssertionError
         if not 0 < multiplier(price) <= _LARGEST_RATE << self.UNIT_BITS:
-            raise ParameterError(
-                "epsilon",
-                price,
-                reason="is out of range for this sensitivity",
-                remedy=f"stay between {moved}/2^{self.UNIT_BITS} and {moved * _LARGEST_RATE}",
-            )
+            remedy = f"stay between {moved}/2^{self.UNIT_BITS} and {moved * _LARGEST_RATE}"
+            raise ParameterError("epsilon", price, reason="is out of range for this sensitivity", remedy=remedy)
         super().__init__(
             event=self.EVENT(epsilon=price),
             lattice=ScoreLattice(

@@ -18,6 +18,7 @@ from lapwing.queries.expressions import (
     Arithmetic,
     Compare,
     Condition,
+    DatePart,
     Days,
     Has,
     Link,
@@ -25,13 +26,13 @@ from lapwing.queries.expressions import (
     Missing,
     Name,
     Not,
+    Now,
     OneOf,
     Or,
     Prefixed,
     ScopedCondition,
     Truth,
     Value,
-    Year,
 )
 from lapwing.queries.predicate import (
     ALWAYS,
@@ -314,7 +315,7 @@ def _unordered(column: Column) -> BadQuestionError:
 def _speaks_of_days(value: Value, scope: Scope) -> bool:
     """Say whether a value is a day, a number of days between two, an age or a year."""
     match value:
-        case Age() | Year() | Days():
+        case Age() | DatePart() | Days() | Now():
             return True
         case Literal(date()):
             return True

@@ -19,7 +19,7 @@ from lapwing.queries.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, Priva
 from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, nearest_double
 from lapwing.queries.days import day_of
-from lapwing.queries.expressions import By, Literal, Name, Year
+from lapwing.queries.expressions import By, DatePart, Literal, Name
 from lapwing.queries.predicate import (
     DAYS,
     DOUBLES,
@@ -47,7 +47,7 @@ _MOST_BINS = 1000
 def bind_key(by: By, scope: Scope) -> KeyOfColumn:
     """Return the cells that `by` makes."""
     match by.column:
-        case Year(day) if by.edges is None:
+        case DatePart("year", day) if by.edges is None:
             column = scope.column(day) if isinstance(day, Name) else None
             if column is None or not isinstance(column.type, Date):
                 raise BadQuestionError("only a column of days has years; write year(day)")

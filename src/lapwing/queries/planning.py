@@ -27,6 +27,22 @@ from lapwing.queries.catalogue import Population, RowsPerPerson, Scope, in_segme
 from lapwing.queries.column import Category
 from lapwing.queries.expressions import (
     EVERYONE,
+    Among,
+    And,
+    Arithmetic,
+    By,
+    Condition,
+    InConceptSet,
+    Join,
+    Literal,
+    Name,
+    OneOf,
+    Or,
+    ScopedCondition,
+    Value,
+)
+from lapwing.queries.keys import bind_key, narrow
+from lapwing.queries.limits import (
     LONGEST_TEXT,
     MOST_AMONG,
     MOST_CANONICAL,
@@ -39,20 +55,7 @@ from lapwing.queries.expressions import (
     MOST_OPERATIONS,
     MOST_STATISTICS,
     MOST_VALUES,
-    Among,
-    And,
-    Arithmetic,
-    By,
-    Condition,
-    InConceptSet,
-    Literal,
-    Name,
-    OneOf,
-    Or,
-    ScopedCondition,
-    Value,
 )
-from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.plan import Meaning, Plan, Scale, ValueNames
 from lapwing.queries.predicate import every
 from lapwing.queries.term import Measure, bounds, measure
@@ -71,12 +74,14 @@ _MOST_STEPS = 2**28
 class Question(ABC):
     """A statistic of rows of a table, as it was put: which rows, and how to group them.
 
-    `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some.
+    `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some; `joins` are rows of
+    other tables that SQL put beside it.
     """
 
     table: str
     alias: str | None = None
     columns: tuple[str, ...] | None = None
+    joins: tuple[Join, ...] = ()
     where: Condition = EVERYONE
     by: tuple[By, ...] = ()
     max_rows: int | None = None
@@ -132,6 +137,10 @@ class Planner:
 
     def __init__(self, question: Question, population: Population) -> None:
         self.question, self.population = question, population
+        if question.joins:
+            raise BadQuestionError(
+                f"rows of {question.joins[0].table} cannot be joined here; write has({question.joins[0].table}, ...)"
+            )
         table = population.table(question.table)
         self.scope = Scope(population, table, question.alias or table.name, columns=question.columns)
         self.where = bind(question.where, self.scope)

@@ -17,16 +17,8 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lapwing.queries.column import check_text
-from lapwing.queries.expressions import (
-    LONGEST_TEXT,
-    MOST_BRACKETS,
-    MOST_DEPTH,
-    MOST_NODES,
-    MOST_TOKENS,
-    Literal,
-    Name,
-    Value,
-)
+from lapwing.queries.expressions import Literal, Name, Value
+from lapwing.queries.limits import LONGEST_TEXT, MOST_BRACKETS, MOST_DEPTH, MOST_NODES, MOST_TOKENS
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most, exact
 

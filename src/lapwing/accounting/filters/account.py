@@ -130,12 +130,9 @@ class Account:
                     if segment in steps
                 }
                 if set(steps) != set(segments) or any(_overdrawn(after) for after in filters.values()):
-                    raise ParameterError(
-                        "admission",
-                        charge,
-                        reason="does not follow on this account: it was weighed against another",
-                        remedy="quote and book in one go, and replay records in their order",
-                    )
+                    reason = "does not follow on this account: it was weighed against another"
+                    remedy = "quote and book in one go, and replay records in their order"
+                    raise ParameterError("admission", charge, reason=reason, remedy=remedy)
                 opened = {charge.stream: OpenStream(reservation=charge)} if isinstance(charge, Reservation) else {}
                 return self._with(filters, {**self.streams, **opened})
             case YesCharge(stream=name):
@@ -186,12 +183,9 @@ class Account:
         named = set(segments)
         unknown = named - set(self.filters)
         if unknown or not named:
-            raise ParameterError(
-                "segments",
-                sorted(unknown),
-                reason="are not segments of this account" if unknown else "names no segment",
-                remedy=f"name some of {sorted(self.filters)}, or none at all to charge everyone",
-            )
+            reason = "are not segments of this account" if unknown else "names no segment"
+            remedy = f"name some of {sorted(self.filters)}, or none at all to charge everyone"
+            raise ParameterError("segments", sorted(unknown), reason=reason, remedy=remedy)
         return sorted(named)
 
 
@@ -231,19 +225,11 @@ def open_account(
     """
     names = [] if isinstance(segments, str) else sorted(set(segments))
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise ParameterError(
-            "segments",
-            segments,
-            reason="is not a list of names",
-            remedy='write for example ["north", "south"], or leave it out',
-        )
+        remedy = 'write for example ["north", "south"], or leave it out'
+        raise ParameterError("segments", segments, reason="is not a list of names", remedy=remedy)
     if not isinstance(budget, Budget):
-        raise ParameterError(
-            "budget",
-            budget,
-            reason="is not a budget that a filter keeps exactly",
-            remedy="set a PureDP, ConcentratedDP or ApproximateDP budget",
-        )
+        remedy = "set a PureDP, ConcentratedDP or ApproximateDP budget"
+        raise ParameterError("budget", budget, reason="is not a budget that a filter keeps exactly", remedy=remedy)
     shares = shares or DeltaShares()
     moves = checked_adjacency(adjacency) is Adjacency.REPLACE and len(names) > 1
     filter_ = _fresh(_for_each_of_two(budget) if moves else budget, shares)
@@ -278,12 +264,8 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
     history = list(bookings)
     opened = partial(open_account, segments=account.filters, adjacency=account.adjacency, shares=account.shares)
     if replay(opened(account.budget), history) != account:
-        raise ParameterError(
-            "bookings",
-            len(history),
-            reason="lines of the book do not lead to this account",
-            remedy="give every line since the opening",
-        )
+        reason = "lines of the book do not lead to this account"
+        raise ParameterError("bookings", len(history), reason=reason, remedy="give every line since the opening")
     return charge_anew(opened(budget), history)
 
 
@@ -295,12 +277,8 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
             case Admission(charge=charge):
                 outcome = current.admit(charge)
                 if isinstance(outcome, Refusal):
-                    raise ParameterError(
-                        "budget",
-                        opening.budget,
-                        reason=f"does not cover what was released already ({outcome.insufficient})",
-                        remedy="write a larger one",
-                    )
+                    reason = f"does not cover what was released already ({outcome.insufficient})"
+                    raise ParameterError("budget", opening.budget, reason=reason, remedy="write a larger one")
                 current = outcome
             case CapChange():
                 pass

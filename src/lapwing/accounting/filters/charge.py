@@ -97,9 +97,8 @@ def _scope(segments: object) -> frozenset[str] | None:
     if segments is None or isinstance(segments, frozenset):
         return segments
     if isinstance(segments, str) or not isinstance(segments, Iterable):
-        raise ParameterError(
-            "segments", segments, reason="is not a set of segments", remedy='write for example {"north"}'
-        )
+        remedy = 'write for example {"north"}'
+        raise ParameterError("segments", segments, reason="is not a set of segments", remedy=remedy)
     return frozenset(segments)
 
 
@@ -223,12 +222,8 @@ def require_carried(name: str, amount: Fraction | None) -> None:
     lapwing.errors.ParameterError: epsilon = '1/1000000007' has a denominator that an account cannot ...
     """
     if amount is not None and _COMMON % amount.denominator:
-        raise ParameterError(
-            name,
-            str(amount),
-            reason="has a denominator that an account cannot carry",
-            remedy="offer a decimal with at most 12 digits after the point",
-        )
+        remedy = "offer a decimal with at most 12 digits after the point"
+        raise ParameterError(name, str(amount), reason="has a denominator that an account cannot carry", remedy=remedy)
 
 
 @stored("pure-filter")

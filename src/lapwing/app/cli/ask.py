@@ -181,7 +181,7 @@ def sql(
         door,
         read_sql(
             text, max_rows=whole_or_none("max_rows", max_rows), max_groups=whole_or_none("max_groups", max_groups)
-        ).questions,
+        ),
         offer,
         **how,
     )

@@ -46,14 +46,6 @@ def chance_of_yes(rule: AnswerRule, distance: int) -> float:
     return min(1.0, float(np.exp(log_weight + _log_yes(rule, z - distance)).sum()))
 
 
-def chance_all_right(rule: AnswerRule, *, margin: int, below: int, above: int) -> float:
-    """Return the probability that all questions are answered right when each is `margin` steps from its threshold.
-
-    It is rounded down: the chance of an error is raised by a relative 1e-9.
-    """
-    return 1 - min(1.0, chance_of_error(rule, margin=margin, below=below, above=above))
-
-
 def chance_of_error(rule: AnswerRule, *, margin: float, below: int, above: int, lift: float = 0.0) -> float:
     """Return the probability that some question is answered wrong when each is `margin` steps from its threshold.
 
@@ -228,9 +220,8 @@ def _passed(rule: AnswerRule, answer: SparseVectorAnswer) -> ThresholdComparison
     for one in rule.comparisons:
         if one.units * rule.unit_price == answer.price:
             return one
-    raise ParameterError(
-        "answer", answer, reason="has a price that no yes of this stream has", remedy="ask the mechanism that gave it"
-    )
+    remedy = "ask the mechanism that gave it"
+    raise ParameterError("answer", answer, reason="has a price that no yes of this stream has", remedy=remedy)
 
 
 def _from_number(rule: AnswerRule, answer: SparseVectorAnswer, lattice: ValueLattice, beta: float) -> Interval | None:

@@ -67,14 +67,8 @@ def advise(
 ) -> SparseVectorAdvice:
     """Say which way decides `questions` questions best at a price, if `yeses` of them deserve a yes.
 
-    Parameters
-    ----------
-    questions, yeses : how many there are, and how many of them deserve a yes
-    epsilon, delta : the price; without a delta, Gaussian noise is out
-    sensitivity : how far one person can move the values
-    grid : the lattice of the values
-    all_known : whether all questions are known before the first answer; otherwise selection is out
-    confidence : the probability with which all questions are to be decided right
+    Without a delta, Gaussian noise is out; and selection, unless all questions are known before the first answer. With
+    probability `confidence` all questions are to be decided right.
 
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)

@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
 from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey
-from lapwing.queries.expressions import MOST_FRACTIONS, Literal, Value
+from lapwing.queries.expressions import Literal, Value
+from lapwing.queries.limits import MOST_FRACTIONS
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
 from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic, ValueLike, as_condition, as_value
