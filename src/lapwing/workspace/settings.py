@@ -123,6 +123,8 @@ def read_settings(folder: Path, text: str | None = None) -> Settings:
     with top.blamed():
         require_no_password("ledger", ledger)
     public = PublicFiles(folder, top.section("vocabularies", {}))
+    if public.section.entries:
+        public.read()
     populations = {name: _population(name, one, public) for name, one in top.section("populations").sections()}
     top.done()
     if not populations:
@@ -164,7 +166,7 @@ def _population(name: str, section: Section, public: PublicFiles) -> PopulationS
             now=section.take("now", date, None),
             salt=section.take("salt", int, 0),
             segments=tuple(_segment(segment, one) for segment, one in section.section("segments", {}).sections()),
-            vocabularies=public.vocabularies(),
+            vocabularies=public.vocabularies() if public.section.entries else (),
         )
     with section.blamed("time_limit"):
         time_limit = as_int("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)

@@ -29,7 +29,8 @@ class PublicFiles:
     section: Section
     files: dict[str, Path] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def read(self) -> None:
+        """Find the files of the vocabularies."""
         for name in self.section.entries:
             given = self.section.take(name, (str, dict))
             inner = self.section.section(name) if isinstance(given, dict) else None
