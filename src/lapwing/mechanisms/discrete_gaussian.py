@@ -14,8 +14,8 @@ from lapwing.noise.laws import DiscreteGaussian
 from lapwing.vocabulary.event import DiscreteGaussianNoise, GaussianNoise
 from lapwing.vocabulary.exact import Exact, as_int
 
+# a variance from which on discrete noise costs what continuous noise does, to four digits, and takes long to price
 _MUCH: Final = 10**4
-"""A variance from which on discrete noise costs what continuous noise does, to four digits, and takes long to price."""
 
 
 class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaussian]):

@@ -19,8 +19,8 @@ from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency
 
+# permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho
 Selector: TypeAlias = type[PermuteAndFlip] | type[ExponentialMechanism]
-"""Permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

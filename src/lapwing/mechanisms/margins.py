@@ -34,8 +34,7 @@ Tail: TypeAlias = Callable[[int, int], tuple[int, int]]
 """tail(m, bits) = (low, high) with low <= 2^bits * P(|X| > m) <= high, for m >= 0."""
 
 _GUARD = 24
-_SUMMED_DIRECTLY = Fraction(512**2)
-"""Up to this sigma_squared a discrete Gaussian is summed term by term; above, Euler and Maclaurin sum it."""
+_SUMMED_DIRECTLY = Fraction(512**2)  # up to this sigma_squared a discrete Gaussian is summed term by term
 
 
 def tail_of(law: DiscreteLaplace | DiscreteGaussian | RoundedLaplace | RoundedGaussian) -> Tail:
@@ -228,7 +227,6 @@ class Spread:
 
     `values` below is a number of independent draws, all of which are meant together.
 
-    >>> from lapwing.mechanisms.margins import discrete_laplace_tail
     >>> spread = Spread(discrete_laplace_tail(Fraction(10)))
     >>> spread.margin("0.95"), spread.margin("0.95", values=100)
     (Fraction(30, 1), Fraction(76, 1))
@@ -315,19 +313,15 @@ def _power_bounds(number: Fraction, exponent: Fraction, bits: int) -> tuple[Frac
     return max(Fraction(0), power - slack), min(Fraction(1), power + slack)
 
 
-_OUTSIDE = 1e-15
-"""The probability that is left outside the window."""
-_SLACK = 1e-12
-"""More than what the window and the rounding of the transform can lose."""
-_FINEST = 1e-9
-"""Tails below this are left to Chernoff's bound."""
+_OUTSIDE = 1e-15  # the probability that is left outside the window
+_SLACK = 1e-12  # more than what the window and the rounding of the transform can lose
+_FINEST = 1e-9  # tails below this are left to Chernoff's bound
 _WIDEST = 1 << 18
 
 
 def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int, confidence: Exact) -> int:
     """Return m such that a sum of `terms` numbers with this noise is off by at most m, with this probability or more.
 
-    >>> from fractions import Fraction
     >>> noise = DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(2))
     >>> [margin_of_sum(noise, terms, "0.95") for terms in (1, 2, 3, 10)]
     [6, 8, 10, 18]

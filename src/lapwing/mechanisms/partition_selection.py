@@ -39,7 +39,6 @@ def shown_bounds(tail: Tail, *, threshold: int, shown: int, confidence: Exact) -
     Whatever the count: among the times that it is shown, these bounds hold with probability at least `confidence`. The
     noise is whole numbers of a symmetric and log-concave law, of which `tail` is P(|Z| > m).
 
-    >>> from lapwing.mechanisms.margins import discrete_laplace_tail
     >>> one = discrete_laplace_tail(Fraction(1))
     >>> shown_bounds(one, threshold=15, shown=100, confidence="0.95")
     (97, 103)

@@ -116,9 +116,8 @@ def _beyond_the_tangent(x: float) -> float:
     return total
 
 
+# how many steps of the grid one epsilon has: n steps cost about 1/n^2 of the variance; few selections afford more
 _FEWEST_STEPS, _STEPS_OF_ALL = 48, 384
-"""How many steps of the grid one epsilon has: n steps cost about 1/n^2 of the variance. Few selections afford more."""
-
 _MOST_USES = 256  # up to this many selections are one law; more are several laws, which are then composed
 _RARE = 1e-40
 _LARGEST = 300.0

@@ -15,6 +15,7 @@ from lapwing.mechanisms.sparse_vector.rule import (
     AnswerRule,
     SparseVectorAnswer,
     StreamSetup,
+    StreamState,
     ValueLattice,
     one_sided,
     two_sided,
@@ -77,7 +78,8 @@ class StreamMechanism(ABC):
         Bytes that were altered, that are not of this sequence, or that belong to another key, name or mechanism raise
         `SealBrokenError`.
         """
-        return SparseVectorStream.resume(self._setup(name), sequence=sequence, key=key, sealed=sealed)
+        setup = self._setup(name)
+        return SparseVectorStream(setup, StreamState.unseal(sealed, key, setup, sequence), sequence)
 
     def chance_of_yes(self, value: Exact, threshold: Exact | None = None) -> float:
         """Return the probability of a yes if the true value were `value`, over all noise. No data is involved."""
