@@ -26,8 +26,8 @@ from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population
-from lapwing.queries.expressions import ConceptSet
 from lapwing.queries.planning import Question, plan_together
+from lapwing.queries.public_tables import ConceptSet
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.statistics.funnel import funnel

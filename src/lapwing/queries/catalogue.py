@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from lapwing.queries.column import Column, Integer, Text, check_text
-from lapwing.queries.expressions import ConceptSet, Name, Spelled, Value
+from lapwing.queries.expressions import Name, Spelled, Value
 from lapwing.queries.predicate import INTEGERS, InIntervals, Predicate, atom
+from lapwing.queries.public_tables import ConceptSet, Vocabulary
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import PrivacyUnit
@@ -80,27 +81,6 @@ LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer identifiers, silently
 
 COLUMN_LINE = ("column", "type", "values", "may be missing")
 """What `Table.lines` says of a column."""
-
-
-class Vocabulary(Protocol):
-    """A public table, with nobody in it: what diagnoses are called, which ones are kinds of others.
-
-    Whatever is selected from it is as public as the table itself, so conditions use it for nothing.
-    """
-
-    @property
-    def name(self) -> str:
-        """What questions call it."""
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The columns that it has."""
-
-    def table(self, names: frozenset[str]) -> "Table":
-        """Return it as a table of which these columns, in small letters, have their types; the others are text."""
-
-    def select(self, table: "Table", columns: tuple[str, ...], where: Predicate) -> list[tuple[Any, ...]]:
-        """Return the different rows of these columns for which `where` is true; `table` is what `table` returned."""
 
 
 class RowsPerPerson(Enum):
@@ -245,7 +225,7 @@ class Population:
     salt: int = 0
     segments: tuple[Segment, ...] = ()
     segment: str | None = None
-    vocabularies: tuple["Vocabulary", ...] = ()
+    vocabularies: tuple[Vocabulary, ...] = ()
     concept_sets: tuple[ConceptSet, ...] = ()
 
     def __post_init__(self) -> None:
@@ -271,7 +251,7 @@ class Population:
             )
         return _named("table", name, self.tables, f"population {self.name}")
 
-    def vocabulary(self, name: str) -> "Vocabulary | None":
+    def vocabulary(self, name: str) -> Vocabulary | None:
         """Return the vocabulary called `name`, whatever its case, if there is one."""
         return next((one for one in self.vocabularies if one.name.casefold() == name.casefold()), None)
 

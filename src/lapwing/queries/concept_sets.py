@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, check_text
-from lapwing.queries.expressions import ConceptSet
 from lapwing.queries.limits import MOST_AMONG
+from lapwing.queries.public_tables import ConceptSet
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 

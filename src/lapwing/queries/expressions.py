@@ -13,6 +13,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
+from lapwing.queries.public_tables import ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
 
@@ -356,26 +357,6 @@ class ScopedCondition(Condition):
     where: Condition
     alias: str
     columns: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ConceptSet:
-    """Values under a name, all whole numbers or all texts; a sentence tells their name and number, and none of them.
-
-    >>> ConceptSet(name="diabetes", values=(201826, 443238)).told
-    "the 2 values of 'diabetes'"
-    """
-
-    name: str
-    values: tuple[int, ...] | tuple[str, ...]
-
-    @property
-    def told(self) -> str:
-        """What it is called in a sentence."""
-        return f"the {len(self.values):,} values of {self.name!r}"
-
-    def __repr__(self) -> str:
-        return f"<concept set {self.name!r}: {len(self.values):,} values>"
 
 
 PER_PERSON = ("count", "distinct", "first", "last")
