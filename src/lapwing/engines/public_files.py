@@ -20,11 +20,11 @@ from lapwing.engines.expression_sql import predicate_sql
 from lapwing.engines.files import CSVFile, literal_path, parquet_relation
 from lapwing.engines.reading import stoppable
 from lapwing.engines.stored_columns import kind_of
-from lapwing.queries.catalogue import LONGEST_NAME, Table
+from lapwing.queries.catalogue import LONGEST_NAME
 from lapwing.queries.column import Boolean, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.queries.limits import MOST_AMONG
 from lapwing.queries.predicate import Predicate
-from lapwing.queries.public_values import NOBODY, people_of
+from lapwing.queries.public_values import public_population
 from lapwing.vocabulary.errors import BadQuestionError
 
 TIME_LIMIT: Final = 60
@@ -63,18 +63,17 @@ class PublicFile:
         """The columns that it has."""
         return tuple(self._stored)
 
-    def table(self, names: frozenset[str]) -> Table:
-        """Return it as a table of which these columns, in small letters, have their types; the others are text."""
-        kinds = {name: self._kind(name) if name.casefold() in names else "text" for name in self.column_names}
-        columns = tuple(Column(name=name, type=_KINDS[kind], nullable=True) for name, kind in kinds.items())
-        return Table(name=self.name, person_key=NOBODY.person_key, columns=columns)
+    def columns(self, named: frozenset[str]) -> tuple[Column, ...]:
+        """Return its columns; those that are named, in small letters, have their types, and the others are text."""
+        kinds = {name: self._kind(name) if name.casefold() in named else "text" for name in self.column_names}
+        return tuple(Column(name=name, type=_KINDS[kind], nullable=True) for name, kind in kinds.items())
 
-    def select(self, table: Table, columns: tuple[str, ...], where: Predicate) -> list[tuple[Any, ...]]:
-        """Return the different rows of these columns for which `where` is true; `table` is what `table` returned."""
-        relation = _relation(self.name, self.path, table)
-        writer, row = Writer(DUCKDB, people_of(table), {table.name: relation}), RowOf(table)
+    def select(self, columns: tuple[Column, ...], names: tuple[str, ...], where: Predicate) -> list[tuple[Any, ...]]:
+        """Return the different rows of what is named, of these columns, for which `where` is true."""
+        relation, alone = _relation(self.name, self.path, columns), public_population(self.name, columns)
+        writer, row = Writer(DUCKDB, alone, {self.name: relation}), RowOf(alone.tables[0])
         condition = predicate_sql(writer, row, where)
-        chosen = ", ".join(writer.column(row, name) for name in columns)
+        chosen = ", ".join(writer.column(row, name) for name in names)
         text = f"SELECT DISTINCT {chosen} FROM {writer.relation(row)} WHERE {condition} LIMIT {MOST_AMONG + 1}"
         rows = _run(self.name, self.path, text, tuple(writer.parameters))
         if len(rows) > MOST_AMONG:
@@ -121,12 +120,12 @@ def _fitting(name: str, path: Path, _: Stat, column: str) -> str:
     return next((kind for kind, fits in zip(_FITS, found, strict=True) if fits), "text")
 
 
-def _relation(name: str, path: Path, table: Table) -> str:
-    """Return the SQL of the file with its columns in the types of `table`."""
+def _relation(name: str, path: Path, columns: tuple[Column, ...]) -> str:
+    """Return the SQL of the file with its columns in their types."""
     source = parquet_relation(name, path) if path.suffix == ".parquet" else _texts(name, path)
     cells = (
         f"TRY_CAST({DUCKDB.name(column.name)} AS {DUCKDB.type_of(column.type)}) AS {DUCKDB.name(column.name)}"
-        for column in table.columns
+        for column in columns
     )
     return f"(SELECT {', '.join(cells)} FROM {source})"
 

@@ -1,11 +1,10 @@
 """What is public and holds nobody: vocabularies, and sets of values under a name."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from lapwing.queries.catalogue import Table
-    from lapwing.queries.predicate import Predicate
+from lapwing.queries.column import Column
+from lapwing.queries.predicate import Predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,8 @@ class Vocabulary(Protocol):
     def column_names(self) -> tuple[str, ...]:
         """The columns that it has."""
 
-    def table(self, names: frozenset[str]) -> "Table":
-        """Return it as a table of which these columns, in small letters, have their types; the others are text."""
+    def columns(self, named: frozenset[str]) -> tuple[Column, ...]:
+        """Return its columns; those that are named, in small letters, have their types, and the others are text."""
 
-    def select(self, table: "Table", columns: tuple[str, ...], where: "Predicate") -> list[tuple[Any, ...]]:
-        """Return the different rows of these columns for which `where` is true; `table` is what `table` returned."""
+    def select(self, columns: tuple[Column, ...], names: tuple[str, ...], where: Predicate) -> list[tuple[Any, ...]]:
+        """Return the different rows of what is named, of these columns, for which `where` is true."""

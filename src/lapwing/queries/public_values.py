@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import Population, Scope, Table
+from lapwing.queries.column import Column
 from lapwing.queries.expressions import (
     EVERYONE,
     Among,
@@ -37,13 +38,12 @@ from lapwing.vocabulary.guarantee import PrivacyUnit
 
 T = TypeVar("T")
 Values = tuple[int, ...] | tuple[str, ...]
-NOBODY = PrivacyUnit(person_key="(nobody)")
-"""The privacy unit of a table that holds nobody: a column that there is not."""
 
 
-def people_of(table: Table) -> Population:
+def public_population(vocabulary: str, columns: tuple[Column, ...]) -> Population:
     """Return the population of a vocabulary: nobody, and no other table that a condition could name."""
-    return Population(name="the vocabularies", unit=NOBODY, tables=(table,))
+    table = Table(name=vocabulary, columns=columns)
+    return Population(name="the vocabularies", unit=PrivacyUnit(person_key="(nobody)"), tables=(table,))
 
 
 def with_public_values(asked: T, population: Population) -> T:
@@ -130,12 +130,13 @@ def _select(
                 f"{vocabulary.name} is public, and a condition in it cannot ask about people ({part.table}); ask about "
                 "them outside of it"
             )
-    table = vocabulary.table(frozenset(named | {name.casefold() for name in columns}))
-    alias, chosen = (table.name, None) if has is None else (has.alias or table.name, has.columns)
-    scope = Scope(people_of(table), table, alias, columns=chosen)
+    there = vocabulary.columns(frozenset(named | {name.casefold() for name in columns}))
+    alone = public_population(vocabulary.name, there)
+    alias, chosen = (vocabulary.name, None) if has is None else (has.alias or vocabulary.name, has.columns)
+    scope = Scope(alone, alone.tables[0], alias, columns=chosen)
     found = tuple(scope.column(Name(name)).name for name in columns)
     predicate = bind(where, scope)
-    return found, predicate, vocabulary.select(table, found, predicate)
+    return found, predicate, vocabulary.select(there, found, predicate)
 
 
 def _one_kind(vocabulary: Vocabulary, column: str, found: Any) -> Values:
