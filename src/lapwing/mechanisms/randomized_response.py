@@ -245,8 +245,8 @@ class RandomizedResponse(Priced[RandomizedResponseRelease]):
     def margin(self, confidence: Exact, *, people: int) -> float:
         """Return m such that an estimated number of people is off by at most m, with probability at least `confidence`.
 
-        It holds for all truths and numbers of people: it is computed over all of them for up to a thousand people, and
-        is a bound for more, about 2 to 4 % larger at a confidence of 0.95, and less at higher ones.
+        It is computed over all truths for up to a thousand people, and is a bound for more, about 2 to 4 % larger at a
+        confidence of 0.95, and less at higher ones.
         """
         return self.chances.margin(probability("confidence", confidence), as_int("people", people))
 
