@@ -3,6 +3,8 @@
 Default deny, as `sql_nodes` says it: the parser adds and renames nodes and arguments from release to release.
 """
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
 from lapwing.queries.days import FLIPPED
@@ -11,6 +13,7 @@ from lapwing.queries.expressions import (
     Compare,
     Condition,
     Has,
+    InConceptSet,
     Joined,
     Link,
     Literal,
@@ -27,6 +30,7 @@ from lapwing.queries.expressions import (
 from lapwing.queries.sql_nodes import (
     chain,
     check_all_read,
+    concept_set_name,
     function_name,
     is_count,
     literal,
@@ -116,6 +120,9 @@ class Reader(RowsReader):
             case exp.In() if node.args.get("query"):
                 only(node, "this", "query")
                 return self._in_query(node)
+            case exp.In() if node.args.get("field"):
+                only(node, "this", "field")
+                return InConceptSet(self.value(node.this), concept_set_name(node.args["field"]))
             case exp.In():
                 only(node, "this", "expressions")
                 return OneOf(self.value(node.this), tuple(self.value(each) for each in node.expressions))
