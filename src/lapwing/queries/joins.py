@@ -13,11 +13,12 @@ tells their rows apart: a row then has at most one of them beside it.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.expressions import (
     And,
+    By,
     Compare,
     Condition,
     Has,
@@ -34,10 +35,25 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import check_most
 from lapwing.vocabulary.wording import Setting
 
-if TYPE_CHECKING:
-    from lapwing.queries.planning import Question
 
-Asked = TypeVar("Asked", bound="Question")
+class _Question(Protocol):
+    """What a join needs to know of a question; `planning` has the noun."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def joins(self) -> tuple[Join, ...]: ...
+    @property
+    def where(self) -> Condition: ...
+    @property
+    def by(self) -> tuple[By, ...]: ...
+    @property
+    def max_rows(self) -> int | None: ...
+    def counted(self) -> Name | None:
+        """Return the column whose different values are counted, if that is asked."""
+
+
+Asked = TypeVar("Asked", bound=_Question)
 _MOST_CASES = 50
 _ROWS = {"table", "alias", "columns", "joins", "where", "max_rows", "max_groups"}
 
@@ -192,7 +208,7 @@ class _Joins:
         self.pool += self.on[base.alias] if base.join.left else []
         return self._about(question, base)
 
-    def _is_presence(self, question: "Question") -> bool:
+    def _is_presence(self, question: _Question) -> bool:
         """Say whether a row without values changes nothing: all but count(*) are about values."""
         return bool(
             self.mentioned(tuple(getattr(question, n) for n in ("present", "value", "values") if hasattr(question, n)))
@@ -256,7 +272,7 @@ class _Joins:
             where=where,
         )
 
-    def _rows(self, question: "Question", base: _Side) -> int | None:
+    def _rows(self, question: _Question, base: _Side) -> int | None:
         """Return how many rows of a person count: as many as elsewhere, also where all values are of the person."""
         if question.max_rows is not None or base.single or question.counted() is not None:
             return question.max_rows
@@ -267,7 +283,7 @@ class _Joins:
             )
         return base.table.max_rows
 
-    def _present(self, question: "Question", base: _Side) -> Iterator[Condition]:
+    def _present(self, question: _Question, base: _Side) -> Iterator[Condition]:
         """Say that what is looked up for a group is there, where the table declares that it always is."""
         for by in question.by:
             if isinstance(by.column, Name):
