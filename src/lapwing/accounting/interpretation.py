@@ -136,10 +136,8 @@ class Shamed:
 
     people: int
     delta: Fraction
-    expected: Fraction
-    """How many are published in the clear, on average."""
-    probability: float
-    """How likely it is that somebody is."""
+    expected: Fraction  # how many are published in the clear, on average
+    probability: float  # how likely it is that somebody is
 
 
 def name_and_shame(*, people: int, delta: object) -> Shamed:

@@ -14,6 +14,7 @@ from lapwing.queries.expressions import (
     Compare,
     Condition,
     Has,
+    InConceptSet,
     Link,
     Literal,
     Missing,
@@ -29,6 +30,7 @@ from lapwing.queries.expressions import (
 from lapwing.queries.sql_nodes import (
     chain,
     check_all_read,
+    concept_set_name,
     function_name,
     identifier,
     is_count,
@@ -150,6 +152,9 @@ class Reader(ValueReader):
             case exp.In() if node.args.get("query"):
                 only(node, "this", "query")
                 return self._in_query(node)
+            case exp.In() if node.args.get("field"):
+                only(node, "this", "field")
+                return InConceptSet(self.value(node.this), concept_set_name(node.args["field"]))
             case exp.In():
                 only(node, "this", "expressions")
                 return OneOf(self.value(node.this), tuple(self.value(each) for each in node.expressions))

@@ -68,12 +68,7 @@ def what_fits(filter_: Filter) -> Remaining:
 
 
 def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
-    """Return how many charges like `charge` would be admitted one after the other, counting no further than `at_most`.
-
-    >>> from lapwing.accounting.filters.charge import SingleRelease
-    >>> how_many(PureFilter(epsilon=Fraction(1)), SingleRelease(event=PureRelease(epsilon=Fraction(1, 10))))
-    10
-    """
+    """Return how many charges like `charge` would be admitted one after the other, counting up to `at_most`."""
     cost = cost_of(charge)
     if isinstance(filter_, PureFilter | ConcentratedFilter):  # which add the same amount each time
         if isinstance(filter_.weigh(charge.event, cost), Insufficient):

@@ -124,11 +124,7 @@ _LARGEST = 300.0
 
 
 def selections(epsilon: Fraction, times: int) -> list[tuple[LossLaw, int]]:
-    """Return laws, with how often each is met, that dominate `times` selections at `epsilon`, each chosen on the way.
-
-    >>> [(law.times, met) for law, met in selections(Fraction(1, 10), 1000)]
-    [(256, 3), (232, 1)]
-    """
+    """Return laws, and how often each is met, that dominate `times` selections at `epsilon`, each chosen on the way."""
     if float_above(epsilon) > _LARGEST:
         return [(BoundedRangeLaw(epsilon), times)]
     blocks, rest = divmod(times, _MOST_USES)

@@ -104,7 +104,8 @@ class StreamMechanism(ABC):
         """Return what the union bound says about `margin`: a formula anyone can check, and a little larger.
 
         For one-sided noise with the threshold placed between its two errors it is half of b₁ ln(2/β) + b₂ ln(2k/β),
-        where b₁ and b₂ are the scales of the noise on the threshold and on the k questions, and β = 1 - confidence.
+        where b₁ and b₂ are the scales of the noise on the threshold and on the k questions, and β = 1 - confidence; for
+        two-sided noise it is about that sum.
 
         Proof: proofs/sparse_vector_interval.md
         """
@@ -286,9 +287,6 @@ def best_share(steps: tuple[int, int], yeses: int) -> Fraction:
 
     With the scales rise/ε₁ and yeses*span/ε₂ the sum of squares is smallest for ε₁ : ε₂ = 1 : (yeses*span/rise)^(2/3).
     Any share is private; this one is computed in integers, to be the same everywhere.
-
-    >>> best_share((1, 1), yeses=8), best_share((1, 2), yeses=4)
-    (Fraction(1, 5), Fraction(1, 5))
     """
     rise, span = steps
     precision = 10**6
