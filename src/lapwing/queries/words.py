@@ -41,7 +41,7 @@ from lapwing.queries.predicate import (
     day,
     double_at,
 )
-from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, columns
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, columns
 
 
 def at_most(number: int, what: str) -> str:
@@ -102,7 +102,7 @@ def leaves(term: Term) -> set[Term]:
             return {term}
         case Plus(left, right) | Times(left, right):
             return leaves(left) | leaves(right)
-        case Rounded() | Elapsed() | ConstantTerm():
+        case Rounded() | SteppedDown() | Elapsed() | ConstantTerm():
             return set()
 
 
