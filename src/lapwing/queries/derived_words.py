@@ -14,7 +14,7 @@ from lapwing.queries.derived import (
 )
 from lapwing.queries.predicate import ALWAYS, Unit, day
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times
-from lapwing.queries.words import words
+from lapwing.queries.words import Told, words
 
 _CUT = "..."
 
@@ -35,7 +35,7 @@ def title(derived: DerivedColumn) -> str:
         case Beginning(unit=unit, day=of):
             return f"{unit.value} of {of}"
         case CaseResult():
-            return f"case {_branches(derived)}"
+            return f"case {_branches(derived, {})}"
         case Computed(term=term):
             return spell(term)
         case _:
@@ -55,18 +55,18 @@ def numbered(name: str, number: int) -> str:
     return kept.rstrip() + _CUT + end
 
 
-def explained(derived: DerivedColumn) -> str | None:
-    """Say what a derived column is, where its name does not say all of it."""
+def explained(derived: DerivedColumn, told: Told) -> str | None:
+    """Say what a derived column is, where its name does not say all of it; `told` is that of `words`."""
     match derived:
         case NumberOfPerson(rows=rows, column=column, most=most):
             what = "rows" if column is None else f"different values of {column}"
-            several = f"the number of {what} that the person has in {rows.table}{_such(rows)}, at most {most}"
+            several = f"the number of {what} that the person has in {rows.table}{_such(rows, told)}, at most {most}"
             return f"{derived.name} is {several}"
         case ExtremeOfPerson(rows=rows, column=column, last=last) if rows.where != ALWAYS:
             which = "last" if last else "first"
-            return f"{derived.name} is the {which} {column} that the person has in {rows.table}{_such(rows)}"
+            return f"{derived.name} is the {which} {column} that the person has in {rows.table}{_such(rows, told)}"
         case CaseResult():
-            return f"{derived.name} is {_branches(derived)}"
+            return f"{derived.name} is {_branches(derived, told)}"
         case Computed(term=Elapsed(until=int() as until, unit=Unit.YEARS)):
             return f"{derived.name} is counted to {day(until)}"
         case _:
@@ -113,8 +113,8 @@ def _day(end: str | int) -> str:
     return end if isinstance(end, str) else day(end).isoformat()
 
 
-def _branches(case: CaseResult) -> str:
-    said = [f"{_result(branch.result)} where {words(branch.where)}" for branch in case.branches]
+def _branches(case: CaseResult, told: Told) -> str:
+    said = [f"{_result(branch.result)} where {words(branch.where, told)}" for branch in case.branches]
     return ", else ".join([*said, _result(case.otherwise)])
 
 
@@ -126,5 +126,5 @@ def _where(rows: PersonRows) -> str:
     return "" if rows.where == ALWAYS else f" where {words(rows.where)}"
 
 
-def _such(rows: PersonRows) -> str:
-    return "" if rows.where == ALWAYS else f" where ({words(rows.where)})"
+def _such(rows: PersonRows, told: Told) -> str:
+    return "" if rows.where == ALWAYS else f" where ({words(rows.where, told)})"
