@@ -249,7 +249,7 @@ class ByAccuracy:
         except OverflowError:
             reason = "is out of reach at this confidence"
             raise ParameterError("within", self.within, reason=reason, remedy="change one of the two") from None
-        return search.ends
+        return search.below, search.above
 
 
 def _allowed_tail(confidence: Fraction, values: int, bits: int) -> tuple[int, int]:
