@@ -2,8 +2,6 @@
 
 A person is in one bin. Adding or removing them moves one count by one; replacing them moves two. That is the whole
 sensitivity, however many bins there are. Sums of released bins (cumulative counts, the steps of a funnel) are free.
-
-Proof: proofs/histogram.md
 """
 
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism

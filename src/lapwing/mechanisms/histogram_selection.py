@@ -1,8 +1,6 @@
 """Choices that are read off a histogram: quantiles, and the cells with the most people.
 
 The scores are computed here, from counts that stay wrapped until then, and each choice is one private selection.
-
-Proof: proofs/ranked_choice.md
 """
 
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ high that the keys of one person alone pass it with probability at most delta, w
 Small counts are shown for having met large noise, so the noise of what is shown is not that of the law: value ± margin
 would be wrong for nearly all small counts. Bounds that hold for a count *given that it is shown* come from that
 conditional law. Near the threshold they reach far down, for there the value says little.
-
-Proof: proofs/stable_keys.md, and proofs/shown_counts.md for the bounds
 """
 
 from collections.abc import Hashable, Mapping

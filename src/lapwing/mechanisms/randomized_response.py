@@ -3,8 +3,6 @@
 How far off an estimate is: nobody knows how many people's truth an answer is, so every statement holds for all of these
 numbers. For up to `EXACT_UP_TO` people the worst of them is found, by going through them; for more there is a bound,
 which is a little larger.
-
-Proof: proofs/randomized_response.md
 """
 
 import math
