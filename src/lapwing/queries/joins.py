@@ -49,7 +49,7 @@ class _Question(Protocol):
     def by(self) -> tuple[By, ...]: ...
     @property
     def max_rows(self) -> int | None: ...
-    def counted(self) -> Name | None:
+    def distinct_column(self) -> Name | None:
         """Return the column whose different values are counted, if that is asked."""
 
 
@@ -181,13 +181,15 @@ class _Joins:
             case tuple():
                 return frozenset().union(*(self.mentioned(each, inside) for each in part))
             case _ if is_dataclass(part):
-                return self.mentioned(tuple(getattr(part, one.name) for one in fields(part)), inside)
+                # Of a question inside of another, which is about the same rows, only what it asks of them is new.
+                held = [one.name for one in fields(part) if not (hasattr(part, "joins") and one.name in _ROWS)]
+                return self.mentioned(tuple(getattr(part, name) for name in held), inside)
             case _:
                 return frozenset()
 
     def resolved(self, question: Asked) -> Asked:
         """Return the question about one of the tables."""
-        counted = question.counted()
+        counted = question.distinct_column()
         whose = None if counted is None else self.owner(counted)
         people = counted is not None and whose is not None and whose.is_key(counted)
         if people and whose is not None and whose.alias in self.left:
@@ -274,7 +276,7 @@ class _Joins:
 
     def _rows(self, question: _Question, base: _Side) -> int | None:
         """Return how many rows of a person count: as many as elsewhere, also where all values are of the person."""
-        if question.max_rows is not None or base.single or question.counted() is not None:
+        if question.max_rows is not None or base.single or question.distinct_column() is not None:
             return question.max_rows
         if base.table.max_rows is None:
             raise BadQuestionError(

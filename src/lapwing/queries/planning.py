@@ -95,7 +95,7 @@ class Question(ABC):
     max_rows: int | None = None
     max_groups: int | None = None
 
-    def counted(self) -> Name | None:
+    def distinct_column(self) -> Name | None:
         """Return the column whose different values are counted, where that is asked: of a person, they are people."""
         return None
 

@@ -25,7 +25,7 @@ class CountDistinct(Question):
 
     column: Name
 
-    def counted(self) -> Name:
+    def distinct_column(self) -> Name:
         """Return the column whose different values are counted."""
         return self.column
 
