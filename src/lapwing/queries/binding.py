@@ -19,7 +19,6 @@ from lapwing.queries.expressions import (
     DatePart,
     Days,
     Has,
-    Joined,
     Link,
     Literal,
     Missing,
@@ -33,6 +32,7 @@ from lapwing.queries.expressions import (
     Truth,
     Value,
 )
+from lapwing.queries.joined import Joined
 from lapwing.queries.joins import beside
 from lapwing.queries.predicate import (
     ALWAYS,

@@ -22,7 +22,6 @@ from lapwing.queries.expressions import (
     Compare,
     Condition,
     Has,
-    Join,
     Missing,
     Name,
     Not,
@@ -30,6 +29,7 @@ from lapwing.queries.expressions import (
     PerPerson,
     ScopedCondition,
 )
+from lapwing.queries.joined import Join
 from lapwing.queries.renaming import changed
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import check_most

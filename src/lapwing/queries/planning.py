@@ -35,7 +35,6 @@ from lapwing.queries.expressions import (
     By,
     Condition,
     InConceptSet,
-    Join,
     Literal,
     Name,
     OneOf,
@@ -43,6 +42,7 @@ from lapwing.queries.expressions import (
     ScopedCondition,
     Value,
 )
+from lapwing.queries.joined import Join
 from lapwing.queries.joins import resolve_joins
 from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.limits import (

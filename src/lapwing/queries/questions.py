@@ -17,7 +17,6 @@ from lapwing.queries.expressions import (
     Condition,
     DatePart,
     Has,
-    Join,
     Literal,
     Name,
     Spelled,
@@ -26,6 +25,7 @@ from lapwing.queries.expressions import (
     condition,
     value,
 )
+from lapwing.queries.joined import Join
 from lapwing.queries.planning import Question
 from lapwing.queries.sql_conditions import Reader, read_condition, read_value
 from lapwing.vocabulary.errors import BadQuestionError

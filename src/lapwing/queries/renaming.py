@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from lapwing.queries.expressions import Has, Join, Name, PerPerson, ScopedCondition
+from lapwing.queries.expressions import Has, Name, PerPerson, ScopedCondition
+from lapwing.queries.joined import Join
 
 Written = TypeVar("Written")
 

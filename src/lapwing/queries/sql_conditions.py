@@ -14,7 +14,6 @@ from lapwing.queries.expressions import (
     Condition,
     Has,
     InConceptSet,
-    Joined,
     Link,
     Literal,
     Missing,
@@ -27,6 +26,7 @@ from lapwing.queries.expressions import (
     Truth,
     Value,
 )
+from lapwing.queries.joined import Joined
 from lapwing.queries.sql_nodes import (
     chain,
     check_all_read,

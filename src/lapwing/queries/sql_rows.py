@@ -21,8 +21,6 @@ from lapwing.queries.expressions import (
     Compare,
     Condition,
     Has,
-    Join,
-    Joined,
     Name,
     Not,
     Or,
@@ -30,6 +28,7 @@ from lapwing.queries.expressions import (
     ScopedCondition,
     Value,
 )
+from lapwing.queries.joined import Join, Joined
 from lapwing.queries.renaming import renamed
 from lapwing.queries.sql_groups import SelectItem, at_place, items_of
 from lapwing.queries.sql_nodes import chain, identifier, is_count, name_of, only, refusal, times
