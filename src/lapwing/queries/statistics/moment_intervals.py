@@ -12,6 +12,7 @@ Proof: proofs/moment_intervals.md
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -31,7 +32,8 @@ _RANGES = {
     Moment.CORRELATION: (-1.0, 1.0),
 }
 """Between which numbers a moment of values from 0 to 1 lies, whatever they are."""
-_ROUNDING = 1e-12
+_GRID = 2.0**36
+"""Bounds are rounded outwards to multiples of 1/2^36: so they are the same on all machines, which add in other orders."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -85,7 +87,8 @@ def _ends(kind: Moment, released: ReleasedSums, noise: WholeNoise, chance: float
             low, high = covariance_ends(released, boxes, reach)
         case Moment.CORRELATION:
             low, high = correlation_ends(released, boxes, reach)
-    return min(max(low - _ROUNDING, least), most), max(min(high + _ROUNDING, most), least)
+    low, high = math.floor(low * _GRID) / _GRID, math.ceil(high * _GRID) / _GRID
+    return min(max(low, least), most), max(min(high, most), least)
 
 
 def _mean(released: ReleasedSums, reach: Reach) -> Ends:
