@@ -3,22 +3,26 @@
 The protocol, which no caller may shorten:
 
 1. `open` charges the stream and stores its sealed state, in one transaction.
-2. `intend` stores the question and the sealed seed of its noise before any data is read.
-3. `decide` stores the outcome, the price of a yes and the halt together; what it returns is what may be told.
-4. After a crash, the question in flight is decided again *with the same seed*, or is `LOST`, which costs as much as a
-   yes. Never with fresh noise: the crash itself may depend on the first draw.
+2. `intend` stores the question and the sealed seed of its noise before any data is read; `intend_many` stores many
+   questions with one seed, from which all their noise follows.
+3. `decide` and `decide_many` store the outcomes, the price of the yeses and the halt together; what they return is what
+   may be told.
+4. After a crash, what is in flight is decided again *with the same seed*, or is `LOST`, which costs as much as a yes
+   for each question, as far as there are yeses left. Never with fresh noise: the crash itself may depend on the first
+   draw.
 5. `close`, or the halt, destroys the secrets and gives back what no yes has used.
 
 Secrets are sealed by the caller with a key that the ledger never sees. They are stored beside the chain, and nothing in
 the chain is derived from them.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
-from lapwing.ledger.population import RefusedError
+from lapwing.ledger.population import PopulationRecord, RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.stream_records import (
     Decision,
@@ -29,9 +33,16 @@ from lapwing.ledger.stream_records import (
     StreamStatus,
     require_sealed,
 )
-from lapwing.ledger.transaction import Transaction
+from lapwing.ledger.transaction import Recalled, Transaction
 from lapwing.vocabulary.codec import digest
-from lapwing.vocabulary.errors import ParameterError, StreamBusyError, StreamClosedError, StreamError, StreamHaltedError
+from lapwing.vocabulary.errors import (
+    ParameterError,
+    StreamBusyError,
+    StreamClosedError,
+    StreamError,
+    StreamHaltedError,
+    UnansweredError,
+)
 from lapwing.vocabulary.exact import as_int
 
 STATE: Final = 0
@@ -87,6 +98,46 @@ class Streams:
         with self._store.writing("intend") as transaction:
             known = _stream(transaction, stream)
             return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
+
+    def intend_many(
+        self, stream: str, *, number: int, key: str, questions: Sequence[str], sealed: bytes, fresh: bool = False
+    ) -> tuple[Intent | None, dict[str, Decision]]:
+        """Store questions together, in their order, and return the decisions that some of them already have.
+
+        The intent is of the others, from question `number` on, with one sealed seed for the noise of all; `None` where
+        there are no others. The words are those of `intend`; no question may come twice.
+        """
+        as_int("number", number)
+        name("key", key)
+        for question in questions:
+            text("question", question)
+        require_sealed(sealed)
+        with self._store.writing("intend") as transaction:
+            known = _stream(transaction, stream)
+            return _intend_many(transaction, known, number, key, tuple(questions), sealed=sealed, fresh=fresh)
+
+    def decide_many(
+        self, stream: str, *, number: int, answers: Sequence[tuple[StreamOutcome, str]] | None, sealed: bytes
+    ) -> dict[str, Decision]:
+        """Store the outcomes of questions that were intended together, with the yeses they cost and the halt.
+
+        Return the outcomes that stand, by question: those that were stored first.
+
+        Parameters
+        ----------
+        stream, number : the questions in flight, by the number of the first
+        answers : how each ended and what will be told, in order, up to the one that halts the stream; `None` where all
+            are lost, which costs as much as if each of them had been a yes, as far as the stream has yeses left
+        sealed : the new state of the stream, sealed
+        """
+        require_sealed(sealed)
+        with self._store.writing("decide") as transaction:
+            record = _stream(transaction, stream)
+            decisions = _decide_many(transaction, record, number, answers, sealed)
+            halted = _stream(transaction, stream).status is not StreamStatus.OPEN
+        if halted:
+            self._store.shred()
+        return decisions
 
     def decide(
         self,
@@ -187,20 +238,62 @@ def _intend(
     population = transaction.population(stream.population)
     asked = {"request": key, "digest": digest([stream.name, question])}
     if earlier := transaction.request(stream.population, stream.analyst, **asked):
-        return _earlier(transaction, stream, earlier)
+        return _earlier(transaction, stream, earlier, question)
     versions = population.versions(stream.tables)
     common = {"population": stream.population, "analyst": stream.analyst, **asked}
-    if stored := transaction.recall(recall_digest(f"stream {stream.name}", question), versions):
+    if stored := _recalled(transaction, stream, [question], versions):
         if not fresh:
             population.require_spending(stream.analyst)
-            transaction.append("recall", **common, recalls=stored.seq)
-        return _decision(transaction, stored, stream)
+            transaction.append("recall", **common, recalls=stored[question].receipt.seq)
+        return stored[question]
+    _require_next(population, stream, number)
+    entry = transaction.append(
+        "intent", **common, question=question, versions=versions, number=number, **_state_fields(stream, asked=number)
+    )
+    transaction.keep_secret(stream.name, number, sealed)
+    return _intent(transaction, entry.record)
+
+
+def _intend_many(
+    transaction: Transaction,
+    stream: StreamRecord,
+    number: int,
+    key: str,
+    questions: tuple[str, ...],
+    *,
+    sealed: bytes,
+    fresh: bool,
+) -> tuple[Intent | None, dict[str, Decision]]:
+    population = transaction.population(stream.population)
+    asked = {"request": key, "digest": digest([stream.name, *questions])}
+    if earlier := transaction.request(stream.population, stream.analyst, **asked):
+        return None, _recalled(transaction, stream, questions, _versions_of(transaction, stream, earlier))
+    versions = population.versions(stream.tables)
+    common = {"population": stream.population, "analyst": stream.analyst, **asked}
+    known = _recalled(transaction, stream, questions, versions)
+    new = [question for question in questions if question not in known]
+    if not new:
+        if not fresh:
+            population.require_spending(stream.analyst)
+            transaction.append("recall", **common, recalls=max(one.receipt.seq for one in known.values()))
+        return None, known
+    if stream.status is StreamStatus.HALTED:
+        return None, known
+    _require_next(population, stream, number, len(new))
+    said = {"questions": new, "versions": versions, "number": number}
+    entry = transaction.append("intent", **common, **said, **_state_fields(stream, asked=number + len(new) - 1))
+    transaction.keep_secret(stream.name, number, sealed)
+    return _intent(transaction, entry.record), known
+
+
+def _require_next(population: PopulationRecord, stream: StreamRecord, number: int, questions: int = 1) -> None:
+    """Refuse questions that may not be asked now: the stream has ended or is busy, or nothing may be spent."""
     _require_open(stream)
     population.require_spending(stream.analyst)
-    if stream.asked >= MOST_QUESTIONS:
+    if stream.asked + questions > MOST_QUESTIONS:
         raise StreamError(
-            f"stream {stream.name!r} has answered {MOST_QUESTIONS:,} questions, the most there can be; close it, which "
-            "gives back what no yes has used, and open another"
+            f"stream {stream.name!r} has answered {stream.asked:,} questions, and there can be {MOST_QUESTIONS:,} at "
+            "most; close it, which gives back what no yes has used, and open another"
         )
     if stream.in_flight:
         raise StreamBusyError(stream.name, number=stream.in_flight.number)
@@ -208,11 +301,19 @@ def _intend(
         raise ParameterError(
             "number", number, reason=f"is not next in stream {stream.name!r}", remedy=f"ask as {stream.asked + 1}"
         )
-    entry = transaction.append(
-        "intent", **common, question=question, versions=versions, number=number, **_state_fields(stream, asked=number)
-    )
-    transaction.keep_secret(stream.name, number, sealed)
-    return _intent(transaction, entry.record)
+
+
+def _recalled(
+    transaction: Transaction, stream: StreamRecord, questions: Sequence[str], versions: Mapping[str, int]
+) -> dict[str, Decision]:
+    """Return what this stream has decided about some of these questions, from these data versions."""
+    digests = {_recall(stream, question): question for question in questions}
+    found = transaction.recalls(list(digests), versions)
+    return {digests[digest]: _decision(transaction, one, stream) for digest, one in found.items()}
+
+
+def _recall(stream: StreamRecord, question: str) -> str:
+    return recall_digest(f"stream {stream.name}", question)
 
 
 def _decide(
@@ -225,37 +326,116 @@ def _decide(
     units: int,
     sealed: bytes | None,
 ) -> Decision:
-    intent = transaction.question(stream.name, number)
-    if intent is None:
-        raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
-    if stands := transaction.settlement(intent.seq):
-        return _decision(transaction, stands, stream)
+    intent = _intended(transaction, stream, number, "question")
+    if stands := transaction.settlement(intent["seq"]):
+        return _decision(transaction, Recalled(stands, stands.record, None), stream)
     taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
         raise ParameterError(
             "units", units, reason=f"is more than the dearest yes of the stream, {stream.dearest}", remedy="take fewer"
         )
+    recall = _recall(stream, intent["question"])
+    told = {} if answer is None else {"answer": answer, "recall": recall, "versions": intent["versions"]}
+    entry = _settle(transaction, stream, intent, last=number, taken=taken, sealed=sealed, outcome=outcome.value, **told)
+    return _decision(transaction, Recalled(entry, entry.record, None), _stream(transaction, stream.name))
+
+
+def _decide_many(
+    transaction: Transaction,
+    stream: StreamRecord,
+    number: int,
+    answers: Sequence[tuple[StreamOutcome, str]] | None,
+    sealed: bytes,
+) -> dict[str, Decision]:
+    intent = _intended(transaction, stream, number, "questions")
+    questions: list[str] = intent["questions"]
+    if (stands := transaction.settlement(intent["seq"])) is None:
+        if answers is None:
+            lost = min(len(questions), stream.units_left // stream.dearest)
+            last, taken = number + len(questions) - 1, lost * stream.dearest
+            stands = _settle(
+                transaction, stream, intent, last=last, taken=taken, sealed=sealed, outcome=StreamOutcome.LOST.value
+            )
+        else:
+            stands = _settle_answers(transaction, stream, intent, answers, sealed)
+    after, record = _stream(transaction, stream.name), stands.record
+    answered = questions[: len(record.get("answers", ()))]
+    return {
+        question: _decision(transaction, Recalled(stands, record, place), after)
+        for place, question in enumerate(answered)
+    }
+
+
+def _settle_answers(
+    transaction: Transaction,
+    stream: StreamRecord,
+    intent: Record,
+    answers: Sequence[tuple[StreamOutcome, str]],
+    sealed: bytes,
+) -> Entry:
+    """Write the outcomes of a batch, up to the question that halts the stream."""
+    taken = sum(outcome is StreamOutcome.YES for outcome, _ in answers)
+    halts = stream.units - stream.used - taken < stream.dearest
+    if (
+        not answers
+        or len(answers) > len(intent["questions"])
+        or (len(answers) < len(intent["questions"]) and not halts)
+    ):
+        raise ParameterError(
+            "answers",
+            len(answers),
+            reason=f"is not the number of questions, {len(intent['questions'])}",
+            remedy="decide all of them, or all up to the one that halts the stream",
+        )
+    recalls = [_recall(stream, question) for question, _ in zip(intent["questions"], answers, strict=False)]
+    told = {"answers": [[outcome.value, answer] for outcome, answer in answers], "recalls": recalls}
+    last = intent["number"] + len(answers) - 1
+    entry = _settle(
+        transaction, stream, intent, last=last, taken=taken, sealed=sealed, **told, versions=intent["versions"]
+    )
+    transaction.keep_recalls(entry, recalls)
+    return entry
+
+
+def _intended(transaction: Transaction, stream: StreamRecord, number: int, form: str) -> Record:
+    """Return the intent of one question, or of many: what the `form` of its record is."""
+    intent = transaction.question(stream.name, number)
+    record = {} if intent is None else intent.record
+    if form not in record:
+        raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
+    return record
+
+
+def _settle(
+    transaction: Transaction,
+    stream: StreamRecord,
+    intent: Record,
+    *,
+    last: int,
+    taken: int,
+    sealed: bytes | None,
+    **told: Any,
+) -> Entry:
+    """Write how what is in flight ended, at question `last`, with the units it took and the halt if that comes."""
     used = stream.used + taken
-    halted = stream.units - used < stream.dearest or number == stream.questions
+    halted = stream.units - used < stream.dearest or last == stream.questions
     status = StreamStatus.HALTED if halted else StreamStatus.OPEN
     changes = transaction.accounts(transaction.population(stream.population), stream.analyst)
     changes.settle(*[YesCharge(stream=stream.name)] * taken, *[StreamClosing(stream=stream.name)] * halted)
-    asked = intent.record
-    recall = recall_digest(f"stream {stream.name}", asked["question"])
-    told = {} if answer is None else {"answer": answer, "recall": recall, "versions": asked["versions"]}
+    state = {"asked": last, "used": used, "status": status.value, "seals": stream.seals + (sealed is not None)}
     entry = transaction.append_changes(
         "outcome",
         changes,
-        **{"settles": intent.seq, "number": number, "outcome": outcome.value, "units": taken, **told},
-        **_state_fields(stream, used=used, status=status.value, seals=stream.seals + (sealed is not None)),
+        **{"settles": intent["seq"], "number": intent["number"], "units": taken, **told},
+        **_state_fields(stream, **state),
     )
     if halted:
         transaction.drop_secrets(stream.name)
     else:
-        transaction.drop_secrets(stream.name, number)
+        transaction.drop_secrets(stream.name, intent["number"])
         if sealed is not None:
             transaction.replace_secret(stream.name, STATE, sealed)
-    return _decision(transaction, entry, _stream(transaction, stream.name))
+    return entry
 
 
 def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
@@ -306,26 +486,44 @@ def _require_open(stream: StreamRecord) -> None:
             raise StreamClosedError(stream.name)
 
 
-def _earlier(transaction: Transaction, stream: StreamRecord, asked: dict[str, Any]) -> Decision:
+def _earlier(transaction: Transaction, stream: StreamRecord, asked: Record, question: str) -> Decision:
+    """Return the decision that a request led to when it was first made."""
+    if asked["kind"] == "recall":
+        return _recalled(transaction, stream, [question], _versions_of(transaction, stream, asked))[question]
+    end = transaction.settlement(asked["seq"])
+    if end is None:
+        raise StreamBusyError(stream.name, number=asked["number"])
+    return _decision(transaction, Recalled(end, end.record, None), stream)
+
+
+def _versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) -> Mapping[str, int]:
+    """Return the data versions that a request was about when it was first made; refuse it if it was lost."""
     end = transaction.entry(asked["recalls"]) if asked["kind"] == "recall" else transaction.settlement(asked["seq"])
     if end is None:
         raise StreamBusyError(stream.name, number=asked["number"])
-    return _decision(transaction, end, stream)
+    record = end.record
+    if "versions" not in record:
+        raise UnansweredError(f"question {asked['number']} and those after it", seq=end.seq, lost=True)
+    versions: Mapping[str, int] = record["versions"]
+    return versions
 
 
 def _intent(transaction: Transaction, record: Record) -> Intent:
     sealed, state = (transaction.secret(record["stream"], number) for number in (record["number"], STATE))
-    said = {word: record[word] for word in ("seq", "stream", "number", "question", "versions", "seals")}
+    said = {word: record[word] for word in ("seq", "stream", "number", "versions", "seals")}
+    many = "questions" in record
+    said |= {"questions": tuple(record["questions"]) if many else (record["question"],), "many": many}
     return Intent(key=record["request"], sealed=sealed or b"", state=state or b"", **said)
 
 
-def _decision(transaction: Transaction, entry: Entry, stream: StreamRecord) -> Decision:
-    record = entry.record
+def _decision(transaction: Transaction, found: Recalled, stream: StreamRecord) -> Decision:
+    entry, record, place = found
+    outcome, answer = record["answers"][place] if place is not None else (record["outcome"], record.get("answer"))
     return Decision(
         stream=record["stream"],
-        number=record["number"],
-        outcome=StreamOutcome(record["outcome"]),
-        answer=record.get("answer"),
+        number=record["number"] + (place or 0),
+        outcome=StreamOutcome(outcome),
+        answer=answer,
         status=StreamStatus(record["status"]),
         receipt=transaction.receipt_of(entry),
         units_left=stream.units_left,
