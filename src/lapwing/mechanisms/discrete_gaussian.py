@@ -1,7 +1,4 @@
-"""The discrete Gaussian mechanism: integers with Gaussian noise on the integers. For many answers under one budget.
-
-Proof: proofs/discrete_gaussian.md
-"""
+"""The discrete Gaussian mechanism: integers with Gaussian noise on the integers. For many answers under one budget."""
 
 import math
 from fractions import Fraction
@@ -14,8 +11,8 @@ from lapwing.noise.laws import DiscreteGaussian
 from lapwing.vocabulary.event import DiscreteGaussianNoise, GaussianNoise
 from lapwing.vocabulary.exact import Exact, as_int
 
+# a variance from which on discrete noise costs what continuous noise does, to four digits, and takes long to price
 _MUCH: Final = 10**4
-"""A variance from which on discrete noise costs what continuous noise does, to four digits, and takes long to price."""
 
 
 class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaussian]):
@@ -78,7 +75,7 @@ class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaus
             case ByEpsilonDelta(price, chance):
                 variance = smallest_variance(event_at, epsilon=price, delta=chance, near=_near(move, size, asked))
             case ByAccuracy():
-                variance = _largest_variance(asked)
+                variance = asked.bisect(lambda one: not asked.met_by(Spread(discrete_gaussian_tail(one))))[0]
             case _:  # pragma: no cover - it is asked for in no other way
                 raise AssertionError
         super().__init__(event=event_at(variance), law=DiscreteGaussian(variance), dimension=size)
@@ -90,10 +87,7 @@ class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaus
 
 
 def _near(move: int, dimension: int, asked: ByEpsilonDelta) -> Fraction | None:
-    """Return the variance of continuous noise at that price, where the exact one takes long to find.
-
-    That is so with many coordinates, and with much noise.
-    """
+    """Return the variance of continuous noise, where the exact one takes long: with many coordinates, or much noise."""
     moved = math.isqrt(move) ** 2 if dimension == 1 else move
 
     def continuous(variance: Fraction) -> GaussianNoise:
@@ -101,7 +95,3 @@ def _near(move: int, dimension: int, asked: ByEpsilonDelta) -> Fraction | None:
 
     found = smallest_variance(continuous, epsilon=asked.epsilon, delta=asked.delta)
     return None if dimension == 1 and found < _MUCH else found
-
-
-def _largest_variance(target: ByAccuracy) -> Fraction:
-    return target.bisect(lambda variance: not target.met_by(Spread(discrete_gaussian_tail(variance))))[0]

@@ -2,8 +2,6 @@
 
 `lapwing.mechanisms.permute_and_flip` is never worse at the same epsilon. The exponential mechanism is for budgets that
 are counted in rho or (epsilon, delta): there it costs about a quarter of what its epsilon alone would.
-
-Proof: proofs/exponential.md
 """
 
 import math

@@ -1,7 +1,4 @@
-"""The Gaussian mechanism for real values: Gaussian noise on a grid that is fixed before any data is read.
-
-Proof: proofs/gaussian.md
-"""
+"""The Gaussian mechanism for real values: Gaussian noise on a grid that is fixed before any data is read."""
 
 from fractions import Fraction
 

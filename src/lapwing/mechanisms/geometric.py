@@ -1,7 +1,4 @@
-"""The geometric mechanism: integers with two-sided geometric noise. The workhorse for counts, sums and histograms.
-
-Proof: proofs/geometric.md
-"""
+"""The geometric mechanism: integers with two-sided geometric noise. The workhorse for counts, sums and histograms."""
 
 from fractions import Fraction
 
@@ -61,7 +58,10 @@ class GeometricMechanism(IntegerNoise[DiscreteLaplaceNoise, DiscreteLaplace]):
             case BySize(noise):
                 pass
             case ByAccuracy():
-                noise = sensitivity / _smallest_epsilon(sensitivity, asked)
+                noise = (
+                    sensitivity
+                    / asked.bisect(lambda rate: asked.met_by(Spread(discrete_laplace_tail(sensitivity / rate))))[1]
+                )
             case _:  # pragma: no cover - it is asked for in no other way
                 raise AssertionError
         event = DiscreteLaplaceNoise(l1_sensitivity=sensitivity, scale=noise)
@@ -82,7 +82,3 @@ def _require_range(epsilon: Fraction, sensitivity: int, given: object) -> None:
     else:
         return
     raise ParameterError("epsilon", given, reason=f"{reason} for sensitivity {sensitivity}", remedy=remedy)
-
-
-def _smallest_epsilon(sensitivity: int, target: ByAccuracy) -> Fraction:
-    return target.bisect(lambda epsilon: target.met_by(Spread(discrete_laplace_tail(sensitivity / epsilon))))[1]

@@ -2,8 +2,6 @@
 
 A person is in one bin. Adding or removing them moves one count by one; replacing them moves two. That is the whole
 sensitivity, however many bins there are. Sums of released bins (cumulative counts, the steps of a funnel) are free.
-
-Proof: proofs/histogram.md
 """
 
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
@@ -26,7 +24,6 @@ def geometric_histogram(
     The `bins` are public and cover every person; each person is in one of them. An accuracy is that of all bins at
     once. The `margin` of the mechanism is that of one bin; with `values=bins` it is one that all bins keep at once.
 
-    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> ages = geometric_histogram(bins=10, adjacency=Adjacency.REPLACE, epsilon=1)
     >>> ages.event
     DiscreteLaplaceNoise(l1_sensitivity=2, scale=Fraction(2, 1))
@@ -60,7 +57,6 @@ def gaussian_histogram(
 ) -> DiscreteGaussianMechanism:
     """Return the mechanism that releases a histogram with discrete Gaussian noise; else as `geometric_histogram`.
 
-    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> gaussian_histogram(bins=10, adjacency=Adjacency.REPLACE, rho="0.01").event
     DiscreteGaussianNoise(l2_sensitivity_squared=2, sigma_squared=Fraction(100, 1), dimension=10)
 

@@ -1,8 +1,6 @@
 """Choices that are read off a histogram: quantiles, and the cells with the most people.
 
 The scores are computed here, from counts that stay wrapped until then, and each choice is one private selection.
-
-Proof: proofs/ranked_choice.md
 """
 
 from collections.abc import Sequence
@@ -19,8 +17,8 @@ from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency
 
+# permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho
 Selector: TypeAlias = type[PermuteAndFlip] | type[ExponentialMechanism]
-"""Permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

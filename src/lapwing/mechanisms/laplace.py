@@ -1,7 +1,4 @@
-"""The Laplace mechanism for real values: Laplace noise on a grid that is fixed before any data is read.
-
-Proof: proofs/laplace.md
-"""
+"""The Laplace mechanism for real values: Laplace noise on a grid that is fixed before any data is read."""
 
 from collections.abc import Callable
 from fractions import Fraction

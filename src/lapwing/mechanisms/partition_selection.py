@@ -6,8 +6,6 @@ high that the keys of one person alone pass it with probability at most delta, w
 Small counts are shown for having met large noise, so the noise of what is shown is not that of the law: value ± margin
 would be wrong for nearly all small counts. Bounds that hold for a count *given that it is shown* come from that
 conditional law. Near the threshold they reach far down, for there the value says little.
-
-Proof: proofs/stable_keys.md, and proofs/shown_counts.md for the bounds
 """
 
 from collections.abc import Hashable, Mapping
@@ -39,7 +37,6 @@ def shown_bounds(tail: Tail, *, threshold: int, shown: int, confidence: Exact) -
     Whatever the count: among the times that it is shown, these bounds hold with probability at least `confidence`. The
     noise is whole numbers of a symmetric and log-concave law, of which `tail` is P(|Z| > m).
 
-    >>> from lapwing.mechanisms.margins import discrete_laplace_tail
     >>> one = discrete_laplace_tail(Fraction(1))
     >>> shown_bounds(one, threshold=15, shown=100, confidence="0.95")
     (97, 103)

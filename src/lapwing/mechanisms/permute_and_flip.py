@@ -2,8 +2,6 @@
 
 Never worse than the exponential mechanism. The gap to the runner-up is free; the winner's own noisy score is never
 released: index and gap are all that the proof covers.
-
-Proof: proofs/permute_and_flip.md, and proofs/noisy_max.md for the gap
 """
 
 import math

@@ -3,8 +3,6 @@
 How far off an estimate is: nobody knows how many people's truth an answer is, so every statement holds for all of these
 numbers. For up to `EXACT_UP_TO` people the worst of them is found, by going through them; for more there is a bound,
 which is a little larger.
-
-Proof: proofs/randomized_response.md
 """
 
 import math
@@ -245,8 +243,8 @@ class RandomizedResponse(Priced[RandomizedResponseRelease]):
     def margin(self, confidence: Exact, *, people: int) -> float:
         """Return m such that an estimated number of people is off by at most m, with probability at least `confidence`.
 
-        It holds for all truths and numbers of people: it is computed over all of them for up to a thousand people, and
-        is a bound for more, about 2 to 4 % larger at a confidence of 0.95, and less at higher ones.
+        It is computed over all truths for up to a thousand people, and is a bound for more, about 2 to 4 % larger at a
+        confidence of 0.95, and less at higher ones.
         """
         return self.chances.margin(probability("confidence", confidence), as_int("people", people))
 

@@ -108,8 +108,7 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
 
     EVENT: ClassVar[type[Any]]
     UNIT_BITS: ClassVar[int]
-    FLOOR_BITS: ClassVar[int]
-    """No score counts as further behind the best than this number of lattice steps, as a power of two."""
+    FLOOR_BITS: ClassVar[int]  # no score counts as further behind the best than two to this power of lattice steps
     FEWEST: ClassVar[int] = 1
 
     def __init__(

@@ -13,6 +13,7 @@ from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Rea
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
     Age,
+    Among,
     And,
     Arithmetic,
     Compare,
@@ -97,6 +98,8 @@ def _about_column(condition: Condition, scope: Scope, *, wanted: bool) -> Predic
             return _among(_column(value, scope), [Literal(value=True)], wanted=wanted)
         case OneOf(value, values):
             return _among(_column(value, scope), values, wanted=wanted)
+        case Among(value, values):
+            return _among_public(_column(value, scope), values, wanted=wanted)
         case Missing(value):
             name = _column(value, scope).name
             return IsMissing(column=name) if wanted else IsPresent(column=name)
@@ -168,6 +171,30 @@ def _among(column: Column, values: Iterable[Value], *, wanted: bool) -> Predicat
                 points += intervals_of("=", place, domain)
             return in_intervals(column.name, domain, points, wanted=wanted)
     return atom(InTexts(column=column.name, texts=texts) if wanted else NotInTexts(column=column.name, texts=texts))
+
+
+def _among_public(column: Column, values: tuple[int, ...] | tuple[str, ...], *, wanted: bool) -> Predicate:
+    """Return that a column holds one of many public values; a text is compared with numbers as they are written."""
+    match column.type:
+        case Text():
+            in_texts = True
+        case Category(values=declared):
+            in_texts = isinstance(declared[0], str)
+        case Integer():
+            in_texts = False
+        case _:
+            raise BadQuestionError(
+                f"{column.name!r} is a {column.kind}, and only whole numbers and texts are looked up in such a list; "
+                "compare it with constants"
+            )
+    if in_texts:
+        kind = InTexts if wanted else NotInTexts
+        return atom(kind(column=column.name, texts=tuple(map(str, values))))
+    texts = [value for value in values if isinstance(value, str)]
+    if texts:
+        raise BadQuestionError(f"{column.name!r} holds numbers, and the list holds texts, such as {texts[0]!r}")
+    points = [(int(value), int(value)) for value in values]
+    return in_intervals(column.name, INTEGERS, points, wanted=wanted)
 
 
 def _prefixed(column: Column, prefix: Value, *, wanted: bool) -> Predicate:

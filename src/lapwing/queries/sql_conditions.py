@@ -14,6 +14,7 @@ from lapwing.queries.expressions import (
     Compare,
     Condition,
     Has,
+    InConceptSet,
     Link,
     Literal,
     Missing,
@@ -29,6 +30,7 @@ from lapwing.queries.expressions import (
 from lapwing.queries.sql_nodes import (
     chain,
     check_all_read,
+    concept_set_name,
     function_name,
     identifier,
     is_count,
@@ -43,7 +45,7 @@ from lapwing.queries.sql_nodes import (
 from lapwing.queries.sql_values import ValueReader
 from lapwing.vocabulary.errors import BadQuestionError
 
-_COMPARISONS: dict[type[exp.Expr], str] = {
+COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -137,7 +139,7 @@ class Reader(ValueReader):
                 return self._exists(node.this)
             case exp.Anonymous() if function_name(node) == "has":
                 return self._has(node)
-            case _ if type(node) in _COMPARISONS:
+            case _ if type(node) in COMPARISONS:
                 return self._comparison(node)
             case _:
                 return self._about_value(node)
@@ -150,6 +152,9 @@ class Reader(ValueReader):
             case exp.In() if node.args.get("query"):
                 only(node, "this", "query")
                 return self._in_query(node)
+            case exp.In() if node.args.get("field"):
+                only(node, "this", "field")
+                return InConceptSet(self.value(node.this), concept_set_name(node.args["field"]))
             case exp.In():
                 only(node, "this", "expressions")
                 return OneOf(self.value(node.this), tuple(self.value(each) for each in node.expressions))
@@ -163,9 +168,19 @@ class Reader(ValueReader):
             case _:
                 raise refusal(node)
 
+    def value(self, node: exp.Expr) -> Value:
+        """Return the value that a node writes."""
+        match node:
+            case exp.Column():
+                return name_of(node)
+            case exp.Literal() | exp.Boolean() | exp.Null():
+                return literal(node)
+            case _:
+                return self.computed(node)
+
     def _comparison(self, node: exp.Expr) -> Condition:
         only(node, "this", "expression")
-        operator, left, right = _COMPARISONS[type(node)], node.this, node.expression
+        operator, left, right = COMPARISONS[type(node)], node.this, node.expression
         if isinstance(right, exp.Subquery):
             operator, left, right = FLIPPED[operator], right, left
         if isinstance(left, exp.Subquery) and isinstance(right, exp.Literal) and _counts_rows(left):

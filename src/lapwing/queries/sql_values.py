@@ -76,20 +76,16 @@ class ValueReader(ABC):
     def subquery(self, node: exp.Subquery) -> Value:
         """Return the value that a SELECT about the same person's rows makes."""
 
-    def column(self, node: exp.Expr) -> Value:
-        """Return what a name stands for."""
-        return name_of(node)
-
+    @abstractmethod
     def value(self, node: exp.Expr) -> Value:
-        """Return the value that a node writes."""
+        """Return the value that a node writes: a name, a constant, or what is `computed` from them."""
+
+    def computed(self, node: exp.Expr) -> Value:
+        """Return what is neither a name nor a constant."""
         match node:
             case exp.Paren():
                 only(node, "this")
                 return self.value(node.this)
-            case exp.Column():
-                return self.column(node)
-            case exp.Literal() | exp.Boolean() | exp.Null():
-                return literal(node)
             case exp.Neg():
                 only(node, "this")
                 return negative(self.value(node.this))
@@ -99,9 +95,9 @@ class ValueReader(ABC):
                 only(node, "this", "expression")
                 return Arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
             case _:
-                return self._computed(node)
+                return self._called(node)
 
-    def _computed(self, node: exp.Expr) -> Value:
+    def _called(self, node: exp.Expr) -> Value:
         match node:
             case exp.Anonymous():
                 return self._call(node)

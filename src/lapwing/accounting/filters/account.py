@@ -71,10 +71,7 @@ class Account:
 
     Proof: proofs/partitions.md
 
-    >>> from lapwing.accounting.filters.charge import SingleRelease
-    >>> from lapwing.accounting.filters.account import open_account
-    >>> from lapwing.vocabulary.event import PureRelease
-    >>> from lapwing.vocabulary.guarantee import PureDP
+    >>> from lapwing.accounting import PureDP, PureRelease, SingleRelease, open_account
     >>> account = open_account(PureDP(epsilon=Fraction(1)), segments=["north", "south"])
     >>> half = PureRelease(epsilon=Fraction(1, 2))
     >>> account = account.admit(SingleRelease(event=half, segments=frozenset({"north"})))
@@ -124,11 +121,7 @@ class Account:
         match booking:
             case Admission(charge=charge, cost=cost, steps=steps):
                 segments = self._named(charge.segments)
-                filters = {
-                    segment: self.filters[segment].book(cost, steps[segment])
-                    for segment in segments
-                    if segment in steps
-                }
+                filters = {one: self.filters[one].book(cost, steps[one]) for one in segments if one in steps}
                 if set(steps) != set(segments) or any(_overdrawn(after) for after in filters.values()):
                     reason = "does not follow on this account: it was weighed against another"
                     remedy = "quote and book in one go, and replay records in their order"
@@ -139,17 +132,11 @@ class Account:
                 stream = self._open(name)
                 if stream.given == stream.reservation.yeses:
                     raise StreamHaltedError(yeses=stream.given)
-                filters = {
-                    segment: self.filters[segment].settle(spent=stream.reservation.price)
-                    for segment in self._named(stream.reservation.segments)
-                }
+                filters = self._settle(stream, spent=stream.reservation.price)
                 return self._with(filters, {**self.streams, name: replace(stream, given=stream.given + 1)})
             case StreamClosing(stream=name):
                 stream = self._open(name)
-                filters = {
-                    segment: self.filters[segment].settle(returned=stream.unused)
-                    for segment in self._named(stream.reservation.segments)
-                }
+                filters = self._settle(stream, returned=stream.unused)
                 return self._with(filters, {key: other for key, other in self.streams.items() if key != name})
             case CapChange(account=account):
                 return account
@@ -167,6 +154,10 @@ class Account:
         """Return how many charges like `charge` would be admitted one after the other, up to `at_most`."""
         filters = {self.filters[segment] for segment in self._named(charge.segments)}
         return min(how_many(filter_, charge, at_most=at_most) for filter_ in filters)
+
+    def _settle(self, stream: OpenStream, **amounts: Fraction) -> dict[str, Filter]:
+        segments = self._named(stream.reservation.segments)
+        return {segment: self.filters[segment].settle(**amounts) for segment in segments}
 
     def _with(self, filters: Mapping[str, Filter], streams: dict[str, OpenStream]) -> "Account":
         filters = MappingProxyType({**self.filters, **filters})

@@ -34,10 +34,8 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event, ExponentialSelection, LaplaceNoise, Repeated
 from lapwing.vocabulary.exact import exact, probability
 
+# what a certificate may take of the slack that is left, so that it never runs out: little, or more for heavy tails
 _SLACKS = (Fraction(1, 2**14), Fraction(1, 2**3))
-"""What a certificate may take of the slack that is left, so that it never runs out: little, or more for heavy tails."""
-
-
 _ATOMS_OF_LAPLACE = 33  # most of its loss sits at the two ends: more atoms gain less than 0.1 % of its price
 _ATOMS = 257
 _AS_MANY_AS_THERE_ARE = 10**6

@@ -95,11 +95,6 @@ class SparseVectorStream:
         noise = setup.rule.threshold_noise.draw(source=source)
         return cls(setup, StreamState(threshold_noise=noise, asked=0, yeses=0, units=0))
 
-    @classmethod
-    def resume(cls, setup: StreamSetup, *, sequence: int, key: bytes, sealed: bytes) -> Self:
-        """Go on from sealed bytes that carry exactly this setup and sequence."""
-        return cls(setup, StreamState.unseal(sealed, key, setup, sequence), sequence)
-
     @property
     def status(self) -> SparseVectorStatus:
         """Whether it can be asked."""

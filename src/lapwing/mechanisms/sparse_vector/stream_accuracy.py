@@ -79,9 +79,6 @@ def margin(rule: AnswerRule, *, below: int, above: int, beta: float) -> int:
 def guaranteed_margin(rule: AnswerRule, *, below: int, above: int, beta: float) -> int:
     """Return a distance at which all are answered right except with probability `beta`, by the union bound.
 
-    For one-sided noise with the bar in the middle this is half of b₁ ln(2/beta) + b₂ ln(2 below/beta), where b₁ and b₂
-    are the scales of the threshold's and the questions' noise; for two-sided noise it is about that sum.
-
     Proof: proofs/sparse_vector_interval.md
     """
     once, ways = rule.threshold_noise, rule.comparisons
@@ -158,10 +155,7 @@ class Interval:
 def interval(
     rule: AnswerRule, lattice: ValueLattice, answer: SparseVectorAnswer, *, beta: float, questions: int | None
 ) -> Interval | None:
-    """Return where the value of a yes lies; None if the stream shows nothing that could say so.
-
-    Except with probability `beta` over all noise, every interval that a stream can give holds its value.
-    Where it was fixed in advance how many `questions` there are, it says so for no later ones.
+    """Return where the value of a yes lies; except with probability `beta` all intervals of a stream hold theirs.
 
     Proof: proofs/sparse_vector_interval.md
     """

@@ -15,6 +15,7 @@ from lapwing.mechanisms.sparse_vector.rule import (
     AnswerRule,
     SparseVectorAnswer,
     StreamSetup,
+    StreamState,
     ValueLattice,
     one_sided,
     two_sided,
@@ -77,7 +78,8 @@ class StreamMechanism(ABC):
         Bytes that were altered, that are not of this sequence, or that belong to another key, name or mechanism raise
         `SealBrokenError`.
         """
-        return SparseVectorStream.resume(self._setup(name), sequence=sequence, key=key, sealed=sealed)
+        setup = self._setup(name)
+        return SparseVectorStream(setup, StreamState.unseal(sealed, key, setup, sequence), sequence)
 
     def chance_of_yes(self, value: Exact, threshold: Exact | None = None) -> float:
         """Return the probability of a yes if the true value were `value`, over all noise. No data is involved."""
@@ -102,7 +104,8 @@ class StreamMechanism(ABC):
         """Return what the union bound says about `margin`: a formula anyone can check, and a little larger.
 
         For one-sided noise with the threshold placed between its two errors it is half of b₁ ln(2/β) + b₂ ln(2k/β),
-        where b₁ and b₂ are the scales of the noise on the threshold and on the k questions, and β = 1 - confidence.
+        where b₁ and b₂ are the scales of the noise on the threshold and on the k questions, and β = 1 - confidence; for
+        two-sided noise it is about that sum.
 
         Proof: proofs/sparse_vector_interval.md
         """
@@ -284,9 +287,6 @@ def best_share(steps: tuple[int, int], yeses: int) -> Fraction:
 
     With the scales rise/ε₁ and yeses*span/ε₂ the sum of squares is smallest for ε₁ : ε₂ = 1 : (yeses*span/rise)^(2/3).
     Any share is private; this one is computed in integers, to be the same everywhere.
-
-    >>> best_share((1, 1), yeses=8), best_share((1, 2), yeses=4)
-    (Fraction(1, 5), Fraction(1, 5))
     """
     rise, span = steps
     precision = 10**6
