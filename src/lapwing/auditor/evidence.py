@@ -77,8 +77,7 @@ def _epsilon(p: Reals, q: Reals, delta: float) -> Reals:
     """E says P <= e^epsilon Q + delta; its complement says 1 - Q <= e^epsilon (1 - P) + delta."""
     of_event = np.log(np.maximum(p - delta, 0.0)) - np.log(q)
     of_complement = np.log(np.maximum(1 - q - delta, 0.0)) - np.log1p(-p)
-    larger: Reals = np.maximum(of_event, of_complement)
-    return larger
+    return np.asarray(np.maximum(of_event, of_complement))
 
 
 def _rho(p: Reals, q: Reals) -> Reals:

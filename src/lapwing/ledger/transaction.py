@@ -422,7 +422,6 @@ def _parts(values: Sequence[K]) -> Iterator[Sequence[K]]:
 
 
 def _entry(row: Row) -> Entry:
-    """Return a row as an entry, if it can be one."""
     match row:
         case (int() as seq, str() as body, bytes() | memoryview() as hash_):
             return Entry(seq, body, bytes(hash_))

@@ -25,6 +25,7 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
     Sensitivity,
 )
+from lapwing.queries.derived_words import explained
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.words import Told, bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.codec import from_text, stored, to_text
@@ -312,7 +313,8 @@ class Plan:
         where = "" if self.aggregate.where == ALWAYS else f" where {words(self.aggregate.where, self.told)}"
         groups = " and ".join(self.groups) if self.meaning.keys_are_groups else ""
         by = f", grouped by {groups}" if groups else ""
-        return f"{self.meaning.asked(self)}, in {self.aggregate.table}{where}{by}"
+        notes = filter(None, (explained(one, self.told) for one in self.aggregate.derived))
+        return "; ".join([f"{self.meaning.asked(self)}, in {self.aggregate.table}{where}{by}", *notes])
 
     @property
     def groups(self) -> list[str]:

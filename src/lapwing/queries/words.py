@@ -42,7 +42,7 @@ from lapwing.queries.predicate import (
     day,
     double_at,
 )
-from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, columns
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, columns
 
 Told: TypeAlias = Mapping[object, str]
 """What lists of values are called, by the lists as predicates hold them."""
@@ -109,7 +109,7 @@ def leaves(term: Term) -> set[Term]:
             return {term}
         case Plus(left, right) | Times(left, right):
             return leaves(left) | leaves(right)
-        case Rounded() | Elapsed() | ConstantTerm():
+        case Rounded() | SteppedDown() | Elapsed() | ConstantTerm():
             return set()
 
 
