@@ -55,4 +55,9 @@ def test_ledgers_are_still_written_like_that(tmp_path) -> None:
 
 def shape(record: dict) -> tuple:
     """Return what of an entry follows from what was asked, and not from noise: its kind, and what was charged."""
-    return record["kind"], sorted(record.keys() - {"answer"}), record.get("question", record.get("questions")), record.get("terms")
+    return (
+        record["kind"],
+        sorted(record.keys() - {"answer"}),
+        record.get("question", record.get("questions")),
+        record.get("terms"),
+    )
