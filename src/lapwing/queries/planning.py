@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lapwing.queries.aggregate import (
     Aggregate,
@@ -69,6 +69,9 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most
 from lapwing.vocabulary.wording import Setting
 
+if TYPE_CHECKING:
+    from lapwing.queries.arrangement import Arrangement
+
 _MOST_BITS = 63
 _MOST_STEPS = 2**28
 """One person moves a total or a moment by at most 2^28 grid steps: noise a thousand times as large can be drawn."""
@@ -94,6 +97,11 @@ class Question(ABC):
     @abstractmethod
     def plan(self, planner: "Planner") -> Plan:
         """Bound each person's part, or refuse the question and say what to ask instead."""
+
+    def arranged(self, name: str) -> "Arrangement | None":
+        """Return how the rows of its answer are shown, where not all in their own order, if its column has a name."""
+        del name
+        return None
 
 
 def plan(question: Question, population: Population) -> Plan:
