@@ -93,7 +93,8 @@ class QuestionStream:
         lifetime: Lifetime,
     ) -> None:
         self.name, self.terms = name, terms
-        self._population, self._ledger, self._streams = population, ledger, ledger.streams
+        self._population, self._ledger = population, ledger
+        self._streams, self._batches = ledger.streams, ledger.batches
         self._tables, self._running = tables, running
         self._key, self._on_failure, self._lifetime = key, on_failure, lifetime
 
@@ -238,9 +239,7 @@ class QuestionStream:
         record, texts = self.record, list(questions)
 
         def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:
-            return self._streams.intend_many(
-                self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh
-            )
+            return self._batches.intend(self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh)
 
         with self._tables.hold(record.versions):
             intent, known = self._commit(record, put)
@@ -358,7 +357,7 @@ class QuestionStream:
         answers = self._compare(lambda: stream.ask_many(values, people, source=source))
         fault_point("stream.decided")
         told = [(StreamOutcome.YES if answer else StreamOutcome.NO, verdict_text(answer)) for answer in answers]
-        decisions = self._streams.decide_many(
+        decisions = self._batches.decide(
             self.name, number=intent.number, answers=told, sealed=stream.suspend(self._key)
         )
         fault_point("stream.told")
@@ -413,7 +412,7 @@ class QuestionStream:
         for _ in intent.questions:
             if stream.status is SparseVectorStatus.OPEN:
                 stream.lose()
-        self._streams.decide_many(self.name, number=intent.number, answers=None, sealed=stream.suspend(self._key))
+        self._batches.decide(self.name, number=intent.number, answers=None, sealed=stream.suspend(self._key))
         return None
 
     def _answer(self, decision: Decision, *, free: bool) -> StreamAnswer:

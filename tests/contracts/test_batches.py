@@ -32,11 +32,11 @@ def ledger(place):
 
 def intend(ledger, number, *questions, key=None):
     key = key or f"k{number}"
-    return ledger.streams.intend_many("s", number=number, key=key, questions=questions, sealed=SEED)
+    return ledger.batches.intend("s", number=number, key=key, questions=questions, sealed=SEED)
 
 
 def decide(ledger, number, *answers):
-    return ledger.streams.decide_many("s", number=number, answers=answers or None, sealed=SECRET)
+    return ledger.batches.decide("s", number=number, answers=answers or None, sealed=SECRET)
 
 
 def told(decisions):

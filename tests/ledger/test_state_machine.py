@@ -289,7 +289,7 @@ class Machine(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(idle))
         flow = self.flows[name]
         key, number = f"{name} {len(flow.keys)} together", flow.asked + 1
-        intent, known = self.ledger.streams.intend_many(name, number=number, key=key, questions=asked, sealed=SEED)
+        intent, known = self.ledger.batches.intend(name, number=number, key=key, questions=asked, sealed=SEED)
         assert {one: told.answer for one, told in known.items()} == {
             one: flow.told[one, self.version] for one in asked if (one, self.version) in flow.told
         }
@@ -301,7 +301,7 @@ class Machine(RuleBasedStateMachine):
         halts = [place for place, one in enumerate(drawn) if one == "yes"][left - 1 : left]
         answers = [(StreamOutcome(one), f"{one} {number + i}") for i, one in enumerate(drawn)][: (halts or [99])[0] + 1]
         lost = outcomes.draw(st.booleans())
-        found = self.ledger.streams.decide_many(name, number=number, answers=None if lost else answers, sealed=SECRET)
+        found = self.ledger.batches.decide(name, number=number, answers=None if lost else answers, sealed=SECRET)
         yeses = min(len(drawn), left) if lost else sum(one is StreamOutcome.YES for one, _ in answers)
         flow.asked += len(drawn) if lost else len(answers)
         flow.yeses += yeses

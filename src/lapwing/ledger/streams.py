@@ -3,10 +3,9 @@
 The protocol, which no caller may shorten:
 
 1. `open` charges the stream and stores its sealed state, in one transaction.
-2. `intend` stores the question and the sealed seed of its noise before any data is read; `intend_many` stores many
-   questions with one seed, from which all their noise follows.
-3. `decide` and `decide_many` store the outcomes, the price of the yeses and the halt together; what they return is what
-   may be told.
+2. `intend` stores the question and the sealed seed of its noise before any data is read. (`batches` stores many
+   questions with one seed, from which all their noise follows.)
+3. `decide` stores the outcome, the price of a yes and the halt together; what it returns is what may be told.
 4. After a crash, what is in flight is decided again *with the same seed*, or is `LOST`, which costs as much as a yes
    for each question, as far as there are yeses left. Never with fresh noise: the crash itself may depend on the first
    draw.
@@ -66,19 +65,19 @@ class Streams:
         try:
             with self._store.writing("open") as transaction:
                 _open(transaction, opening)
-                return _stream(transaction, opening.stream)
+                return stream_in(transaction, opening.stream)
         except RefusedError as refused:
             raise refused.explained() from None
 
     def stream(self, stream: str) -> StreamRecord:
         """Return a stream as it stands."""
         with self._store.reading() as transaction:
-            return _stream(transaction, stream)
+            return stream_in(transaction, stream)
 
     def streams(self, population: str) -> list[StreamRecord]:
         """Return every stream of a population, the ended ones too."""
         with self._store.reading() as transaction:
-            return [_stream(transaction, name) for name in transaction.streams(population)]
+            return [stream_in(transaction, name) for name in transaction.streams(population)]
 
     def intend(
         self, stream: str, *, number: int, key: str, question: str, sealed: bytes, fresh: bool = False
@@ -93,48 +92,8 @@ class Streams:
         text("question", question)
         require_sealed(sealed)
         with self._store.writing("intend") as transaction:
-            known = _stream(transaction, stream)
+            known = stream_in(transaction, stream)
             return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
-
-    def intend_many(
-        self, stream: str, *, number: int, key: str, questions: Sequence[str], sealed: bytes, fresh: bool = False
-    ) -> tuple[Intent | None, dict[str, Decision]]:
-        """Store questions together, in their order, and return the decisions that some of them already have.
-
-        The intent is of the others, from question `number` on, with one sealed seed for the noise of all; `None` where
-        there are no others. The words are those of `intend`; no question may come twice.
-        """
-        as_int("number", number)
-        name("key", key)
-        for question in questions:
-            text("question", question)
-        require_sealed(sealed)
-        with self._store.writing("intend") as transaction:
-            known = _stream(transaction, stream)
-            return _intend_many(transaction, known, number, key, tuple(questions), sealed=sealed, fresh=fresh)
-
-    def decide_many(
-        self, stream: str, *, number: int, answers: Sequence[tuple[StreamOutcome, str]] | None, sealed: bytes
-    ) -> dict[str, Decision]:
-        """Store the outcomes of questions that were intended together, with the yeses they cost and the halt.
-
-        Return the outcomes that stand, by question: those that were stored first.
-
-        Parameters
-        ----------
-        stream, number : the questions in flight, by the number of the first
-        answers : how each ended and what will be told, in order, up to the one that halts the stream; `None` where all
-            are lost, which costs as much as if each of them had been a yes, as far as the stream has yeses left
-        sealed : the new state of the stream, sealed
-        """
-        require_sealed(sealed)
-        with self._store.writing("decide") as transaction:
-            record = _stream(transaction, stream)
-            decisions = _decide_many(transaction, record, number, answers, sealed)
-            halted = _stream(transaction, stream).status is not StreamStatus.OPEN
-        if halted:
-            self._store.shred()
-        return decisions
 
     def decide(
         self,
@@ -161,7 +120,7 @@ class Streams:
             require_sealed(sealed)
         with self._store.writing("decide") as transaction:
             decision = _decide(
-                transaction, _stream(transaction, stream), number, outcome, answer=answer, units=units, sealed=sealed
+                transaction, stream_in(transaction, stream), number, outcome, answer=answer, units=units, sealed=sealed
             )
         if decision.status is not StreamStatus.OPEN:
             self._store.shred()
@@ -181,14 +140,14 @@ class Streams:
     def unsettled(self) -> list[Intent]:
         """Return every question that has no outcome yet: in flight, or left over from a crash."""
         with self._store.reading() as transaction:
-            return [_intent(transaction, entry.record) for entry in transaction.unsettled("intent")]
+            return [intent_in(transaction, entry.record) for entry in transaction.unsettled("intent")]
 
     def _end(self, stream: str, act: str) -> StreamRecord:
         with self._store.writing(act) as transaction:
-            known = _stream(transaction, stream)
+            known = stream_in(transaction, stream)
             if known.status is StreamStatus.OPEN:
                 _end(transaction, known, forfeit=act == "forfeit")
-            ended = _stream(transaction, stream)
+            ended = stream_in(transaction, stream)
         self._store.shred()
         return ended
 
@@ -231,52 +190,20 @@ def _intend(
         return _earlier(transaction, stream, earlier, question)
     versions = population.versions(stream.tables)
     common = {"population": stream.population, "analyst": stream.analyst, **asked}
-    if stored := _recalled(transaction, stream, [question], versions):
+    if stored := recalled(transaction, stream, [question], versions):
         if not fresh:
             population.require_spending(stream.analyst)
             transaction.append("recall", **common, recalls=stored[question].receipt.seq)
         return stored[question]
-    _require_next(population, stream, number)
+    require_next(population, stream, number)
     entry = transaction.append(
-        "intent", **common, question=question, versions=versions, number=number, **_state_fields(stream, asked=number)
+        "intent", **common, question=question, versions=versions, number=number, **state_fields(stream, asked=number)
     )
     transaction.keep_secret(stream.name, number, sealed)
-    return _intent(transaction, entry.record)
+    return intent_in(transaction, entry.record)
 
 
-def _intend_many(
-    transaction: Transaction,
-    stream: StreamRecord,
-    number: int,
-    key: str,
-    questions: tuple[str, ...],
-    *,
-    sealed: bytes,
-    fresh: bool,
-) -> tuple[Intent | None, dict[str, Decision]]:
-    population = transaction.population(stream.population)
-    asked = {"request": key, "digest": digest([stream.name, *questions])}
-    if earlier := transaction.request(stream.population, stream.analyst, **asked):
-        return None, _recalled(transaction, stream, questions, _versions_of(transaction, stream, earlier))
-    versions = population.versions(stream.tables)
-    common = {"population": stream.population, "analyst": stream.analyst, **asked}
-    known = _recalled(transaction, stream, questions, versions)
-    new = [question for question in questions if question not in known]
-    if not new:
-        if not fresh:
-            population.require_spending(stream.analyst)
-            transaction.append("recall", **common, recalls=max(one.receipt.seq for one in known.values()))
-        return None, known
-    if stream.status is StreamStatus.HALTED:
-        return None, known
-    _require_next(population, stream, number, len(new))
-    said = {"questions": new, "versions": versions, "number": number}
-    entry = transaction.append("intent", **common, **said, **_state_fields(stream, asked=number + len(new) - 1))
-    transaction.keep_secret(stream.name, number, sealed)
-    return _intent(transaction, entry.record), known
-
-
-def _require_next(population: PopulationRecord, stream: StreamRecord, number: int, questions: int = 1) -> None:
+def require_next(population: PopulationRecord, stream: StreamRecord, number: int, questions: int = 1) -> None:
     """Refuse questions that may not be asked now: the stream has ended or is busy, or nothing may be spent."""
     _require_open(stream)
     population.require_spending(stream.analyst)
@@ -293,16 +220,17 @@ def _require_next(population: PopulationRecord, stream: StreamRecord, number: in
         )
 
 
-def _recalled(
+def recalled(
     transaction: Transaction, stream: StreamRecord, questions: Sequence[str], versions: Mapping[str, int]
 ) -> dict[str, Decision]:
     """Return what this stream has decided about some of these questions, from these data versions."""
-    digests = {_recall(stream, question): question for question in questions}
+    digests = {recall_of(stream, question): question for question in questions}
     found = transaction.recalls(list(digests), versions)
-    return {digests[digest]: _decision(transaction, one, stream) for digest, one in found.items()}
+    return {digests[digest]: decision_in(transaction, one, stream) for digest, one in found.items()}
 
 
-def _recall(stream: StreamRecord, question: str) -> str:
+def recall_of(stream: StreamRecord, question: str) -> str:
+    """Return what the answer to a question of a stream is found under."""
     return recall_digest(f"stream {stream.name}", question)
 
 
@@ -316,78 +244,21 @@ def _decide(
     units: int,
     sealed: bytes | None,
 ) -> Decision:
-    intent = _intended(transaction, stream, number, "question")
+    intent = intended(transaction, stream, number, "question")
     if stands := transaction.settlement(intent["seq"]):
-        return _decision(transaction, Recalled(stands, stands.record, None), stream)
+        return decision_in(transaction, Recalled(stands, stands.record, None), stream)
     taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
         raise ParameterError(
             "units", units, reason=f"is more than the dearest yes of the stream, {stream.dearest}", remedy="take fewer"
         )
-    recall = _recall(stream, intent["question"])
+    recall = recall_of(stream, intent["question"])
     told = {} if answer is None else {"answer": answer, "recall": recall, "versions": intent["versions"]}
-    entry = _settle(transaction, stream, intent, last=number, taken=taken, sealed=sealed, outcome=outcome.value, **told)
-    return _decision(transaction, Recalled(entry, entry.record, None), _stream(transaction, stream.name))
+    entry = settle(transaction, stream, intent, last=number, taken=taken, sealed=sealed, outcome=outcome.value, **told)
+    return decision_in(transaction, Recalled(entry, entry.record, None), stream_in(transaction, stream.name))
 
 
-def _decide_many(
-    transaction: Transaction,
-    stream: StreamRecord,
-    number: int,
-    answers: Sequence[tuple[StreamOutcome, str]] | None,
-    sealed: bytes,
-) -> dict[str, Decision]:
-    intent = _intended(transaction, stream, number, "questions")
-    questions: list[str] = intent["questions"]
-    if (stands := transaction.settlement(intent["seq"])) is None:
-        if answers is None:
-            lost = min(len(questions), stream.units_left // stream.dearest)
-            last, taken = number + len(questions) - 1, lost * stream.dearest
-            stands = _settle(
-                transaction, stream, intent, last=last, taken=taken, sealed=sealed, outcome=StreamOutcome.LOST.value
-            )
-        else:
-            stands = _settle_answers(transaction, stream, intent, answers, sealed)
-    after, record = _stream(transaction, stream.name), stands.record
-    answered = questions[: len(record.get("answers", ()))]
-    return {
-        question: _decision(transaction, Recalled(stands, record, place), after)
-        for place, question in enumerate(answered)
-    }
-
-
-def _settle_answers(
-    transaction: Transaction,
-    stream: StreamRecord,
-    intent: Record,
-    answers: Sequence[tuple[StreamOutcome, str]],
-    sealed: bytes,
-) -> Entry:
-    """Write the outcomes of a batch, up to the question that halts the stream."""
-    taken = sum(outcome is StreamOutcome.YES for outcome, _ in answers)
-    halts = stream.units - stream.used - taken < stream.dearest
-    if (
-        not answers
-        or len(answers) > len(intent["questions"])
-        or (len(answers) < len(intent["questions"]) and not halts)
-    ):
-        raise ParameterError(
-            "answers",
-            len(answers),
-            reason=f"is not the number of questions, {len(intent['questions'])}",
-            remedy="decide all of them, or all up to the one that halts the stream",
-        )
-    recalls = [_recall(stream, question) for question, _ in zip(intent["questions"], answers, strict=False)]
-    told = {"answers": [[outcome.value, answer] for outcome, answer in answers], "recalls": recalls}
-    last = intent["number"] + len(answers) - 1
-    entry = _settle(
-        transaction, stream, intent, last=last, taken=taken, sealed=sealed, **told, versions=intent["versions"]
-    )
-    transaction.keep_recalls(entry, recalls)
-    return entry
-
-
-def _intended(transaction: Transaction, stream: StreamRecord, number: int, form: str) -> Record:
+def intended(transaction: Transaction, stream: StreamRecord, number: int, form: str) -> Record:
     """Return the intent of one question, or of many: what the `form` of its record is."""
     intent = transaction.question(stream.name, number)
     record = {} if intent is None else intent.record
@@ -396,7 +267,7 @@ def _intended(transaction: Transaction, stream: StreamRecord, number: int, form:
     return record
 
 
-def _settle(
+def settle(
     transaction: Transaction,
     stream: StreamRecord,
     intent: Record,
@@ -417,7 +288,7 @@ def _settle(
         "outcome",
         changes,
         **{"settles": intent["seq"], "number": intent["number"], "units": taken, **told},
-        **_state_fields(stream, **state),
+        **state_fields(stream, **state),
     )
     if halted:
         transaction.drop_secrets(stream.name)
@@ -441,12 +312,13 @@ def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> No
         forfeit=forfeit,
         number=stream.asked,
         **lost,
-        **_state_fields(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
+        **state_fields(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
     transaction.drop_secrets(stream.name)
 
 
-def _stream(transaction: Transaction, stream: str) -> StreamRecord:
+def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
+    """Return a stream as it stands, with its secrets and what is in flight."""
     record = transaction.stream(stream)
     if record is None:
         raise ParameterError("stream", stream, reason="is not in this ledger", remedy="open it first")
@@ -454,11 +326,12 @@ def _stream(transaction: Transaction, stream: str) -> StreamRecord:
         record,
         versions=transaction.population(record.population).tables,
         sealed=transaction.secret(stream, STATE),
-        in_flight=_intent(transaction, record.last) if record.last["kind"] == "intent" else None,
+        in_flight=intent_in(transaction, record.last) if record.last["kind"] == "intent" else None,
     )
 
 
-def _state_fields(stream: StreamRecord, **changed: Any) -> dict[str, Any]:
+def state_fields(stream: StreamRecord, **changed: Any) -> dict[str, Any]:
+    """Return what every entry of a stream says, so that the last one tells how it stands."""
     state = {"stream": stream.name, "status": stream.status.value, "asked": stream.asked}
     return {**state, "used": stream.used, "seals": stream.seals, **changed}
 
@@ -478,14 +351,14 @@ def _require_open(stream: StreamRecord) -> None:
 def _earlier(transaction: Transaction, stream: StreamRecord, asked: Record, question: str) -> Decision:
     """Return the decision that a request led to when it was first made."""
     if asked["kind"] == "recall":
-        return _recalled(transaction, stream, [question], _versions_of(transaction, stream, asked))[question]
+        return recalled(transaction, stream, [question], versions_of(transaction, stream, asked))[question]
     end = transaction.settlement(asked["seq"])
     if end is None:
         raise StreamBusyError(stream.name, number=asked["number"])
-    return _decision(transaction, Recalled(end, end.record, None), stream)
+    return decision_in(transaction, Recalled(end, end.record, None), stream)
 
 
-def _versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) -> Mapping[str, int]:
+def versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) -> Mapping[str, int]:
     """Return the data versions that a request was about when it was first made; refuse it if it was lost."""
     end = transaction.entry(asked["recalls"]) if asked["kind"] == "recall" else transaction.settlement(asked["seq"])
     if end is None:
@@ -497,7 +370,8 @@ def _versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) 
     return versions
 
 
-def _intent(transaction: Transaction, record: Record) -> Intent:
+def intent_in(transaction: Transaction, record: Record) -> Intent:
+    """Return what an entry says was about to be decided, with the secrets for it."""
     sealed, state = (transaction.secret(record["stream"], number) for number in (record["number"], STATE))
     said = {word: record[word] for word in ("seq", "stream", "number", "versions", "seals")}
     many = "questions" in record
@@ -505,7 +379,8 @@ def _intent(transaction: Transaction, record: Record) -> Intent:
     return Intent(key=record["request"], sealed=sealed or b"", state=state or b"", **said)
 
 
-def _decision(transaction: Transaction, found: Recalled, stream: StreamRecord) -> Decision:
+def decision_in(transaction: Transaction, found: Recalled, stream: StreamRecord) -> Decision:
+    """Return the outcome of a question as an entry has it."""
     entry, record, place = found
     outcome, answer = record["answers"][place] if place is not None else (record["outcome"], record.get("answer"))
     return Decision(
