@@ -33,7 +33,7 @@ _RANGES = {
 }
 """Between which numbers a moment of values from 0 to 1 lies, whatever they are."""
 _GRID = 2.0**36
-"""Bounds are rounded outwards to multiples of 1/2^36: so they are the same on all machines, which add in other orders."""
+"""Bounds are rounded outwards to multiples of 2^-36: so they are the same on machines that add in another order."""
 
 
 @lru_cache(maxsize=1 << 12)
