@@ -75,7 +75,7 @@ def _laplace_reach(sizes: Weights, chance: float) -> float:
         return -math.log(chance)
     beyond = _beyond_several(sizes, chance) if sizes[2:].any() else _beyond_two(float(sizes[1]))
     wanted = math.log(chance)
-    t, step = -wanted * math.sqrt(float(sizes @ sizes)) ** 0.75, math.inf
+    t, step = -wanted * math.pow(float(sizes @ sizes), 0.375), math.inf
     while abs(step) > _ROUNDING * t:
         tail, density = beyond(t)
         step = (math.log(tail) - wanted) * tail / density
