@@ -70,6 +70,10 @@ class Replay:
     unsettled: dict[int, Record] = field(default_factory=dict)
     answers: set[int] = field(default_factory=set)
     requests: set[tuple[str, str, str]] = field(default_factory=set)
+    touched: set[tuple[str, str]] = field(default_factory=set)
+    """The tables that any question was charged or intended to read, each with its population."""
+    written_off: set[str] = field(default_factory=set)
+    has_lost_entries: bool = False
 
     def read(self, entry: Entry) -> None:
         """Follow one entry, or refuse it if it cannot follow on those before it."""
@@ -77,6 +81,7 @@ class Replay:
             "population": self._population,
             "policy": self._policy,
             "charge": self._charge,
+            "write-off": self._write_off,
             "answer": self._answer,
             "lost": self._lost,
             "recall": self._recall,
@@ -105,6 +110,7 @@ class Replay:
 
     def _note(self, record: Record) -> None:
         require(isinstance(record["remark"], str), "notes nothing")
+        self.has_lost_entries = True
 
     def _population(self, record: Record) -> None:
         name = record["population"]
@@ -112,41 +118,89 @@ class Replay:
         population = from_record(PopulationRecord, record["policy"])
         require(population.name == name, "describes another population")
         claimed = from_record(Account, record["account"]["after"])
-        fresh = open_account(
-            claimed.budget, segments=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
-        )
         require(not population.tables and not population.analysts, "creates a population that has a past")
-        alone = population.unit.protects_groups_of == 1
-        require(alone or len(claimed.filters) == 1, "divides people who are protected together")
-        require(_agree(claimed, fresh), "opens an account that is not fresh")
+        self._require_fresh(claimed, population)
         self.populations[name], self.accounts[name, None] = population, claimed
 
     def _policy(self, record: Record) -> None:
         before = self.populations[record["population"]]
         after = from_record(PopulationRecord, record["policy"])
-        analyst: str = record.get("analyst", "")
-        match record["change"]:
-            case "table":
-                due = before.with_table(record["table"], 1)
-                if record["table"] in after.keys:
-                    due = due.with_key(record["table"], after.keys[record["table"]])
-                require(record["table"] not in before.tables, "adds a table for the second time")
-            case "version":
-                due = before.with_table(record["table"], before.tables[record["table"]] + 1)
-            case "suspension" if not analyst:
-                due = replace(before, suspended=after.suspended)
-            case "suspension":
-                due = before.with_analyst(analyst, suspended=after.analysts[analyst].suspended)
-            case "allowance":
-                due = before.with_analyst(analyst, allowance=after.analysts[analyst].allowance)
-            case _:
-                require(record["change"] == "budget", "changes nothing that can be changed")
-                due = before
+        due = self._decided(record, before, after)
         require(due == after, f"decides more than the {record['change']} it names")
         self.populations[before.name] = after
+        analyst: str = record.get("analyst", "")
+        if record["change"] == "correction":
+            self._reopen(record, after)
+            return
         for column, holder in (("account", None), ("allowance", analyst)):
             if column in record:
                 self._recapped(record, column, holder)
+
+    def _decided(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
+        """Return what a decision leads to, with all that it does not name as it was."""
+        analyst: str = record.get("analyst", "")
+        match record["change"]:
+            case "table":
+                require(record["table"] not in before.tables, "adds a table for the second time")
+                due = before.with_table(record["table"], 1)
+                key = after.keys.get(record["table"])
+                return due.with_key(record["table"], key) if key else due
+            case "version":
+                return before.with_table(record["table"], before.tables[record["table"]] + 1)
+            case "suspension" if not analyst:
+                return replace(before, suspended=after.suspended)
+            case "suspension":
+                return before.with_analyst(analyst, suspended=after.analysts[analyst].suspended)
+            case "admission":
+                return replace(before, only_named=after.only_named)
+            case "correction":
+                return self._corrected(record, before, after)
+            case "allowance":
+                return before.with_analyst(analyst, allowance=after.analysts[analyst].allowance)
+            case _:
+                require(record["change"] == "budget", "changes nothing that can be changed")
+                return before
+
+    def _corrected(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
+        """Return what a correction may lead to; refuse one of what was released from, or of what nobody knows."""
+        name, table = before.name, record.get("table")
+        booked = any(isinstance(line, Admission) for _, line in self.lines[name])
+        released = booked if table is None else (name, table) in self.touched
+        unrecorded = self.has_lost_entries or name in self.written_off
+        require(not released and not unrecorded, "corrects what was released from already")
+        tables = before.tables if table is None else {table: before.tables[table]}
+        due = before if table else replace(before, unit=after.unit)
+        for one, version in tables.items():
+            due = due.with_table(one, version + 1).with_key(one, after.keys[one])
+        return due
+
+    def _reopen(self, record: Record, after: PopulationRecord) -> None:
+        """Follow the accounts of a population that was corrected: all are fresh, under the new terms."""
+        require("allowance" not in record, "corrects an allowance, too")
+        require(("account" in record) != ("table" in record), "corrects a table and its population, or neither")
+        if "table" in record:
+            return
+        (line,) = from_record(tuple[CapChange, ...], record["account"]["lines"])
+        require(record["account"]["after"] == to_record(line.account), "opens no account")
+        self._require_fresh(line.account, after)
+        self.accounts[after.name, None] = line.account
+        self.lines[after.name].append((None, line))
+        for analyst, decided in after.analysts.items():
+            if decided.allowance:
+                self.accounts[after.name, analyst] = open_account(
+                    decided.allowance,
+                    segments=line.account.filters,
+                    adjacency=line.account.adjacency,
+                    shares=line.account.shares,
+                )
+
+    def _require_fresh(self, claimed: Account, population: PopulationRecord) -> None:
+        fresh = open_account(
+            claimed.budget, segments=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
+        )
+        alone = population.unit.protects_groups_of == 1
+        require(alone or len(claimed.filters) == 1, "divides people who are protected together")
+        require(_agree(claimed, fresh), "opens an account that is not fresh")
 
     def _recapped(self, record: Record, column: str, holder: str | None) -> None:
         name = record["population"]
@@ -171,6 +225,11 @@ class Replay:
         self._versions(record)
         self.unsettled[record["seq"]] = record
 
+    def _write_off(self, record: Record) -> None:
+        require(isinstance(record["reason"], str), "writes off without a reason")
+        self.written_off.add(record["population"])
+        self._quoted(record, SingleRelease)
+
     def _answer(self, record: Record) -> None:
         require(record["settles"] in self.unsettled, "answers what was not charged, or for the second time")
         charge = self.unsettled.pop(record["settles"])
@@ -183,6 +242,7 @@ class Replay:
         del self.unsettled[record["settles"]]
 
     def _recall(self, record: Record) -> None:
+        self.populations[record["population"]].require_admitted(record["analyst"])
         require(record["recalls"] in self.answers, "recalls what was never answered")
 
     def _opening(self, record: Record) -> None:
@@ -243,9 +303,14 @@ class Replay:
         tables = self.populations[record["population"]].tables
         same = all(tables[table] == version for table, version in record["versions"].items())
         require(same, "has other data versions")
+        self.touched |= {(record["population"], table) for table in record["versions"]}
 
     def _admitted(self, record: Record, *kinds: type[Charge]) -> Charge:
         self.populations[record["population"]].require_spending(record["analyst"])
+        return self._quoted(record, *kinds)
+
+    def _quoted(self, record: Record, *kinds: type[Charge]) -> Charge:
+        """Put a charge before the accounts again, and book it there."""
         charges: list[Charge] = []
         for column, whose in self._concerned(record):
             (line,) = from_record(tuple[Admission, ...], record[column]["lines"])
@@ -269,7 +334,7 @@ class Replay:
                 require(column not in record, "books what it must not")
 
     def _concerned(self, record: Record) -> list[tuple[str, tuple[str, str | None]]]:
-        name, analyst = record["population"], record["analyst"]
+        name, analyst = record["population"], record.get("analyst", "")
         limited = self.populations[name].analyst(analyst).allowance
         require(limited or "allowance" not in record, "charges an allowance that there is not")
         return [("account", (name, None)), *([("allowance", (name, analyst))] if limited else [])]
@@ -281,7 +346,7 @@ class Replay:
         require(record[column]["after"] == to_record(account), "does not add up")
         self.accounts[whose] = account
         if column == "account":
-            self.lines[whose[0]] += [(record["analyst"], line) for line in lines]
+            self.lines[whose[0]] += [(record.get("analyst"), line) for line in lines]
 
 
 def _offered(question: str) -> Event | None:

@@ -265,16 +265,7 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
 
     Proof: proofs/two_arms.md, section "Raising the cap"
     """
-    if type(budget) is not type(account.budget) or any(
-        getattr(budget, field.name) < getattr(account.budget, field.name) for field in fields(account.budget)
-    ):
-        raise ParameterError(
-            "budget",
-            _describe(budget),
-            reason=f"is not above {_describe(account.budget)} in every number",
-            remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards; "
-            "suspend the population to stop all spending",
-        )
+    require_raise(account.budget, budget)
     history = list(bookings)
     opened = partial(open_account, segments=account.filters, adjacency=account.adjacency, shares=account.shares)
     if replay(opened(account.budget), history) != account:
@@ -287,6 +278,25 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
     return charge_anew(opened(budget), history)
 
 
+def is_raise(before: Guarantee, after: Guarantee) -> bool:
+    """Say whether a budget is in the currency of another one, and no number of it is lower."""
+    return type(after) is type(before) and all(
+        getattr(after, field.name) >= getattr(before, field.name) for field in fields(before)
+    )
+
+
+def require_raise(before: Guarantee, after: Guarantee) -> None:
+    """Refuse a budget that is lower than another one."""
+    if not is_raise(before, after):
+        raise ParameterError(
+            "budget",
+            _describe(after),
+            reason=f"is not above {_describe(before)} in every number",
+            remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards; "
+            "suspend the population to stop all spending",
+        )
+
+
 def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
     """Return a fresh account after a history that was admitted elsewhere, or refuse one that does not fit."""
     current = opening
@@ -297,9 +307,9 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
                 if isinstance(outcome, Refusal):
                     raise ParameterError(
                         "budget",
-                        opening.budget,
-                        reason=f"does not cover what was released already ({outcome.insufficient})",
-                        remedy="write a larger one",
+                        _describe(opening.budget),
+                        reason="is less than what was released already",
+                        remedy="write a larger one: what was answered stays answered",
                     )
                 current = outcome
             case CapChange():
