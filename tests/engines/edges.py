@@ -20,6 +20,7 @@ from lapwing.queries.expressions import (
     By,
     Clip,
     Compare,
+    DatePart,
     Literal,
     Missing,
     Name,
@@ -28,7 +29,6 @@ from lapwing.queries.expressions import (
     Or,
     Prefixed,
     Truth,
-    Year,
 )
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
@@ -143,6 +143,7 @@ class Asker:
                 lambda: ask.correlation(**common, **by, x=of["of"], y=self.value(table), **rows, **groups),
                 lambda: ask.quantiles(**common, **of, at="0.5", cells=self.one([2, 7, 1000]), **rows),
                 lambda: ask.top(**common, **column, k=1),
+                lambda: ask.top(**common, **column, k=1, counts=True, **groups),
                 lambda: ask.count_distinct(**common, **column, **groups),
                 lambda: ask.funnel(**common, steps=[self.condition(table) for _ in range(self.one([1, 2, 3]))]),
                 lambda: ask.at_least(3, **common),
@@ -193,7 +194,7 @@ class Asker:
         if isinstance(kind, Boolean):
             options.append(lambda: Truth(name))
         if isinstance(kind, Date):
-            of = [Year(name), Age(name), Age(name, self.literal(kind))]
+            of = [DatePart("year", name), Age(name), Age(name, self.literal(kind))]
             options.append(lambda: Compare(self.one(COMPARISONS), self.one(of), Literal(self.one(TIMES))))
         return self.one(options)()
 

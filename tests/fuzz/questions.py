@@ -8,7 +8,7 @@ from fuzz.tables import nasty, usual
 from fuzz.terms import value
 from lapwing.queries.catalogue import RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.queries.expressions import Name, Year
+from lapwing.queries.expressions import DatePart, Name
 
 
 def question(rng, population):
@@ -44,7 +44,9 @@ def _top(rng, population, table, where):
     if not categories:
         return _people(rng, population, table, where)
     column = rng.choice(categories)
-    return ask.top(table.name, Name(column.name), rng.randint(1, len(column.type.values)), where)
+    k, counts = rng.randint(1, len(column.type.values)), rng.random() < 0.5
+    groups = rng.choice([None, 1, 3]) if counts else None
+    return ask.top(table.name, Name(column.name), k, where, counts=counts, max_groups=groups)
 
 
 def _funnel(rng, population, table, where):
@@ -95,7 +97,7 @@ def _by(rng, column):
     if isinstance(kind, Category | Boolean | Text):
         return name
     if isinstance(kind, Date) and rng.random() < 0.4:
-        return Year(name)
+        return DatePart("year", name)
     if isinstance(kind, Integer) and rng.random() < 0.4:
         return name
     return ask.bins(name, _edges(rng, kind))

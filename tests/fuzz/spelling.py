@@ -12,6 +12,7 @@ from lapwing.queries.expressions import (
     Arithmetic,
     Clip,
     Compare,
+    DatePart,
     Days,
     Has,
     Literal,
@@ -22,14 +23,13 @@ from lapwing.queries.expressions import (
     Or,
     Prefixed,
     Truth,
-    Year,
 )
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import CountPeople, CountRows
 from lapwing.queries.statistics.distinct import CountDistinct
 from lapwing.queries.statistics.moments import MomentQuestion
 from lapwing.queries.statistics.quantiles import QuantileQuestion
-from lapwing.queries.statistics.top import TopCategories
+from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.queries.statistics.total import Sum
 
 _MOMENTS = {
@@ -59,6 +59,8 @@ def in_sql(question, population):
     if isinstance(question, TopCategories):
         people = f"count(distinct {quoted(population.person_key(table))})"
         return f"{text} group by {statistic} order by {people} desc limit {question.k}"
+    if isinstance(question, TopCounts):
+        return f"{text} group by {by} order by {statistic} desc limit {question.k}"
     return f"{text} group by {by}" if by else text
 
 
@@ -82,7 +84,7 @@ class Spelling:
 
     def statistic(self, question, key):
         match question:
-            case CountPeople():
+            case CountPeople() | TopCounts():
                 return f"count(distinct {quoted(key)})"
             case CountRows():
                 return "count(*)"
@@ -156,7 +158,7 @@ class Spelling:
                 return f"clip({', '.join(map(self.value, (inner, low, high)))})"
             case Age(born, at):
                 return f"age({', '.join(self.value(day) for day in (born, at) if day is not None)})"
-            case Year(day):
+            case DatePart("year", day):
                 return f"year({self.value(day)})"
 
 

@@ -12,6 +12,7 @@ from lapwing.queries.expressions import (
     And,
     Arithmetic,
     Compare,
+    DatePart,
     Literal,
     Missing,
     Name,
@@ -20,7 +21,6 @@ from lapwing.queries.expressions import (
     Or,
     Prefixed,
     Truth,
-    Year,
 )
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import BadQuestionError
@@ -78,7 +78,9 @@ def atoms(table):
             years = st.integers(-1, 120).map(Literal)
             options.append(st.builds(lambda o, y: Compare(o, Age(name), y), COMPARISONS, years))
             options.append(
-                st.builds(lambda o, y: Compare(o, Year(name), Literal(y)), COMPARISONS, st.integers(1999, 2022))
+                st.builds(
+                    lambda o, y: Compare(o, DatePart("year", name), Literal(y)), COMPARISONS, st.integers(1999, 2022)
+                )
             )
         return st.one_of(options)
 
@@ -183,6 +185,9 @@ def _of_people(name):
         "people by what is there": st.builds(ask.count, **common, by=columns, max_groups=few),
         "distinct": st.builds(ask.count_distinct, **common, column=columns, max_groups=few),
         "top": st.builds(ask.top, **common, column=categories, k=st.just(1)),
+        "top with counts": st.builds(
+            ask.top, **common, column=categories, k=st.just(1), counts=st.just(value=True), max_groups=st.none() | few
+        ),
         "funnel": st.builds(ask.funnel, **common, steps=st.lists(conditions(table, depth=1), min_size=1, max_size=3)),
         "at least": st.builds(ask.at_least, **common, people=st.just(3)),
     }

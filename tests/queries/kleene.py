@@ -11,6 +11,7 @@ from lapwing.queries.expressions import (
     And,
     Arithmetic,
     Compare,
+    DatePart,
     Has,
     Literal,
     Missing,
@@ -20,7 +21,6 @@ from lapwing.queries.expressions import (
     Or,
     Prefixed,
     Truth,
-    Year,
 )
 
 OPERATORS = {
@@ -88,7 +88,7 @@ class Kleene:
                     if born is None or at is None
                     else at.year - born.year - ((at.month, at.day) < (born.month, born.day))
                 )
-            case Year(day):
+            case DatePart("year", day):
                 found = self.value(day, rows)
                 return None if found is None else found.year
             case Arithmetic(sign, left, right):

@@ -9,7 +9,7 @@ import pytest
 
 import lapwing as ask
 from engines.clinic import clinic
-from lapwing.queries import expressions as limits
+from lapwing.queries import limits
 from lapwing.queries.expressions import Literal, Not, col
 from lapwing.queries.planning import plan, plan_together
 from lapwing.queries.sql import read_sql

@@ -19,9 +19,9 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from lapwing.auditor.event_scores import Score, scores, telling
-from lapwing.auditor.evidence import Reals, at_least, at_most, least_loss
+from lapwing.auditor.evidence import at_least, at_most, least_loss
 from lapwing.auditor.finding import Finding, allowed, currency_of
-from lapwing.auditor.outcomes import OutcomeReader, Outcomes, Raised, stacked
+from lapwing.auditor.outcomes import OutcomeReader, Outcomes, Raised, Reals, stacked
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
@@ -30,19 +30,11 @@ Table = TypeVar("Table")
 Draw: TypeAlias = Callable[[Any, int], Any]
 Progress: TypeAlias = Callable[[float, str], None]
 
-FALSE_ALARM = Fraction(1, 10**6)
-"""The rate at which a truthful claim is refuted, at most, in one audit."""
-
-_BATCH = 50_000
-_SMALL = 4_000
-_GROWTH = 8
-_LOOKS = 3
-_FIRST_TIMED = 250
-_FEWEST_TIMED = 50
-_ONE_BY_ONE = 1_000
-_MOST_LEARNT = 200_000
-_FEWEST_LEARNT = 1_000
-_THRESHOLDS = 400
+FALSE_ALARM = Fraction(1, 10**6)  # the rate at which a truthful claim is refuted, at most, in one audit
+_BATCH, _ONE_BY_ONE = 50_000, 1_000
+_SMALL, _GROWTH, _LOOKS, _THRESHOLDS = 4_000, 8, 3, 400
+_FIRST_TIMED, _FEWEST_TIMED = 250, 50
+_FEWEST_LEARNT, _MOST_LEARNT = 1_000, 200_000
 _PATIENCE = 0.25
 """The share of the risk that is left which a look may spend, unless it is the last: that one spends the rest."""
 
@@ -54,10 +46,6 @@ class Suspicion:
     score: Score
     threshold: float
     hope: float
-
-    def holds(self, outcomes: Outcomes) -> int:
-        """Return in how many of these outputs it happened."""
-        return int((self.score.of(outcomes) >= self.threshold).sum())
 
 
 def audit(
@@ -234,25 +222,21 @@ class _Trial:
         select = [side[len(side) // 2 :] for side in sides]
         chosen, unseen = telling(fit[0], fit[1])
         self.left_out = max(self.left_out, unseen)
-        events = [
-            self._best_event(_as_wide(score, columns), select, risk)
-            for score in scores(fit[0], fit[1], chosen, self.reader)
-        ]
+        events = []
+        for score in scores(fit[0], fit[1], chosen, self.reader):
+            wide = _as_wide(score, columns)
+            cut, hope = _best_threshold(self.claim, wide.of(select[0]), wide.of(select[1]), risk)
+            events.append(Suspicion(score=wide, threshold=cut, hope=hope))
         return max(events, key=lambda event: event.hope)
 
-    def _best_event(self, score: Score, select: list[Outcomes], risk: float) -> Suspicion:
-        """Return the threshold of a score whose bound is the largest on these draws."""
-        cut, hope = _best_threshold(self.claim, score.of(select[0]), score.of(select[1]), risk)
-        return Suspicion(score=score, threshold=cut, hope=hope)
-
     def _confirm(self, pair: int, chosen: Suspicion, size: int, *, keep: bool) -> list[int]:
-        """Return how often the event happened in `n` fresh draws of either table; they may teach later looks."""
+        """Return how often the event happened in `size` fresh draws of either table; they may teach later looks."""
         hits = [0, 0]
         batches = list(self._batches(size))
         for i, n in enumerate(batches):
             for side in self._order():
                 fresh = self._draw_outcomes(pair, side, n)
-                hits[side] += chosen.holds(fresh)
+                hits[side] += int((chosen.score.of(fresh) >= chosen.threshold).sum())
                 if keep:
                     self.learnt[pair, side].append(fresh)
             self.progress(self._done(), f"confirming: {i + 1} of {len(batches)}")
@@ -289,7 +273,6 @@ _WHY = {
 
 
 def _best_threshold(claim: Guarantee, here: Reals, there: Reals, risk: float) -> tuple[float, float]:
-    """Return the threshold whose bound is the largest, and that bound."""
     both = np.unique(np.concatenate([here, there]))
     both = both[both > -math.inf]
     if not both.size:
@@ -310,8 +293,7 @@ def _chances(low: float, high: float, here: str, there: str) -> str:
     return f"probability >= {low:.4g} on {here} and <= {high:.4g} on {there}"
 
 
-def _hits(values: Reals, cuts: Reals) -> Reals:
-    """Return how many values are at least each cut."""
+def _hits(values: Reals, cuts: Reals) -> Reals:  # how many values are at least each cut
     return np.asarray(len(values) - np.searchsorted(np.sort(values), cuts, side="left"), np.float64)
 
 
@@ -355,17 +337,9 @@ def _as_progress(progress: object) -> Progress:
     raise ParameterError("progress", progress, reason="cannot be called", remedy=remedy)
 
 
-def _is_pair(given: object) -> bool:
-    match given:
-        case (_, _):
-            return isinstance(given, tuple)
-        case _:
-            return False
-
-
 def _pairs(neighbours: object) -> list[tuple[Any, Any]]:
     given = [neighbours] if isinstance(neighbours, tuple) else neighbours
-    if isinstance(given, list) and given and all(map(_is_pair, given)):
+    if isinstance(given, list) and given and all(isinstance(one, tuple) and len(one) == 2 for one in given):  # noqa: PLR2004
         return given
     reason, remedy = "is not two neighbouring tables", "write a tuple, (here, there), or a list of such tuples"
     raise ParameterError("neighbours", neighbours, reason=reason, remedy=remedy)

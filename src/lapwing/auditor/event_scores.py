@@ -13,18 +13,11 @@ from scipy.special import expit
 
 from lapwing.auditor.outcomes import Codes, OutcomeReader, Outcomes, Reals, stacked
 
-Cells: TypeAlias = Callable[[Outcomes], Codes]
-"""Into which of finitely many cells, numbered from 0, each output falls."""
+Cells: TypeAlias = Callable[[Outcomes], Codes]  # into which of finitely many cells, numbered from 0, each output falls
 
-_FEWEST_A_CELL = 20
-_FEWEST_CROSSED = 8
-_MOST_CROSSED = 12
-_FEATURES = 60
-_MOST_FITTED = 50_000
-_MOST_REGRESSED = 20_000
-_NEWTON_STEPS = 8
-_RIDGE = 1e-6
-_SMALLEST_NORMAL = -1074
+_FEWEST_A_CELL, _FEWEST_CROSSED, _MOST_CROSSED, _FEATURES = 20, 8, 12, 60
+_MOST_FITTED, _MOST_REGRESSED = 50_000, 20_000
+_NEWTON_STEPS, _RIDGE, _SMALLEST_NORMAL = 8, 1e-6, -1074
 
 _LOWEST_BITS = (
     "This is in the lowest bits and no chance: doubles added to doubles keep a trace of both, whatever the scale of"
@@ -144,8 +137,7 @@ def _column(both: Outcomes, j: int, bins: int) -> Cells:
 
 
 def _numbers(both: Outcomes, j: int) -> Reals:
-    numbers: Reals = both.numbers[both.labels[:, j] == 0, j]
-    return numbers
+    return np.asarray(both.numbers[both.labels[:, j] == 0, j])
 
 
 def _finest_bit(j: int) -> Cells:
@@ -235,7 +227,6 @@ def _logistic(here: Outcomes, there: Outcomes, columns: list[int]) -> Score:
 
     def score(outcomes: Outcomes) -> Reals:
         # Row by row: the last bit of a matrix product may depend on how many rows there are, and an event is fixed.
-        total: Reals = (features(outcomes) * weights).sum(axis=1)
-        return total
+        return np.asarray((features(outcomes) * weights).sum(axis=1))
 
     return Score(score, lambda t: f"the logistic score is at least {t:.4g}")

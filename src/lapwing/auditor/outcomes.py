@@ -26,9 +26,7 @@ Codes: TypeAlias = NDArray[np.int64]
 _NUMBER, _ABSENT = 0, 1
 _NUMBERS = (float, int, Fraction, Decimal, np.number, np.bool_)
 _EXACT_BELOW = 2**53
-_BELOW_ZERO = -5e-324
-"""The remainder that is read of minus zero: no double is nearer to zero from below."""
-
+_BELOW_ZERO = -5e-324  # the remainder that is read of minus zero: no double is nearer to zero from below
 _MOST_COLUMNS = 2000
 
 
@@ -170,7 +168,6 @@ class OutcomeReader:
 
 
 def _are_doubles(outputs: NDArray[Any]) -> bool:
-    """Return whether this is one or two dimensions of cells that are all doubles, exactly."""
     if outputs.ndim not in (1, 2) or isinstance(outputs, np.ma.MaskedArray):
         return False
     if outputs.dtype.kind in "iu":
@@ -179,7 +176,6 @@ def _are_doubles(outputs: NDArray[Any]) -> bool:
 
 
 def _has_long(outputs: NDArray[Any]) -> bool:
-    """Return whether an array of integers or objects holds an integer that may be no double."""
     if outputs.dtype.kind == "O":
         return any(isinstance(cell, int | np.integer) and abs(int(cell)) > _EXACT_BELOW for cell in outputs.flat)
     widest = np.iinfo(outputs.dtype)
@@ -195,7 +191,6 @@ def _row(output: Any) -> list[Any]:
 
 
 def _leaves(output: Any) -> Iterator[Any]:
-    """Return the parts of an output, from left to right: numbers as they are, and labels."""
     match output:
         case complex() | np.complexfloating():
             yield float(output.real)

@@ -5,18 +5,18 @@ write instead. Text and numbers are never compared with one another, so no engin
 """
 
 from collections.abc import Iterable
-from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text, nearest_double
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
     Age,
+    Among,
     And,
     Arithmetic,
     Compare,
     Condition,
+    DatePart,
     Days,
     Has,
     Link,
@@ -26,11 +26,11 @@ from lapwing.queries.expressions import (
     Not,
     OneOf,
     Or,
+    PerPerson,
     Prefixed,
     ScopedCondition,
     Truth,
     Value,
-    Year,
 )
 from lapwing.queries.predicate import (
     ALWAYS,
@@ -58,6 +58,7 @@ from lapwing.queries.predicate import (
     intervals_of,
     some,
 )
+from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 
 
@@ -84,8 +85,7 @@ def _bind(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
         case Has():
             return _has(condition, scope, wanted=wanted)
         case ScopedCondition(where, alias, columns):
-            alone = Scope(scope.population, scope.table, alias, columns=columns)  # the same row, and nothing around it
-            return _bind(where, alone, wanted=wanted)
+            return _bind(where, scope.alone(alias, columns), wanted=wanted)
         case _:
             return _about_column(condition, scope, wanted=wanted)
 
@@ -94,8 +94,12 @@ def _about_column(condition: Condition, scope: Scope, *, wanted: bool) -> Predic
     match condition:
         case Truth(value):
             return _among(_column(value, scope), [Literal(value=True)], wanted=wanted)
+        case OneOf(Age() | DatePart("year", _) as value, values):
+            return _bind(Or(tuple(Compare("=", value, one) for one in values)), scope, wanted=wanted)
         case OneOf(value, values):
             return _among(_column(value, scope), values, wanted=wanted)
+        case Among(value, values):
+            return _among_public(_column(value, scope), values, wanted=wanted)
         case Missing(value):
             name = _column(value, scope).name
             return IsMissing(column=name) if wanted else IsPresent(column=name)
@@ -106,10 +110,12 @@ def _about_column(condition: Condition, scope: Scope, *, wanted: bool) -> Predic
 
 
 def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
-    if _speaks_of_days(left, scope) or _speaks_of_days(right, scope):
+    if _of_days(left, right, scope):
         return compare_days(operator, left, right, scope, wanted=wanted)
-    if isinstance(left, Literal) and isinstance(right, Name):
+    if isinstance(left, Literal) and not isinstance(right, Literal):
         operator, left, right = FLIPPED[operator], right, left
+    if not isinstance(left, Literal | Name) and not isinstance(right, Literal | Name):
+        return _compare(operator, Arithmetic("-", left, right), Literal(0), scope, wanted=wanted)
     column = _column(left, scope)
     if not isinstance(right, Literal):
         raise BadQuestionError(
@@ -123,12 +129,21 @@ def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: 
     return in_intervals(column.name, domain, chosen, wanted=wanted)
 
 
+def _of_days(left: Value, right: Value, scope: Scope) -> bool:
+    one, other = _speaks_of_days(left, scope), _speaks_of_days(right, scope)
+    if one and other:
+        return True
+    # A year or an age is compared with a number as days are; with a column it is a number like any other.
+    fixed = isinstance(left, Literal) or isinstance(right, Literal)
+    return (one or other) and (fixed or not isinstance(left if one else right, Age | DatePart))
+
+
 def _column(value: Value, scope: Scope) -> Column:
-    if isinstance(value, Name):
-        return scope.column(value)
-    if isinstance(value, Arithmetic | Age):
-        raise BadQuestionError("arithmetic can be summed or averaged, but not compared; compare a column by itself")
-    raise BadQuestionError("a condition is about a column; write the column on one side and a constant on the other")
+    if isinstance(value, Literal | Days):
+        raise BadQuestionError(
+            "a condition is about a column; write the column on one side and a constant on the other"
+        )
+    return scope.column(value)
 
 
 def _limit(column: Column, literal: Literal) -> tuple[Domain, Fraction]:
@@ -169,6 +184,30 @@ def _among(column: Column, values: Iterable[Value], *, wanted: bool) -> Predicat
     return atom(InTexts(column=column.name, texts=texts) if wanted else NotInTexts(column=column.name, texts=texts))
 
 
+def _among_public(column: Column, values: tuple[int, ...] | tuple[str, ...], *, wanted: bool) -> Predicate:
+    """Return that a column holds one of many public values; a text is compared with numbers as they are written."""
+    match column.type:
+        case Text():
+            in_texts = True
+        case Category(values=declared):
+            in_texts = isinstance(declared[0], str)
+        case Integer():
+            in_texts = False
+        case _:
+            raise BadQuestionError(
+                f"{column.name!r} is a {column.kind}, and only whole numbers and texts are looked up in such a list; "
+                "compare it with constants"
+            )
+    if in_texts:
+        kind = InTexts if wanted else NotInTexts
+        return atom(kind(column=column.name, texts=tuple(map(str, values))))
+    texts = [value for value in values if isinstance(value, str)]
+    if texts:
+        raise BadQuestionError(f"{column.name!r} holds numbers, and the list holds texts, such as {texts[0]!r}")
+    points = [(int(value), int(value)) for value in values]
+    return in_intervals(column.name, INTEGERS, points, wanted=wanted)
+
+
 def _prefixed(column: Column, prefix: Value, *, wanted: bool) -> Predicate:
     if not isinstance(column.type, Text):
         raise BadQuestionError(
@@ -181,18 +220,23 @@ def _prefixed(column: Column, prefix: Value, *, wanted: bool) -> Predicate:
 
 def _has(has: Has, scope: Scope, *, wanted: bool) -> Predicate:
     table = scope.population.table(has.table)
-    inner = Scope(scope.population, table, has.alias or table.name, scope, has.columns)
-    where = has.where
-    match has.link:
-        case Link.IN_WHERE:
-            where = _without_tie(where, inner, scope)
-        case (Name() as one, Name() as other):
-            if not (_is_key_of(one, inner, inner) and _is_key_of(other, scope, scope)):
-                raise _untied(inner, scope)
-        case Link.IMPLIED:
-            pass
+    inner = scope.inner(table, has.alias, has.columns)
+    where = _bind(untied_where(has, inner, scope), inner, wanted=True)
     kind = HasRows if wanted else LacksRows
-    return atom(kind(table=table.name, where=_bind(where, inner, wanted=True), at_least=has.at_least))
+    return atom(kind(table=table.name, where=where, at_least=has.at_least, derived=inner.in_order))
+
+
+def untied_where(rows: Has | PerPerson, inner: Scope, outer: Scope) -> Condition:
+    """Return which rows of the same person are meant, without what says that they are the same person's."""
+    match rows.link:
+        case Link.IN_WHERE:
+            return _without_tie(rows.where, inner, outer)
+        case (Name() as one, Name() as other):
+            if not (_is_key_of(one, inner, inner) and _is_key_of(other, outer, outer)):
+                raise _untied(inner, outer)
+            return rows.where
+        case _:
+            return rows.where
 
 
 def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
@@ -223,7 +267,8 @@ def _is_tie(part: Condition, inner: Scope, outer: Scope) -> bool:
 
 def _is_key_of(name: Name, read_in: Scope, owner: Scope) -> bool:
     """Say whether `name`, read in one scope, means the person key of another."""
-    return read_in.find(name)[1] is owner and owner.is_person_key(name)
+    found = read_in.find(name)
+    return found is not None and found[1] is owner and owner.is_person_key(name)
 
 
 def _untied(inner: Scope, outer: Scope) -> BadQuestionError:
@@ -287,14 +332,17 @@ def _unordered(column: Column) -> BadQuestionError:
 def _speaks_of_days(value: Value, scope: Scope) -> bool:
     """Say whether a value is a day, a number of days between two, an age or a year."""
     match value:
-        case Age() | Year() | Days():
+        case Age() | DatePart("year", _) | Days():
             return True
-        case Literal(date()):
-            return True
-        case Name():
-            _, home = scope.find(value)
-            return not home.is_person_key(value) and isinstance(home.table.column(value.name).type, Date)
         case Arithmetic(left=left, right=right):
-            return _speaks_of_days(left, scope) or _speaks_of_days(right, scope)
+            return any(isinstance(part, Days) or scope.is_day(part) for part in _summands(left, right))
         case _:
-            return False
+            return scope.is_day(value)
+
+
+def _summands(*values: Value) -> Iterable[Value]:
+    for value in values:
+        if isinstance(value, Arithmetic):
+            yield from _summands(value.left, value.right)
+        else:
+            yield value

@@ -5,10 +5,6 @@
     age between 20 and 30 and sex = 'M' and not has(visits, kind = 'ER', 2)
 
 Nothing here means anything yet: `binding` gives it a meaning in a catalogue, or refuses it.
-
-How large a question may be is counted here, too, before the work that it bounds is done: reading, planning and
-previewing are free, so whoever asks could otherwise keep everybody waiting with a few hundred characters. The numbers
-are far above what people write and far below what takes a fifth of a second.
 """
 
 from dataclasses import dataclass
@@ -17,6 +13,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
+from lapwing.queries.public_tables import ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
 
@@ -86,8 +83,10 @@ class Value:
         """Say that the value is from `low` to `high`, both included."""
         return And((Compare(">=", self, value(low)), Compare("<=", self, value(high))))
 
-    def is_in(self, values: "tuple[Given, ...] | list[Given]") -> "Condition":
+    def is_in(self, values: "tuple[Given, ...] | list[Given] | ConceptSet") -> "Condition":
         """Say that the value is one of `values`."""
+        if isinstance(values, ConceptSet):
+            return Among(self, values.values, values.told)
         return OneOf(self, tuple(value(each) for each in values))
 
     def is_null(self) -> "Condition":
@@ -126,6 +125,11 @@ class Days(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Now(Value):
+    """The day that the population calls "now": no question asks the clock."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Arithmetic(Value):
     """A sum, a difference or a product."""
 
@@ -151,11 +155,62 @@ class Age(Value):
     at: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Year(Value):
-    """The calendar year of a day."""
+DATE_PARTS = ("year", "quarter", "month", "weekday", "day")
+"""Parts of a day that are whole numbers: weekdays are 1 for Monday to 7 for Sunday, a day is that of the month."""
+DATE_UNITS = ("year", "quarter", "month")
+"""What a day is moved to the beginning of."""
+TEXT_FUNCTIONS = ("lower", "upper", "trim")
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatePart(Value):
+    """A part of a day, one of `DATE_PARTS`, as a whole number."""
+
+    part: str
     day: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DateTrunc(Value):
+    """The first day of the year, quarter or month that a day is in."""
+
+    unit: str
+    day: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case(Value):
+    """The value beside the first condition that is true, or `otherwise`; without one the value is missing.
+
+    The values are constants of one kind, all text, all whole numbers or all truth values, so that they are public.
+    """
+
+    branches: "tuple[tuple[Condition, Value], ...]"
+    otherwise: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step(Value):
+    """A number moved down to a multiple of `width`, a constant: floor(value / width) * width."""
+
+    value: Value
+    width: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextOf(Value):
+    """A text in lower or upper case or without blanks around it: one of `TEXT_FUNCTIONS`."""
+
+    function: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coalesce(Value):
+    """A value, or a constant where it is missing."""
+
+    value: Value
+    otherwise: Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,6 +265,23 @@ class OneOf(Condition):
 
     value: Value
     values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InConceptSet(Condition):
+    """The value is one of a concept set, which the analyst gave under this name."""
+
+    value: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Among(Condition):
+    """The value is one of many public ones, which are `told` in a few words: they would fill pages."""
+
+    value: Value
+    values: tuple[int, ...] | tuple[str, ...]
+    told: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,6 +359,41 @@ class ScopedCondition(Condition):
     columns: tuple[str, ...] | None = None
 
 
+PER_PERSON = ("count", "distinct", "first", "last")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerPerson(Value):
+    """A number or a day that the same person's rows of `table` make, those for which `where` is true.
+
+    `function` is one of `PER_PERSON`: how many rows there are, how many different values of `column`, or its first or
+    last value. Without rows a number is 0 and a value is missing. `most` is the most that is counted; without it, the
+    rows that count in the table. `alias`, `link` and `columns` are as in `Has`.
+    """
+
+    function: str
+    table: str
+    column: Name | None = None
+    where: Condition = And(())
+    alias: str | None = None
+    link: Link | tuple[Name, Name] = Link.IMPLIED
+    columns: tuple[str, ...] | None = None
+    most: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join:
+    """Rows of another table beside this row, as SQL joins them: which means nothing before the catalogue is asked.
+
+    `on` says which rows belong together; with `left` this row stays where there is none.
+    """
+
+    table: str
+    alias: str
+    on: Condition
+    left: bool = False
+
+
 EVERYONE = And(())
 
 
@@ -343,42 +450,10 @@ def _no_truth() -> NoReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class By:
-    """What to group by: the declared values of a column, its years, or its bins between `edges`.
+    """What to group by: the values that a column or an expression can take, or its bins between `edges`.
 
     Edges rise; a bin holds its lower edge and not its upper, but the last holds both.
     """
 
-    column: Name | Year
+    column: Value
     edges: tuple[Literal, ...] | None = None
-
-
-LONGEST_TEXT = 20_000
-"""Characters of a text, and of all constants and names of a question that was built in Python."""
-MOST_TOKENS = 3_000
-"""Words, numbers and signs of a text."""
-MOST_BRACKETS = 20
-"""Brackets within brackets in a text: the parser needs two dozen calls for each."""
-MOST_DEPTH = 100
-"""Parts within parts of a syntax tree or of a condition, with what WITH names put in its place."""
-MOST_NODES = 5_000
-"""Parts of a question, with what WITH names put in its place."""
-MOST_CONDITIONS = 200
-"""Conditions that are joined by and, or, not in a question."""
-MOST_VALUES = 1_000
-"""Values of all IN lists of a question."""
-MOST_OPERATIONS = 50
-"""Sums, differences and products in a question."""
-MOST_DIGITS = 100
-"""Digits of a number."""
-MOST_NAMED = 20
-"""What one WITH names."""
-MOST_STATISTICS = 20
-"""Statistics that are asked together."""
-MOST_KEYS = 10
-"""What is grouped by at once."""
-MOST_FRACTIONS = 100
-"""Quantiles of one value, and steps of one funnel."""
-MOST_NUMBERS = 100_000
-"""Numbers that a question releases in all: terms times cells, of all its statistics."""
-MOST_CANONICAL = 4_000_000
-"""Characters of the canonical text of a question, which the ledger keeps with the charge."""

@@ -6,17 +6,47 @@ person's part is bounded is said by each statistic (`statistics`); what they sha
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lapwing.queries.aggregate import Aggregate, Bounding, Key, KeyOfColumn, PrivateKey, cell_count, sensitivity
+from lapwing.queries.aggregate import (
+    Aggregate,
+    Bounding,
+    GridKey,
+    Key,
+    KeyOfColumn,
+    Label,
+    PrivateKey,
+    cell_count,
+    sensitivity,
+)
 from lapwing.queries.binding import bind
-from lapwing.queries.catalogue import Population, RowsPerPerson, Scope, in_segment
+from lapwing.queries.catalogue import Population, RowsPerPerson, in_segment
+from lapwing.queries.column import Category
+from lapwing.queries.derived import of_person
+from lapwing.queries.deriving import derive
 from lapwing.queries.expressions import (
     EVERYONE,
+    Among,
+    And,
+    Arithmetic,
+    By,
+    Condition,
+    InConceptSet,
+    Join,
+    Literal,
+    Name,
+    OneOf,
+    Or,
+    ScopedCondition,
+    Value,
+)
+from lapwing.queries.keys import bind_key, narrow
+from lapwing.queries.limits import (
     LONGEST_TEXT,
+    MOST_AMONG,
     MOST_CANONICAL,
     MOST_CONDITIONS,
     MOST_DEPTH,
@@ -27,25 +57,20 @@ from lapwing.queries.expressions import (
     MOST_OPERATIONS,
     MOST_STATISTICS,
     MOST_VALUES,
-    And,
-    Arithmetic,
-    By,
-    Condition,
-    Literal,
-    Name,
-    OneOf,
-    Or,
-    ScopedCondition,
-    Value,
 )
-from lapwing.queries.keys import bind_key, narrow
-from lapwing.queries.plan import Meaning, Plan, Scale
+from lapwing.queries.measure import Measure, measure
+from lapwing.queries.plan import Meaning, Plan, Scale, ValueNames
 from lapwing.queries.predicate import every
-from lapwing.queries.term import Measure, bounds, measure
+from lapwing.queries.scope import Scope
+from lapwing.queries.term import Term, bounds, columns
 from lapwing.queries.totality import check_total
+from lapwing.queries.words import Told
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most
 from lapwing.vocabulary.wording import Setting
+
+if TYPE_CHECKING:
+    from lapwing.queries.arrangement import Arrangement
 
 _MOST_BITS = 63
 _MOST_STEPS = 2**28
@@ -56,12 +81,14 @@ _MOST_STEPS = 2**28
 class Question(ABC):
     """A statistic of rows of a table, as it was put: which rows, and how to group them.
 
-    `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some.
+    `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some; `joins` are rows of
+    other tables that SQL put beside it.
     """
 
     table: str
     alias: str | None = None
     columns: tuple[str, ...] | None = None
+    joins: tuple[Join, ...] = ()
     where: Condition = EVERYONE
     by: tuple[By, ...] = ()
     max_rows: int | None = None
@@ -70,6 +97,11 @@ class Question(ABC):
     @abstractmethod
     def plan(self, planner: "Planner") -> Plan:
         """Bound each person's part, or refuse the question and say what to ask instead."""
+
+    def arranged(self, name: str) -> "Arrangement | None":
+        """Return how the rows of its answer are shown, where not all in their own order, if its column has a name."""
+        del name
+        return None
 
 
 def plan(question: Question, population: Population) -> Plan:
@@ -89,13 +121,24 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
             raise BadQuestionError("this is not a question; write one with count(...), mean(...) or in SQL")
     _check_size(*questions.values())
     plans, numbers, characters = dict[str, Plan](), 0, 0
-    for name, question in questions.items():
-        plans[name] = question.plan(Planner(question, population))
+    for name, asked in questions.items():
+        question, told = _looked_up(asked, population)
+        plans[name] = replace(question.plan(Planner(question, population)), told=told)
         numbers += plans[name].numbers
         check_most("numbers in its answer", numbers, MOST_NUMBERS, "group by fewer or coarser keys, or ask for less")
         characters += len(plans[name].canonical)
         check_most("characters when it is written out", characters, MOST_CANONICAL, "group by coarser keys")
     return plans
+
+
+def _looked_up(asked: Question, population: Population) -> tuple[Question, Told]:
+    """Return a question with the values that it takes from vocabularies and concept sets, and what they are called."""
+    if not population.vocabularies and not any(isinstance(part, Among | InConceptSet) for part, _ in _walk((asked,))):
+        return asked, {}
+    from lapwing.queries.public_values import told_values, with_public_values  # noqa: PLC0415 - most questions need none
+
+    question = with_public_values(asked, population)
+    return question, told_values(question)
 
 
 class Planner:
@@ -106,8 +149,12 @@ class Planner:
 
     def __init__(self, question: Question, population: Population) -> None:
         self.question, self.population = question, population
+        if question.joins:
+            raise BadQuestionError(
+                f"rows of {question.joins[0].table} cannot be joined here; write has({question.joins[0].table}, ...)"
+            )
         table = population.table(question.table)
-        self.scope = Scope(population, table, question.alias or table.name, columns=question.columns)
+        self.scope = Scope(population, table, question.alias or table.name, columns=question.columns, derive=derive)
         self.where = bind(question.where, self.scope)
         if population.segment is not None:
             of_segment = in_segment(population.segments, population.segment, self.scope.person_key)
@@ -138,7 +185,12 @@ class Planner:
     def build(self, bounding: Bounding, meaning: Meaning) -> Plan:
         """Return the plan of a statistic that bounds each person so, and whose numbers mean this."""
         aggregate = Aggregate(
-            table=self.scope.table.name, where=self.where, keys=self.keys, bounding=bounding, salt=self.population.salt
+            table=self.scope.table.name,
+            where=self.where,
+            keys=self.keys,
+            bounding=bounding,
+            salt=self.population.salt,
+            derived=self.scope.in_order,
         )
         count = aggregate.cell_count
         family = meaning.family if count is not None else meaning.family_of_private_keys
@@ -154,15 +206,27 @@ class Planner:
             meaning=meaning,
             family=family,
             sensitivity=sensitivity(aggregate, self.population.unit),
+            names=self._names(),
         )
+
+    def _names(self) -> dict[str, ValueNames]:
+        """Return what the values of the grouped columns are called, where the catalogue says it."""
+        named = {}
+        for column in self.scope.row.columns:
+            kind = column.type
+            if isinstance(kind, Category) and kind.labels and any(column.name == _column_of(key) for key in self.keys):
+                names: dict[Label, str] = dict(zip(kind.values, kind.labels, strict=True))
+                named[column.name] = ValueNames(title=kind.label_name, names=names)
+        return named
 
     def key(self, by: By) -> KeyOfColumn:
         """Return the groups that `by` makes and that the condition leaves possible."""
-        return narrow(bind_key(by, self.scope), self.where)
+        key = bind_key(by, self.scope, self.where)
+        return narrow(key, self.where, self.scope.derived.get(key.column.casefold()))
 
-    def rows(self) -> int:
-        """Return how many rows of a person count."""
-        if self.one_a_person:
+    def rows(self, *values: Value) -> int:
+        """Return how many rows of a person count; one, where all `values` are the same in all of their rows."""
+        if self.one_a_person or self.once(*values):
             return 1
         limit = self.scope.table.max_rows if self.question.max_rows is None else self.question.max_rows
         if limit is None:
@@ -174,7 +238,7 @@ class Planner:
 
     def groups(self) -> int:
         """Return in how many cells a person counts."""
-        if not self.keys or self.one_a_person:
+        if not self.keys or self.one_a_person or self._of_person():
             return 1
         if self.question.max_groups is None:
             raise BadQuestionError(
@@ -184,6 +248,18 @@ class Planner:
         limit = as_int("max_groups", self.question.max_groups, most=2**20)
         count = cell_count(self.keys)
         return limit if count is None else min(limit, count)
+
+    def once(self, *values: Value) -> bool:
+        """Say whether `values` and keys are the same in all rows of a person, and no number of rows was asked for."""
+        if self.question.max_rows is not None or not values:
+            return False
+        return self._of_person(*(measure(self.scope.spelled(value), self.scope).term for value in values))
+
+    def _of_person(self, *values: Term) -> bool:
+        """Say whether the keys and these values are the same in all rows of a person."""
+        names = {key.column for key in self.keys if not isinstance(key, GridKey)}
+        measured = [*values, *(key.term for key in self.keys if isinstance(key, GridKey))]
+        return names.union(*map(columns, measured)) <= of_person(self.scope.in_order)
 
     def require_ungrouped(self) -> None:
         """Refuse groups."""
@@ -196,6 +272,10 @@ class Planner:
             f"the values of {names} are not declared, and only people can be counted by such a column; count people by "
             "it first, or let the custodian declare its categories"
         )
+
+
+def _column_of(key: Key) -> str | None:
+    return None if isinstance(key, GridKey) else key.column
 
 
 def _size(value: Measure) -> int:
@@ -224,6 +304,9 @@ def _check_size(*asked: object) -> None:
         match node:
             case OneOf(values=listed):
                 values += len(listed)
+                conditions += 1
+            case Among(values=listed):
+                check_most("values in a concept set", len(listed), MOST_AMONG)
                 conditions += 1
             case Literal(value=constant):
                 characters += len(constant) if isinstance(constant, str) else 0

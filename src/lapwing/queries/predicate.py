@@ -25,7 +25,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST
+from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, DerivedColumn
 from lapwing.vocabulary.codec import stored, to_text
 
 Interval: TypeAlias = tuple[int, int]
@@ -247,20 +247,22 @@ class Gap:
 
 @stored("has-rows")
 class HasRows:
-    """The same person has at least `at_least` rows in `table` for which `where` is true."""
+    """The same person has at least `at_least` rows in `table`, which see `derived` too, for which `where` is true."""
 
     table: str
     where: "Predicate"
     at_least: int = 1
+    derived: tuple[DerivedColumn, ...] = ()
 
 
 @stored("lacks-rows")
 class LacksRows:
-    """The same person has fewer than `at_least` rows in `table` for which `where` is true."""
+    """The same person has fewer than `at_least` rows in `table`, which see `derived` too, for which `where` is true."""
 
     table: str
     where: "Predicate"
     at_least: int = 1
+    derived: tuple[DerivedColumn, ...] = ()
 
 
 @stored("all-of", kw_only=False)

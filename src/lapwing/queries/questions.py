@@ -15,12 +15,12 @@ from lapwing.queries.expressions import (
     EVERYONE,
     By,
     Condition,
+    DatePart,
     Has,
     Literal,
     Name,
     Spelled,
     Value,
-    Year,
     col,
     condition,
     value,
@@ -32,7 +32,7 @@ from lapwing.vocabulary.exact import Exact, as_int, exact
 
 ConditionLike: TypeAlias = str | Condition | Value | None
 ValueLike: TypeAlias = str | Value
-Grouping: TypeAlias = str | Name | Year | By
+Grouping: TypeAlias = str | Name | DatePart | By
 Groupings: TypeAlias = Grouping | Iterable[Grouping]
 
 
@@ -73,7 +73,7 @@ def bins(column: str | Name, edges: Sequence[Exact | date]) -> By:
 
 def by_year(column: str | Name) -> By:
     """Group a column of days by calendar year."""
-    return By(column=Year(as_name(column)))
+    return By(column=DatePart("year", as_name(column)))
 
 
 def as_condition(given: ConditionLike) -> Condition:
@@ -102,7 +102,7 @@ def as_name(given: str | Name) -> Name:
 
 def as_groups(given: Groupings) -> tuple[By, ...]:
     """Return what to group by."""
-    several = [given] if isinstance(given, str | Name | Year | By) else list(given)
+    several = [given] if isinstance(given, str | Name | DatePart | By) else list(given)
     return tuple(_grouping(each) for each in several)
 
 
@@ -110,7 +110,7 @@ def _grouping(given: Grouping) -> By:
     match given:
         case By():
             return given
-        case Name() | Year():
+        case Name() | DatePart():
             return By(column=given)
         case str():
             return By(column=col(given))

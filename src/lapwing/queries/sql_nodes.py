@@ -17,16 +17,8 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lapwing.queries.column import check_text
-from lapwing.queries.expressions import (
-    LONGEST_TEXT,
-    MOST_BRACKETS,
-    MOST_DEPTH,
-    MOST_NODES,
-    MOST_TOKENS,
-    Literal,
-    Name,
-    Value,
-)
+from lapwing.queries.expressions import Literal, Name, Value
+from lapwing.queries.limits import LONGEST_TEXT, MOST_BRACKETS, MOST_DEPTH, MOST_NODES, MOST_TOKENS
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most, exact
 
@@ -301,6 +293,17 @@ def number_of_days(node: exp.Expr) -> int:
     if not isinstance(node, exp.Literal):
         raise BadQuestionError("an interval has a constant number of days; write day + interval 30 day")
     return as_int("interval", exact("interval", str(literal(node).value)), least=-MOST_DAYS, most=MOST_DAYS)
+
+
+def concept_set_name(node: exp.Expr) -> str:
+    """Return the name in concept_set('name')."""
+    if not isinstance(node, exp.Anonymous) or function_name(node) != "concept_set" or len(node.expressions) != 1:
+        raise BadQuestionError("IN takes a list or a concept set; write in (1, 2, 3) or in concept_set('diabetes')")
+    only(node, "this", "expressions")
+    name = literal(node.expressions[0]).value
+    if not isinstance(name, str):
+        raise BadQuestionError("a concept set has a name, in quotes; write in concept_set('diabetes')")
+    return name
 
 
 def table_name(node: exp.Expr) -> str:

@@ -13,7 +13,7 @@ from lapwing.accounting.filters.approximate import DeltaShares
 from lapwing.ledger.ledger import Ledger
 from lapwing.sources import Fingerprints
 from lapwing.tables import whose_row
-from lapwing.workspace.settings import PopulationSettings
+from lapwing.workspace.settings import PopulationSettings, Settings
 
 SHARES: Final = DeltaShares(failures=Fraction(1, 10))
 """A tenth of a delta pays for groups whose keys only the data knows."""
@@ -62,6 +62,11 @@ class Agreement:
         if kept.only_named != declared.only_named:
             reason = f"the ledger has them {'refused' if kept.only_named else 'allowed'}"
             raise section.error(("unnamed_analysts",), f"analysts without an allowance: {reason}", _UPDATE)
+
+    def require_vocabularies(self, settings: Settings) -> None:
+        """Refuse a vocabulary that changed: conditions and categories would mean something else without a word."""
+        for name, file in settings.vocabularies.items():
+            self._fingerprints.agree(name, file)
 
     def require_possible(self, declared: PopulationSettings) -> None:
         """Refuse settings to which no update leads; nothing is written."""

@@ -76,6 +76,7 @@ class Workspace:
         """
         declared = self.settings.declared(population)
         self._agreement.require(declared)
+        self._agreement.require_vocabularies(self.settings)
         tables = self._open_tables(declared)
         return Session(
             declared.population if segment is None else declared.population.within(segment),
@@ -102,6 +103,7 @@ class Workspace:
     def try_update(self) -> dict[str, LapwingError]:
         """Refuse what `update` would refuse, and return what it would, with nothing written."""
         found: dict[str, LapwingError] = {}
+        self._agreement.require_vocabularies(self.settings)
         for declared in self.settings.populations.values():
             self._agreement.require_possible(declared)
             for name, failure in unreadable(declared, self._log).items():
@@ -116,13 +118,17 @@ class Workspace:
             self._agreement.update(declared)
 
     def advance(self, table: str, population: str | None = None) -> int:
-        """Say publicly that the data of a table changed, and return its new version. The account goes on as it is."""
+        """Say publicly that a table or vocabulary changed, and return its new version. The account goes on as it is."""
+        if table in self.settings.vocabularies:
+            return self._fingerprints.accept(table, self.settings.vocabularies[table])
         people = self.settings.declared(population).population
         return self.ledger.administration.advance_version(people.name, people.table(table).name)
 
     def changed(self, population: str | None = None) -> list[str]:
-        """Return the tables whose content changed while their version did not: questions wait until it is advanced."""
-        return self._open_tables(self.settings.declared(population)).changed()
+        """Return the tables and vocabularies that changed while their version did not: questions wait for the next."""
+        tables = self._open_tables(self.settings.declared(population)).changed()
+        public = [name for name, file in self.settings.vocabularies.items() if self._fingerprints.has_new(name, file)]
+        return tables + public
 
     def unreadable(self, population: str | None = None) -> dict[str, LapwingError]:
         """Return what cannot be read and why, after all tables were tried. It is for the custodian."""
@@ -240,6 +246,7 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
             place.rmdir()
         raise
     agreement = Agreement(ledger, Fingerprints(place / FINGERPRINTS))
+    agreement.require_vocabularies(declared)
     for population in declared.populations.values():
         agreement.require_possible(population)
         agreement.update(population)

@@ -97,9 +97,8 @@ def _scope(segments: object) -> frozenset[str] | None:
     if segments is None or isinstance(segments, frozenset):
         return segments
     if isinstance(segments, str) or not isinstance(segments, Iterable):
-        raise ParameterError(
-            "segments", segments, reason="is not a set of segments", remedy='write for example {"north"}'
-        )
+        remedy = 'write for example {"north"}'
+        raise ParameterError("segments", segments, reason="is not a set of segments", remedy=remedy)
     return frozenset(segments)
 
 
@@ -134,15 +133,7 @@ class Cost:
 
 
 def cost_of(charge: Charge) -> Cost:
-    """Return what `charge` costs.
-
-    >>> from lapwing.vocabulary.event import PureRelease
-    >>> cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)))).epsilon
-    Fraction(1, 10)
-    >>> stream = Reservation(stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5)
-    >>> cost_of(stream).epsilon, cost_of(stream).reserved
-    (Fraction(1, 4), Fraction(3, 4))
-    """
+    """Return what `charge` costs."""
     cost = cost_of_event(charge.event)
     if isinstance(charge, SingleRelease):
         return cost
@@ -151,16 +142,15 @@ def cost_of(charge: Charge) -> Cost:
 
 @lru_cache(maxsize=1024)
 def priced(event: Event) -> PricedLoss:
-    """Return the price of `event`, which is asked for more than once on its way through a filter."""
+    """Return the price of an event, which is asked for more than once on its way through a filter."""
     return price(event)
 
 
 @lru_cache(maxsize=1024)
 def cost_of_event(event: Event) -> Cost:
     """Return what one release of `event` costs."""
-    loss = priced(event)
     epsilon, delta = _approximate_bound(event) or (None, Fraction(0))
-    return Cost(epsilon=epsilon, reserved=Fraction(0), delta=delta, rho=loss.rho)
+    return Cost(epsilon=epsilon, reserved=Fraction(0), delta=delta, rho=priced(event).rho)
 
 
 def _approximate_bound(event: Event) -> tuple[Fraction, Fraction] | None:
@@ -207,28 +197,18 @@ class Insufficient:
 
 FilterDecision: TypeAlias = Accepted | Insufficient
 
+# what all denominators divide: those of decimals, of their parts up to 64, of the squares of these, and of floats
 _COMMON: Final = 2**1100 * 5**100 * math.lcm(*range(1, 65)) ** 2
-"""What all denominators divide: those of decimals, of their parts up to 64, of the squares of these, and of floats."""
 
 
 def require_carried(name: str, amount: Fraction | None) -> None:
     """Refuse an amount that is not a multiple of 1/`_COMMON`: sums of such amounts stay below 560 digits.
 
     Proof: proofs/sum_filters.md
-
-    >>> require_carried("epsilon", Fraction(1, 3))
-    >>> require_carried("epsilon", Fraction(1, 10**9 + 7))
-    Traceback (most recent call last):
-    ...
-    lapwing.errors.ParameterError: epsilon = '1/1000000007' has a denominator that an account cannot ...
     """
     if amount is not None and _COMMON % amount.denominator:
-        raise ParameterError(
-            name,
-            str(amount),
-            reason="has a denominator that an account cannot carry",
-            remedy="offer a decimal with at most 12 digits after the point",
-        )
+        remedy = "offer a decimal with at most 12 digits after the point"
+        raise ParameterError(name, str(amount), reason="has a denominator that an account cannot carry", remedy=remedy)
 
 
 @stored("pure-filter")
@@ -240,14 +220,6 @@ class PureFilter:
     yeses), not what was reserved. A privacy filter of realised losses, as in Rogers, Samorodnitsky, Wu and Ramdas 2023.
 
     Proof: proofs/sum_filters.md
-
-    >>> from lapwing.vocabulary.event import PureRelease
-    >>> from lapwing.accounting.filters.charge import cost_of_event
-    >>> tenth = PureRelease(epsilon=Fraction(1, 10))
-    >>> PureFilter(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
-    Accepted(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1))
-    >>> PureFilter(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
-    Insufficient(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
     """
 
     epsilon: Fraction
@@ -259,9 +231,8 @@ class PureFilter:
         """What is neither spent nor reserved; as an arm of two it may be below zero."""
         return self.epsilon - self.spent - self.reserved
 
-    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
+    def weigh(self, _: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if it is pure and no more than what is left."""
-        del event
         if cost.delta:
             return Insufficient(currency="delta", asked=cost.delta, left=Fraction(0))
         if cost.epsilon is None or cost.epsilon + cost.reserved > self.left:
@@ -273,9 +244,8 @@ class PureFilter:
         require_carried("epsilon", cost.epsilon)
         require_carried("epsilon", cost.reserved)
 
-    def book(self, cost: Cost, step: Accepted) -> "PureFilter":
+    def book(self, cost: Cost, _: Accepted) -> "PureFilter":
         """Add an admitted cost."""
-        del step
         epsilon = _require_price("epsilon", cost.epsilon)
         return replace(self, spent=self.spent + epsilon, reserved=self.reserved + cost.reserved)
 
@@ -303,9 +273,8 @@ class ConcentratedFilter:
         """What is not spent."""
         return self.rho - self.spent
 
-    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
+    def weigh(self, _: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if it has a rho, and one that is no more than what is left."""
-        del event
         if cost.rho is None or cost.rho > self.left:
             return Insufficient(currency="rho", asked=cost.rho, left=self.left)
         return Accepted()
@@ -314,9 +283,8 @@ class ConcentratedFilter:
         """Refuse a cost whose sums would grow longer with every charge."""
         require_carried("rho", cost.rho)
 
-    def book(self, cost: Cost, step: Accepted) -> "ConcentratedFilter":
+    def book(self, cost: Cost, _: Accepted) -> "ConcentratedFilter":
         """Add an admitted cost."""
-        del step
         return replace(self, spent=self.spent + _require_price("rho", cost.rho))
 
     def settle(self, **_: Fraction) -> "ConcentratedFilter":

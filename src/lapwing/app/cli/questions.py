@@ -19,7 +19,7 @@ from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, bins, by_year
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics import STATISTICS
-from lapwing.queries.statistics.top import TopCategories
+from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, probability
 from lapwing.vocabulary.wording import Setting, format_value, named, percent
@@ -48,7 +48,7 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     given = {name: value for name, value in options.items() if value not in (None, (), [])}
     if len(words) == 1 and len(words[0].split()) > 1:
         _only(given, {"max_rows", "max_groups"}, "a SELECT", "say it in the SELECT")
-        return read_sql(words[0], **{name: as_int(name, value) for name, value in given.items()}).questions
+        return read_sql(words[0], **{name: as_int(name, value) for name, value in given.items()})
     name = words[0]
     if name not in STATISTICS:
         remedy = f"write one of {', '.join(STATISTICS)}, or a SELECT in quotes"
@@ -74,7 +74,8 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     for needed, example in statistic.needs.items():
         if needed not in given:
             raise BadQuestionError(f"{name} needs {example}")
-    return {statistic.result: statistic.ask(*words[1:], **given)}
+    question = statistic.ask(*words[1:], **given)
+    return {"people" if isinstance(question, TopCounts) else statistic.result: question}
 
 
 def put(

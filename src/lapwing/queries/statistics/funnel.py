@@ -11,7 +11,8 @@ from fractions import Fraction
 from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.queries.aggregate import LastStepPerPerson
 from lapwing.queries.binding import bind
-from lapwing.queries.expressions import MOST_FRACTIONS, Condition
+from lapwing.queries.expressions import Condition
+from lapwing.queries.limits import MOST_FRACTIONS
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition
