@@ -415,7 +415,7 @@ class TestStreams:
             assert stream.sealed == b"\x18" * len(SECRET)
             assert (stream.terms, stream.tables) == ('{"at_least":200}', frozenset({"patients"}))
             assert again.streams.unsettled() == [stream.in_flight]
-            assert (stream.in_flight.number, stream.in_flight.question, stream.in_flight.sealed) == (2, "q2", SEED)
+            assert (stream.in_flight.number, stream.in_flight.questions, stream.in_flight.sealed) == (2, ("q2",), SEED)
             again.streams.decide("s", number=2, outcome=StreamOutcome.NO, answer="no")
             assert again.streams.unsettled() == []
 

@@ -102,6 +102,7 @@ def _streams(ledger: Ledger) -> None:
         with _door(ledger, name).stream(at_least=200, yeses=3, epsilon="1", name=f"{name} yes", key="y") as stream:
             stream.ask("age > 20", key="first")
             stream.ask("age > 20", key="recalled")
+            stream.ask_many(["age > 20", "age > 40", "age > 50"], key="together")
         with _door(ledger, name, 0).stream(at_least=200, yeses=1, epsilon="0.5", name=f"{name} no") as stream:
             stream.ask("age > 30")
     halted = _door(ledger, "pure", 10**6).stream(at_least=200, yeses=1, epsilon="0.5", name="halted")
@@ -109,6 +110,10 @@ def _streams(ledger: Ledger) -> None:
     lost = _door(ledger, "pure", None).stream(at_least=200, yeses=2, epsilon="0.5", name="lost")
     with suppress(LapwingError):
         lost.ask("age > 30")
+    lost_together = _door(ledger, "pure", None).stream(at_least=200, yeses=2, epsilon="0.5", name="lost together")
+    with suppress(LapwingError):
+        lost_together.ask_many(["age > 30", "age > 40", "age > 50"])
+    lost_together.close()
     forfeit = Session(replace(population(), name="pure"), ledger, FixedNumber(5), analyst="ana", key=KEY).stream(
         at_least=200, yeses=2, epsilon="0.5", name="forfeit"
     )

@@ -313,6 +313,39 @@ class Machine(RuleBasedStateMachine):
                 flow.asked += 1
                 flow.in_flight = key, (question, self.version)
 
+    @precondition(lambda self: any(flow.status is StreamStatus.OPEN for flow in self.flows.values()))
+    @rule(data=st.data(), asked=st.lists(questions, min_size=1, max_size=3, unique=True), outcomes=st.data())
+    def ask_together(self, data, asked, outcomes) -> None:
+        """Ask several questions of a stream as one, and decide or lose them."""
+        idle = [n for n, f in sorted(self.flows.items()) if f.status is StreamStatus.OPEN and not f.in_flight]
+        if not idle or self.suspended:
+            return
+        name = data.draw(st.sampled_from(idle))
+        flow = self.flows[name]
+        key, number = f"{name} {len(flow.keys)} together", flow.asked + 1
+        intent, known = self.ledger.batches.intend(name, number=number, key=key, questions=asked, sealed=SEED)
+        assert {one: told.answer for one, told in known.items()} == {
+            one: flow.told[one, self.version] for one in asked if (one, self.version) in flow.told
+        }
+        flow.keys[key] = None
+        if intent is None:
+            return
+        drawn = [outcomes.draw(st.sampled_from(["yes", "no"])) for _ in intent.questions]
+        left = YESES - flow.yeses
+        halts = [place for place, one in enumerate(drawn) if one == "yes"][left - 1 : left]
+        answers = [(StreamOutcome(one), f"{one} {number + i}") for i, one in enumerate(drawn)][: (halts or [99])[0] + 1]
+        lost = outcomes.draw(st.booleans())
+        found = self.ledger.batches.decide(name, number=number, answers=None if lost else answers, sealed=SECRET)
+        yeses = min(len(drawn), left) if lost else sum(one is StreamOutcome.YES for one, _ in answers)
+        flow.asked += len(drawn) if lost else len(answers)
+        flow.yeses += yeses
+        self.pay(flow.analyst, yeses * PRICE, -yeses * PRICE)
+        if flow.yeses == YESES:
+            flow.status = StreamStatus.HALTED
+        told = {} if lost else {one: text for one, (_, text) in zip(intent.questions, answers, strict=False)}
+        assert {one: decision.answer for one, decision in found.items()} == told
+        flow.told |= {(one, self.version): text for one, text in told.items()}
+
     def in_flight(self) -> list[str]:
         return [name for name, flow in sorted(self.flows.items()) if flow.in_flight]
 

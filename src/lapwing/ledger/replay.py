@@ -67,6 +67,7 @@ class Replay:
     streams: dict[str, _Stream] = field(default_factory=dict)
     unsettled: dict[int, Record] = field(default_factory=dict)
     answers: set[int] = field(default_factory=set)
+    recalls: set[tuple[str, int, int]] = field(default_factory=set)
     requests: set[tuple[str, str, str]] = field(default_factory=set)
     touched: set[tuple[str, str]] = field(default_factory=set)
     """The tables that any question was charged or intended to read, each with its population."""
@@ -261,26 +262,49 @@ class Replay:
         require(record["number"] == stream.asked + 1, "is not the next question of its stream")
         self._versions(record)
         self.populations[record["population"]].require_spending(record["analyst"])
-        stream.asked, stream.in_flight = record["number"], record
+        questions = record["questions"] if "questions" in record else [record["question"]]
+        require(questions and len(set(questions)) == len(questions), "asks nothing, or the same twice")
+        stream.asked, stream.in_flight = record["number"] + len(questions) - 1, record
         self._require_state(record, stream)
 
     def _outcome(self, record: Record) -> None:
         stream, opening = self.streams[record["stream"]], self.streams[record["stream"]].opening
         intent = stream.in_flight
         require(intent and record["settles"] == intent["seq"], "decides a question that is not in flight")
-        require((record["outcome"] == "lost") != ("answer" in record), "holds an answer and is lost, or neither")
-        units: int = record["units"]
-        dearest: int = opening["dearest"]
-        least, most = {"yes": (1, dearest), "no": (0, 0), "lost": (dearest, dearest)}[record["outcome"]]
-        require(least <= units <= most, f"takes {units} units for a {record['outcome']}")
-        stream.used, stream.in_flight = stream.used + units, None
-        halted = opening["units"] - stream.used < dearest or stream.asked == opening["questions"]
+        if intent is None:
+            return
+        many = "questions" in intent
+        taken = self._units_of_many(record, intent, stream) if many else _units_of_one(record, opening["dearest"])
+        require(record["units"] == taken, f"takes {record['units']} units for what was decided")
+        stream.used, stream.in_flight = stream.used + taken, None
+        halted = opening["units"] - stream.used < opening["dearest"] or stream.asked == opening["questions"]
         stream.status = "halted" if halted else "open"
+        require(halted or stream.asked == intent["asked"], "leaves questions undecided without a halt")
         self._require_state(record, stream)
-        self._settle(record, yeses=units, ends=halted)
-        if "answer" in record and intent:
+        self._settle(record, yeses=taken, ends=halted)
+        if not many and "answer" in record:
             _answers(record, intent, f"stream {record['stream']}")
+        if "versions" in record:
+            require(record["versions"] == intent["versions"], "answers from other data versions")
             self.answers.add(record["seq"])
+
+    def _units_of_many(self, record: Record, intent: Record, stream: _Stream) -> int:
+        """Return the units that the outcomes of a batch take, and note where its stream stands after them."""
+        questions, dearest = intent["questions"], stream.opening["dearest"]
+        if record.get("outcome") == "lost":
+            require("answers" not in record, "holds answers and is lost")
+            return int(min(len(questions), (stream.opening["units"] - stream.used) // dearest) * dearest)
+        outcomes = [outcome for outcome, _ in record["answers"]]
+        require(0 < len(outcomes) <= len(questions), "answers other questions than were asked")
+        require(set(outcomes) <= {"yes", "no"}, "has outcomes that there are not")
+        digests = [recall_digest(f"stream {record['stream']}", question) for question in questions[: len(outcomes)]]
+        require(record["recalls"] == digests, "answers a question that was not charged")
+        self.recalls |= {(digest, record["seq"], place) for place, digest in enumerate(digests)}
+        stream.asked = intent["number"] + len(outcomes) - 1
+        yeses = outcomes.count("yes")
+        before = stream.opening["units"] - stream.used - yeses + (outcomes[-1] == "yes")
+        require(before >= dearest, "answers questions after the halt")
+        return yeses
 
     def _closing(self, record: Record) -> None:
         stream = self.streams[record["stream"]]
@@ -345,6 +369,15 @@ class Replay:
         self.accounts[whose] = account
         if column == "account":
             self.lines[whose[0]] += [(record.get("analyst"), line) for line in lines]
+
+
+def _units_of_one(record: Record, dearest: int) -> int:
+    """Return the units that the outcome of one question takes."""
+    require((record["outcome"] == "lost") != ("answer" in record), "holds an answer and is lost, or neither")
+    units: int = record["units"]
+    least, most = {"yes": (1, dearest), "no": (0, 0), "lost": (dearest, dearest)}[record["outcome"]]
+    require(least <= units <= most, f"takes {units} units for a {record['outcome']}")
+    return units
 
 
 def _offered(question: str) -> Event | None:
@@ -441,4 +474,6 @@ def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress 
             replay.read(entry)
             if progress:
                 progress(entry.seq, transaction.last)
+        if set(transaction.all("select digest, seq, place from recalls")) != replay.recalls:
+            raise LedgerDamagedError("the index of the answers of batches says something else than the entries")
         return Verification(entries=transaction.last, head=transaction.receipt, receipts=len(shown))
