@@ -9,8 +9,7 @@ that an entry claims is what the next entry starts from, once it was found to be
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from lapwing.accounting.filters.account import (
     Account,
@@ -21,30 +20,24 @@ from lapwing.accounting.filters.account import (
     open_account,
     raise_cap,
 )
-from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.remaining import Refusal
+from lapwing.ledger.claims import (
+    Record,
+    ReplayError,
+    accounts_agree,
+    agreed_price,
+    offered_event,
+    require,
+    require_same_question,
+    steps_agree,
+)
 from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.population import PopulationRecord
-from lapwing.vocabulary.codec import canonical, from_record, parse, to_record, to_text
+from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
-from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.results import Result
-
-_OTHER_BUILD: Final = 1 + 1e-9
-
-Record = dict[str, Any]
-
-
-class ReplayError(Exception):
-    """What is wrong with an entry."""
-
-
-def require(condition: object, otherwise: str) -> None:
-    """Go on if the condition holds."""
-    if not condition:
-        raise ReplayError(otherwise)
 
 
 @dataclass(slots=True)
@@ -199,7 +192,7 @@ class Replay:
         )
         alone = population.unit.protects_groups_of == 1
         require(alone or len(claimed.filters) == 1, "divides people who are protected together")
-        require(_agree(claimed, fresh), "opens an account that is not fresh")
+        require(accounts_agree(claimed, fresh), "opens an account that is not fresh")
 
     def _recapped(self, record: Record, column: str, holder: str | None) -> None:
         name = record["population"]
@@ -212,14 +205,14 @@ class Replay:
         else:
             fresh = open_account(budget, segments=before.filters, adjacency=before.adjacency, shares=before.shares)
             due = charge_anew(fresh, past)
-        require(_agree(line.account, due.account), "does not charge the whole history under the new cap")
+        require(accounts_agree(line.account, due.account), "does not charge the whole history under the new cap")
         self.accounts[name, holder] = line.account
         if holder is None:
             self.lines[name].append((None, line))
 
     def _charge(self, record: Record) -> None:
         charge = self._admitted(record, SingleRelease)
-        offered = _offered(record["question"])
+        offered = offered_event(record["question"])
         require(offered is None or offered == charge.event, "was charged another price than its question says")
         self._versions(record)
         self.unsettled[record["seq"]] = record
@@ -233,7 +226,7 @@ class Replay:
         require(record["settles"] in self.unsettled, "answers what was not charged, or for the second time")
         charge = self.unsettled.pop(record["settles"])
         require(record["population"] == charge["population"], "answers in another population")
-        _answers(record, charge, f"population {charge['population']}")
+        require_same_question(record, charge, f"population {charge['population']}")
         self.answers.add(record["seq"])
 
     def _lost(self, record: Record) -> None:
@@ -250,7 +243,7 @@ class Replay:
         if isinstance(charge, Reservation):
             reserved = (charge.stream, charge.yeses)
             require(reserved == (record["stream"], record["units"]), "reserves for another stream")
-            agreed = _agreed(record["terms"])
+            agreed = agreed_price(record["terms"])
             require(agreed in {None, charge.whole}, "was charged another price than its terms say")
         self.streams[record["stream"]] = stream = _Stream(opening=record, charge=charge)
         self._require_state(record, stream)
@@ -283,7 +276,7 @@ class Replay:
         self._require_state(record, stream)
         self._settle(record, yeses=taken, ends=halted)
         if not many and "answer" in record:
-            _answers(record, intent, f"stream {record['stream']}")
+            require_same_question(record, intent, f"stream {record['stream']}")
         if "versions" in record:
             require(record["versions"] == intent["versions"], "answers from other data versions")
             self.answers.add(record["seq"])
@@ -339,7 +332,7 @@ class Replay:
             require(isinstance(line.charge, kinds), "charges something else")
             quoted = self.accounts[whose].quote(line.charge)
             require(not isinstance(quoted, Refusal), f"was charged, but the account refuses it: {quoted}")
-            require(_steps_agree(line, quoted), "was charged less than the filters say")
+            require(steps_agree(line, quoted), "was charged less than the filters say")
             self._book(record, column, whose, [line])
             charges.append(line.charge)
         require(all(charge == charges[0] for charge in charges), "charges the analyst for something else")
@@ -378,55 +371,6 @@ def _units_of_one(record: Record, dearest: int) -> int:
     least, most = {"yes": (1, dearest), "no": (0, 0), "lost": (dearest, dearest)}[record["outcome"]]
     require(least <= units <= most, f"takes {units} units for a {record['outcome']}")
     return units
-
-
-def _offered(question: str) -> Event | None:
-    """Return the event that the text of a question says will happen; `None` for a text that says none."""
-    try:
-        parts: list[Event] = [from_record(Event, part["event"]) for part in parse(question)]
-    except (ValueError, TypeError, KeyError):  # no question of a session
-        return None
-    return parts[0] if len(parts) == 1 else Composed(parts=tuple(parts))
-
-
-def _agreed(terms: str) -> Fraction | None:
-    """Return what the terms of a stream say that it costs; `None` for terms that say nothing."""
-    try:
-        return from_record(Fraction, parse(terms)["epsilon"])
-    except (ValueError, TypeError, KeyError):  # no terms of a session
-        return None
-
-
-def _answers(record: Record, asked: Record, scope: str) -> None:
-    """Refuse an answer that would be found under another question, or other data, than was paid for."""
-    require(record["recall"] == recall_digest(scope, asked["question"]), "answers a question that was not charged")
-    require(record["versions"] == asked["versions"], "answers from other data versions")
-
-
-def _steps_agree(claimed: Admission, found: Any) -> bool:
-    """Say whether an admission took at least what it had to, and is otherwise what is found now."""
-    require(claimed.cost == found.cost and claimed.steps.keys() == found.steps.keys(), "was charged another price")
-    for segment, step in claimed.steps.items():
-        if not _no_larger(step.residue, found.steps[segment].residue):
-            return False
-    same = {segment: replace(step, residue=claimed.steps[segment].residue) for segment, step in found.steps.items()}
-    return dict(claimed.steps) == same
-
-
-def _agree(claimed: Account, found: Account) -> bool:
-    """Say whether two accounts are the same but for residues, and the claimed ones are no larger than those found."""
-    filters = dict(found.filters)
-    for segment, filter_ in claimed.filters.items():
-        other = filters[segment]
-        if isinstance(filter_, ApproximateFilter) and isinstance(other, ApproximateFilter):
-            if not _no_larger(filter_.residue, other.residue):
-                return False
-            filters[segment] = replace(other, residue=filter_.residue)
-    return to_text(claimed) == to_text(replace(found, filters=filters))
-
-
-def _no_larger(claimed: float | None, found: float | None) -> bool:
-    return claimed is None or (found is not None and claimed <= found * _OTHER_BUILD)
 
 
 Progress = Callable[[int, int], None]
