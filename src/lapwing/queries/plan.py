@@ -6,7 +6,6 @@ the released numbers mean. Everything in it follows from the question and the ca
 What the numbers mean is a noun of each statistic, in `statistics`: its unit, its bounds and its words are there.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from lapwing.accounting.rounding import ROUND_OFF
+from lapwing.accounting.rounding import float_below
+from lapwing.mechanisms.margins import confidence_of_each
 from lapwing.queries.aggregate import (
     Aggregate,
     BinnedKey,
@@ -283,8 +283,7 @@ class Plan:
 
         The noise of one cell is independent of that of the others, so that their probabilities are multiplied.
         """
-        cells = len(self.aggregate.cells or [()])
-        return -math.expm1(math.log(probability("confidence", confidence)) / cells) * (1 - ROUND_OFF)
+        return float_below(1 - confidence_of_each(confidence, len(self.aggregate.cells or [()])))
 
     @property
     def key_names(self) -> tuple[str, ...]:
