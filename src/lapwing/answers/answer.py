@@ -5,7 +5,7 @@ computed from it is free.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -23,7 +23,7 @@ from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact
-from lapwing.vocabulary.results import Result, html_table
+from lapwing.vocabulary.results import Interval, Result, html_table
 from lapwing.vocabulary.wording import format_exact, format_short, format_value, named, percent, rounded
 
 CONFIDENCE = Fraction(95, 100)
@@ -162,11 +162,11 @@ class Change:
         """Return the cell after the change."""
         value = self.function(cell.value)
         if not self.rising or cell.low is None or cell.high is None:
-            return BoundedValue(key=cell.key, value=value, low=None, high=None)
+            return replace(cell, value=value, low=None, high=None)
         low, high = self.function(cell.low), self.function(cell.high)
         if not low <= value <= high:
             raise BadQuestionError(f"this function falls between {cell.low} and {cell.high}; use map, without bounds")
-        return BoundedValue(key=cell.key, value=value, low=low, high=high)
+        return replace(cell, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,15 +265,13 @@ class Answer(Result):
         cells = [row.cells[name] for row in self.bounded(confidence) if name in row.cells]
         return max((far for cell in cells if (far := _reach(cell)) is not None), default=None)
 
-    def interval(
-        self, confidence: Exact = CONFIDENCE, *, column: str | None = None
-    ) -> tuple[Number | Any, Number | Any]:
+    def interval(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Interval:
         """Return the bounds of the one value of a column; None where they are not known."""
         rows = self.bounded(confidence)
         if len(rows) != 1:
             raise BadQuestionError(f"this answer has {len(rows)} rows; read the bounds of each: bounded({confidence})")
         cell = rows[0].cells[self.columns[0] if column is None else column]
-        return cell.low, cell.high
+        return Interval(cell.low, cell.high)
 
     def map(self, function: Callable[[Any], Any]) -> "Answer":
         """Return the answer with every value changed by `function`; its bounds are dropped.
@@ -315,7 +313,21 @@ class Answer(Result):
         if known is None and self._is_single:
             low, high = self.interval()
             known = None if low is None or high is None else f"from {format_value(low)} to {format_value(high)}"
-        return "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
+        sure = "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
+        return f"{sure}, over {self._over}" if self._over else sure
+
+    @property
+    def _over(self) -> str:
+        """Over how many rows the one value was computed, where that is told with it."""
+        rows = self.rows[0].cells[self.columns[0]].rows if self._is_single else None
+        return "" if rows is None else f"{rows.value:,} rows ({rows.low:,} to {rows.high:,})"
+
+    @cached_property
+    def counted(self) -> tuple[str, ...]:
+        """The columns whose values are told with the number of rows they were computed over."""
+        cells = [(name, row.cells[name]) for row in self.rows for name in self.columns if name in row.cells]
+        told = {name for name, cell in cells if cell.rows is not None}
+        return tuple(name for name in self.columns if name in told)
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
         """Return the answer as JSON, with bounds that hold with this confidence."""
@@ -349,6 +361,7 @@ class Answer(Result):
         paid = f"nothing: it was asked before, for {self.price}" if self.free else str(self.price)
         return [
             ("error", self._error(confidence)),
+            ("counted", f"{self._over}, told by the same release" if self._over else None),
             ("asked", self.asked.words),
             ("bounded", self.asked.bounding_remark),
             ("cost", "nothing: it was rehearsed on made-up rows, and is about nobody" if self.rehearsal else paid),
@@ -366,14 +379,20 @@ class Answer(Result):
         return f"{told}, with {percent(as_confidence(confidence))} confidence"
 
     def _repr_html_(self) -> str:
-        return html_table([*self.keys, *self.columns], self._lines(), self.sentence)
+        return html_table(self._header, self._lines(), self.sentence)
 
     def to_rows(self, confidence: Exact = CONFIDENCE) -> list[dict[str, Any]]:
-        """Return a record for each row: its keys, and for each column the value, its `low` and its `high` bound."""
-        names = _distinct([*self.keys, *(f"{name}{end}" for name in self.columns for end in ("", "_low", "_high"))])
+        """Return a record for each row: its keys, and for each column the value, its `low` and its `high` bound.
+
+        Where a column is told with the number of rows it was computed over, that has columns of its own.
+        """
+        told = [(name, False) for name in self.columns] + [(name, True) for name in self.counted]
+        titles = [*self.columns, *rows_names(self.counted)]
+        names = _distinct([*self.keys, *(f"{title}{end}" for title in titles for end in ("", "_low", "_high"))])
         rows = []
         for row in self.bounded(confidence):
-            cells = (row.cells.get(name) for name in self.columns)
+            found = ((row.cells.get(name), of_rows) for name, of_rows in told)
+            cells = (cell.rows if cell and of_rows else cell for cell, of_rows in found)
             values = (v for cell in cells for v in ((cell.value, cell.low, cell.high) if cell else (None, None, None)))
             rows.append(dict(zip(names, (*row.key, *values), strict=True)))
         return rows
@@ -387,20 +406,25 @@ class Answer(Result):
         return as_frame("polars", self.to_rows(confidence))
 
     def __repr__(self) -> str:
-        told = _format_cell(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
+        told = format_cell(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
         return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
 
     def __str__(self) -> str:
         if self._is_single and (not self.keys or next(self.asked.several()).plan.meaning.told_in_a_sentence):
             return self.sentence
-        lines = [[*self.keys, *self.columns], *self._lines()]
+        lines = [self._header, *self._lines()]
         widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
         return "\n".join([*("  ".join(map(str.rjust, line, widths)) for line in lines), *self.beyond])
 
+    @property
+    def _header(self) -> list[str]:
+        return [*self.keys, *self.columns, *rows_names(self.counted)]
+
     def _lines(self) -> Iterator[list[str]]:
         for row in self.rows[:MOST_SHOWN]:
-            values = (_format_cell(row.cells[column]) if column in row.cells else "" for column in self.columns)
-            yield [*map(named, row.key), *values]
+            cells = [row.cells.get(column) for column in self.columns]
+            cells += [one and one.rows for one in (row.cells.get(column) for column in self.counted)]
+            yield [*map(named, row.key), *("" if cell is None else format_cell(cell) for cell in cells)]
 
     @property
     def beyond(self) -> list[str]:
@@ -411,15 +435,21 @@ class Answer(Result):
         return rows + groups
 
 
+def rows_names(counted: Sequence[str]) -> list[str]:
+    """Return the names of the columns that say over how many rows these columns were computed."""
+    return ["rows"] if len(counted) == 1 else [f"rows of {name}" for name in counted]
+
+
 def _cell_record(cell: BoundedValue) -> dict[str, Any]:
     parts = {"value": cell.value, "low": cell.low, "high": cell.high}
     return {
+        **({} if cell.rows is None else {"rows": _cell_record(cell.rows)}),
         **{name: format_exact(part) for name, part in parts.items()},
         "rounded": {name: rounded(part) for name, part in parts.items()},
     }
 
 
-def _format_cell(cell: BoundedValue) -> str:
+def format_cell(cell: BoundedValue) -> str:
     """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
     if cell.low is None or cell.high is None or isinstance(cell.value, str):
         return format_value(cell.value)

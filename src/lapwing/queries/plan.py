@@ -76,12 +76,16 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedValue:
-    """One number of an answer, its key, and between which bounds the exact one lies; None where that is not known."""
+    """One number of an answer, its key, and between which bounds the exact one lies; None where that is not known.
+
+    `rows` says over how many rows it was computed, where the same release tells that too.
+    """
 
     key: CellKey
     value: Number | str
     low: Number | None
     high: Number | None
+    rows: "BoundedValue | None" = None
 
     @staticmethod
     def around(key: CellKey, estimate: Estimate, margin: Number) -> "BoundedValue":
@@ -158,6 +162,11 @@ class NoisyMeaning(Meaning):
     def margin(self, plan: "Plan", noise: Noise, confidence: Exact) -> Number | None:
         """Return how far off all numbers are at most, all at once; None where that depends on what comes out."""
         return plan.margin_of_each(noise, confidence)
+
+    def error_if(self, plan: "Plan", noise: Noise, confidence: Exact, rows: int) -> Number | None:
+        """Return about how far off it is if this number of rows counts in each cell; None where `margin` says it."""
+        del plan, noise, confidence, rows
+        return None
 
     def values(self, plan: "Plan", released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
         """Return what the released numbers say, with bounds that hold all at once."""
