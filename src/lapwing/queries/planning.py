@@ -83,7 +83,7 @@ class Question(ABC):
     """A statistic of rows of a table, as it was put: which rows, and how to group them.
 
     `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some; `joins` are rows of
-    other tables that SQL put beside it.
+    other tables that SQL put beside it. `kept` says of which rows the statistic is, and leaves the groups as they are.
     """
 
     table: str
@@ -91,6 +91,7 @@ class Question(ABC):
     columns: tuple[str, ...] | None = None
     joins: tuple[Join, ...] = ()
     where: Condition = EVERYONE
+    kept: Condition = EVERYONE
     by: tuple[By, ...] = ()
     max_rows: int | None = None
     max_groups: int | None = None
@@ -164,6 +165,8 @@ class Planner:
             self.where = every([self.where, of_segment])
         check_most("groupings", len(question.by), MOST_KEYS, "group by fewer columns")
         self.keys: tuple[Key, ...] = tuple(self.key(by) for by in question.by)
+        if question.kept is not EVERYONE:
+            self.where = every([self.where, bind(question.kept, self.scope)])
 
     @property
     def one_a_person(self) -> bool:
