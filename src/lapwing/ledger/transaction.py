@@ -203,7 +203,8 @@ class Transaction:
         """Write the entry of an act, with the lines it adds to each account and the account after them."""
         population, analyst, changed = changes.population.name, changes.analyst, changes.changed()
         states = {one.column: state(one.lines, one.account) for one in changed}
-        entry = self.append(kind, population=population, analyst=analyst, **fields, **states)
+        caused = {"analyst": analyst} if analyst else {}
+        entry = self.append(kind, population=population, **caused, **fields, **states)
         for one in changed:
             self.remember(population, one.holder, one.account)
         return entry
@@ -232,6 +233,11 @@ class Transaction:
     def about(self, population: str) -> list[Entry]:
         """Return all entries about a population, in their order."""
         return self._all("where record ->> 'population' = ? order by seq", population)
+
+    def has_unrecorded_releases(self, population: str) -> bool:
+        """Say whether something was released that no entry tells of: entries are lost, or it was written off."""
+        unrecorded = "record ->> 'kind' = 'note' or (record ->> 'kind' = 'write-off' and record ->> 'population' = ?)"
+        return self._first(f"where {unrecorded}", population) is not None
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
