@@ -17,17 +17,28 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.expressions import (
+    Age,
     And,
+    Arithmetic,
     By,
     Compare,
     Condition,
+    DatePart,
+    DateTrunc,
+    Days,
     Has,
+    Literal,
     Missing,
     Name,
     Not,
+    Now,
+    OneOf,
     Or,
     PerPerson,
+    Prefixed,
     ScopedCondition,
+    Truth,
+    Value,
 )
 from lapwing.queries.joined import Join
 from lapwing.queries.renaming import changed
@@ -114,11 +125,12 @@ class _Joins:
         self.by_row_key: set[str] = set()
         self.counted: Name | None = None
         self.left = {side.alias for side in self.sides if side.join.left}
-        self.on = {
-            side.alias: [part for part in _conjuncts(side.join.on) if not self._ties(part)] for side in self.sides
-        }
-        pool = [part for part in _conjuncts(where) if not self._ties(part)]
-        self.pool = [*(part for side in self.sides if not side.join.left for part in self.on[side.alias]), *pool]
+        self.on = {side.alias: self._untied(side.join.on, side) for side in self.sides}
+        pool = self._untied(where, None)
+        self.pool = [
+            *(part for side in self.sides if side.alias not in self.left for part in self.on[side.alias]),
+            *pool,
+        ]
         if len(self.tied) > 1:
             one, other = (self._named(min(group)) for group in self.tied[:2])
             raise BadQuestionError(
@@ -134,6 +146,25 @@ class _Joins:
                 f"{join.alias} has one row for each {join.key.name!r}, and not one a person; group by {key}"
             )
         return _Side(join.alias.casefold(), table, key, join)
+
+    def _untied(self, said: Condition, of: _Side | None) -> list[Condition]:
+        """Return the parts of an ON or of WHERE but for those that tie rows to a person.
+
+        Whatever but its own ON says that a row of a LEFT JOIN is somebody's, it says that there is one.
+        """
+        rest = list[Condition]()
+        for part in _conjuncts(said):
+            beyond = (self.mentioned(part) & self.left) - ({of.alias} if of is not None else set())
+            if of is not None and of.alias in self.left and beyond:
+                raise BadQuestionError(
+                    f"{of.join.alias} is joined to rows that may be missing; join it to a table that is joined with "
+                    "JOIN, by the person of both"
+                )
+            if self._ties(part):
+                self.left -= beyond
+            else:
+                rest.append(part)
+        return rest
 
     def _named(self, alias: str) -> _Side:
         return next(side for side in self.sides if side.alias == alias)
@@ -309,14 +340,15 @@ class _Joins:
 
     def _cases(self, base: _Side, pool: tuple[Condition, ...], cases: int = 1) -> list[Condition]:
         """Return the conditions about a row of `base`; an OR about several tables is one or the other case."""
-        for part in pool:
+        parts = tuple(part for said in pool for part in _conjuncts(said))
+        for part in parts:
             split = self._split(part, base)
             if split:
                 check_most("cases of its OR over several tables", cases * len(split), _MOST_CASES)
-                rest = tuple(other for other in pool if other is not part)
+                rest = tuple(other for other in parts if other is not part)
                 cases *= len(split)
                 return [Or(tuple(And(tuple(self._cases(base, (*rest, one), cases))) for one in split))]
-        return self._conditions(base, pool)
+        return self._conditions(base, parts)
 
     def _split(self, part: Condition, base: _Side) -> tuple[Condition, ...]:
         beyond = self.mentioned(part) - {base.alias}
@@ -332,17 +364,21 @@ class _Joins:
                 return ()
 
     def _conditions(self, base: _Side, pool: tuple[Condition, ...]) -> list[Condition]:
-        missing = [alias for alias in self.left if any(self._is_gone(part, alias) for part in _flat(pool))]
-        parts = [part for part in _flat(pool) if not any(self._is_gone(part, alias) for alias in self.left)]
+        missing = [alias for alias in self.left if any(self._is_gone(part, alias) for part in pool)]
+        parts = [part for part in pool if not any(self._is_gone(part, alias) for alias in self.left)]
+        for part in parts:
+            if self.mentioned(part) & self.left and not _needs_values(part):
+                raise BadQuestionError(
+                    "this condition may hold for rows that a LEFT JOIN does not find; write JOIN, or say with has(...) "
+                    "or not has(...) which rows there must be"
+                )
         looked_up = [self._looked_up(part, base) for part in parts]
         needed = frozenset().union(*(self.mentioned(part) for part in looked_up))
         inner = [
             side for side in self.sides if side is not base and (side.alias not in self.left or side.alias in needed)
         ]
         if any(side.alias in missing for side in inner):
-            raise BadQuestionError(
-                "a row of a LEFT JOIN cannot be missing and have values; leave one of the two conditions out"
-            )
+            return [Truth(Literal(value=False))]  # a row of a LEFT JOIN is not both missing and there
         for side in inner:
             if side.alias in self.left:
                 looked_up += [self._looked_up(part, base) for part in self.on[side.alias]]
@@ -428,8 +464,34 @@ def _conjuncts(condition: Condition) -> Iterator[Condition]:
             yield condition
 
 
-def _flat(pool: Iterable[Condition]) -> list[Condition]:
-    return [part for condition in pool for part in _conjuncts(condition)]
+def _needs_values(part: Condition) -> bool:
+    """Say whether a condition is never true where the values in it are missing."""
+    match part:
+        case Not(Missing(value)):
+            return _is_missing_with(value)
+        case Not(inner) if not isinstance(inner, Missing):
+            return _needs_values(inner)
+        case Compare(left=left, right=right):
+            return _is_missing_with(left) and _is_missing_with(right)
+        case OneOf(value) | Prefixed(value) | Truth(value):
+            return _is_missing_with(value)
+        case _:
+            return False
+
+
+def _is_missing_with(value: Value) -> bool:
+    """Say whether a value is missing where a column of it is."""
+    match value:
+        case Name() | Literal() | Days() | Now():
+            return True
+        case Arithmetic(left=left, right=right):
+            return _is_missing_with(left) and _is_missing_with(right)
+        case Age(born, at):
+            return _is_missing_with(born) and (at is None or _is_missing_with(at))
+        case DatePart(day=day) | DateTrunc(day=day):
+            return _is_missing_with(day)
+        case _:
+            return False
 
 
 def _everybody(population: Population) -> Table:
