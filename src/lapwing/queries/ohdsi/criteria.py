@@ -32,7 +32,7 @@ from lapwing.queries.expressions import (
     Value,
     value,
 )
-from lapwing.queries.ohdsi.document import Part
+from lapwing.queries.ohdsi.document import JsonPart
 from lapwing.queries.ohdsi.events import KINDS, OF_PERSON, EventKind
 from lapwing.queries.public_tables import ConceptExpression
 from lapwing.vocabulary.errors import BadQuestionError
@@ -49,7 +49,7 @@ _WINDOWS: Final = {"StartWindow": False, "EndWindow": True}
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class EventRow:
     """A row of the table of a kind of event, under an alias."""
 
     kind: EventKind
@@ -93,18 +93,18 @@ class CriteriaReader:
     def __init__(self, sets: Mapping[int, ConceptExpression], *, about_people: bool) -> None:
         self.sets, self.about_people = sets, about_people
 
-    def event(self, part: Part, alias: str) -> tuple[Event, Condition]:
+    def event(self, part: JsonPart, alias: str) -> tuple[EventRow, Condition]:
         """Return the row that a criterion is about, and what it says about it."""
         name, inner = part.only_entry()
         if name not in KINDS:
             known = ", ".join(KINDS)
             raise BadQuestionError(f"{part.place} is about {name}, which is not read here; there are {known}")
-        event = Event(KINDS[name], alias)
+        event = EventRow(KINDS[name], alias)
         with inner.read():
             said = self._about(inner, event)
         return event, And(tuple(said))
 
-    def _about(self, part: Part, event: Event) -> list[Condition]:
+    def _about(self, part: JsonPart, event: EventRow) -> list[Condition]:
         kind = event.kind
         said = [self._codes(part, "CodesetId", event.column(kind.concept)), *self._days(part, event)]
         if part.take("First"):
@@ -122,7 +122,7 @@ class CriteriaReader:
             said.append(self.group(group, event))
         return said
 
-    def _days(self, part: Part, event: Event) -> list[Condition]:
+    def _days(self, part: JsonPart, event: EventRow) -> list[Condition]:
         """Return what is said about the start, the end and the length of an event, and about the age at its start."""
         kind, said = event.kind, list[Condition]()
         if (started := part.part(kind.starts)) is not None:
@@ -136,13 +136,13 @@ class CriteriaReader:
             said.append(_in_range(long, lambda op, number: Compare(op, length, number)))
         return said
 
-    def first(self, event: Event, such: Condition, *, last: bool = False) -> Condition:
+    def first(self, event: EventRow, such: Condition, *, last: bool = False) -> Condition:
         """Say that an event is on the first day, or the last, of those of its person for which `such` is true."""
         function = "last" if last else "first"
         start = Name(event.kind.start, _FIRST)
         return Compare("=", event.start, PerPerson(function, event.kind.table, start, such, _FIRST))
 
-    def of_person(self, part: Part) -> list[Condition]:
+    def of_person(self, part: JsonPart) -> list[Condition]:
         """Return what is said about the person of an event."""
         table = None if self.about_people else "person"
         said = [
@@ -152,11 +152,11 @@ class CriteriaReader:
         ]
         return [Has("person", one) for one in said] if self.about_people else said
 
-    def _age(self, part: Part, event: Event) -> Condition:
+    def _age(self, part: JsonPart, event: EventRow) -> Condition:
         years = Arithmetic("-", DatePart("year", event.start), self._own("year_of_birth", "person"))
         return _in_range(part, lambda op, number: Compare(op, years, number))
 
-    def _codes(self, part: Part, name: str, column: Value) -> Condition:
+    def _codes(self, part: JsonPart, name: str, column: Value) -> Condition:
         """Return that a column holds a concept of the set that an entry names by its number."""
         number = part.whole(name)
         if number is None:
@@ -166,7 +166,7 @@ class CriteriaReader:
         chosen = self.sets[number]
         return InConcepts(column, chosen) if chosen.included else NEVER
 
-    def _listed(self, part: Part, attribute: str, column: Value) -> list[Condition]:
+    def _listed(self, part: JsonPart, attribute: str, column: Value) -> list[Condition]:
         """Return what an attribute that lists concepts, or names a set of them, says about a column."""
         said: list[Condition] = []
         concepts = part.parts(attribute)
@@ -185,7 +185,7 @@ class CriteriaReader:
                 said.append(Not(codes) if chosen.take("IsExclusion") else codes)
         return said
 
-    def group(self, part: Part, index: Event) -> Condition:
+    def group(self, part: JsonPart, index: EventRow) -> Condition:
         """Return what a group of criteria says about the events around an index event."""
         with part.read():
             kind, count = str(part.take("Type", "ALL")).upper(), part.whole("Count", 0) or 0
@@ -206,7 +206,7 @@ class CriteriaReader:
             case _:
                 raise BadQuestionError(f"{part.place}.Type is {kind!r}; write ALL, ANY, AT_LEAST or AT_MOST")
 
-    def _at_least(self, count: int, said: Sequence[Condition], part: Part) -> Condition:
+    def _at_least(self, count: int, said: Sequence[Condition], part: JsonPart) -> Condition:
         if count <= 0 or count > len(said):
             return ALWAYS if count <= 0 else NEVER
         if len(said) > _MOST_OF_GROUP:
@@ -215,7 +215,7 @@ class CriteriaReader:
             )
         return Or(tuple(And(some) for some in itertools.combinations(said, count)))
 
-    def _demographic(self, part: Part, index: Event) -> Condition:
+    def _demographic(self, part: JsonPart, index: EventRow) -> Condition:
         with part.read():
             said = self.of_person(part)
             if (aged := part.part("Age")) is not None:
@@ -226,7 +226,7 @@ class CriteriaReader:
                 said.append(_in_range(ended, lambda op, day: index.compare(op, day, end=True)))
         return And(tuple(said))
 
-    def _correlated(self, part: Part, index: Event) -> Condition:
+    def _correlated(self, part: JsonPart, index: EventRow) -> Condition:
         """Return that a person has so many events of a kind around an index event."""
         windows = [window for name in _WINDOWS if (window := part.part(name)) is not None]
         if not any(window.take("UseIndexEnd") for window in windows):
@@ -234,7 +234,7 @@ class CriteriaReader:
         ways = [And((when, self._around(part, index, end))) for when, end in index.ends]
         return ways[0] if len(ways) == 1 else Or(tuple(ways))
 
-    def _around(self, part: Part, index: Event, index_end: Value) -> Condition:
+    def _around(self, part: JsonPart, index: EventRow, index_end: Value) -> Condition:
         with part.read():
             criteria = part.part("Criteria")
             if criteria is None:
@@ -270,7 +270,7 @@ class CriteriaReader:
             return PerPerson("first", table, Name(column))
         return Name(column, table)
 
-    def _occurrence(self, part: Part) -> tuple[int, int]:
+    def _occurrence(self, part: JsonPart) -> tuple[int, int]:
         with part.read():
             kind, count = part.whole("Type", _AT_LEAST), part.whole("Count", 1)
             distinct, column = part.take("IsDistinct"), part.take("CountColumn")
@@ -282,7 +282,7 @@ class CriteriaReader:
         return kind, count
 
     def _window(
-        self, part: Part, event: Event, index: tuple[Value, Value], *, ends_by_default: bool
+        self, part: JsonPart, event: EventRow, index: tuple[Value, Value], *, ends_by_default: bool
     ) -> list[Condition]:
         """Return that the start, or the end, of an event is in a window around that of the index event."""
         with part.read():
@@ -306,7 +306,7 @@ def later(day: Value, days: int) -> Value:
     return Arithmetic("+", day, Days(days)) if days else day
 
 
-def _in_range(part: Part, compare: Comparing) -> Condition:
+def _in_range(part: JsonPart, compare: Comparing) -> Condition:
     """Return that a value is in a range of numbers or days."""
     with part.read():
         operator, low, high = str(part.take("Op", "")), part.take("Value"), part.take("Extent")
@@ -320,7 +320,7 @@ def _in_range(part: Part, compare: Comparing) -> Condition:
         return Not(found) if operator.startswith("!") else found
 
 
-def _constant(part: Part, given: object) -> Value:
+def _constant(part: JsonPart, given: object) -> Value:
     """Return a number, or a day, which JSON has as text."""
     if isinstance(given, str):
         try:

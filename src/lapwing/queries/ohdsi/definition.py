@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lapwing.queries.expressions import And, Compare, Condition, Has, Missing, Name, Or, PerPerson
-from lapwing.queries.ohdsi.criteria import ALWAYS, CriteriaReader, Event, later
-from lapwing.queries.ohdsi.document import Part, Remarks, load
+from lapwing.queries.ohdsi.criteria import ALWAYS, CriteriaReader, EventRow, later
+from lapwing.queries.ohdsi.document import JsonPart, Remarks, load
 from lapwing.queries.public_tables import ConceptExpression, ConceptItem
 from lapwing.queries.statistics.counts import CountPeople
 from lapwing.queries.statistics.funnel import Funnel
@@ -92,7 +92,7 @@ def cohort_definition(definition: str | Path | Mapping[str, Any]) -> CohortDefin
     ('condition_occurrence', ['entry event'])
     """
     remarks = Remarks()
-    top = Part("definition", load(definition), remarks)
+    top = JsonPart("definition", load(definition), remarks)
     with top.read():
         read = _Definition(top).read()
     return replace(read, unsupported=tuple(remarks.unsupported), notes=tuple(remarks.notes))
@@ -101,7 +101,7 @@ def cohort_definition(definition: str | Path | Mapping[str, Any]) -> CohortDefin
 class _Definition:
     """One definition on its way to conditions."""
 
-    def __init__(self, top: Part) -> None:
+    def __init__(self, top: JsonPart) -> None:
         self.top, self.remarks = top, top.remarks
         primary = top.part("PrimaryCriteria")
         if primary is None:
@@ -155,21 +155,21 @@ class _Definition:
     def places(self) -> range:
         return range(len(self.events))
 
-    def entries(self, alias: str) -> list[tuple[Event, Condition]]:
+    def entries(self, alias: str) -> list[tuple[EventRow, Condition]]:
         """Return the events that let people in, as rows called `alias`, and what is said about them."""
         window = self.primary.part("ObservationWindow")
         before, after = 0, 0
         if window is not None:
             with window.read():
                 before, after = window.whole("PriorDays", 0) or 0, window.whole("PostDays", 0) or 0
-        found = list[tuple[Event, Condition]]()
+        found = list[tuple[EventRow, Condition]]()
         for part in self.primary.parts("CriteriaList"):
             event, about = self.criteria.event(part, alias)
             observed = self.criteria.observed(later(event.start, -before), later(event.start, after))
             found.append((event, And((about, *observed))))
         return found
 
-    def qualified(self, alias: str) -> list[tuple[Event, Condition]]:
+    def qualified(self, alias: str) -> list[tuple[EventRow, Condition]]:
         """Return the events that also pass the additional criteria."""
         group = self.top.part("AdditionalCriteria")
         return [
@@ -183,7 +183,7 @@ class _Definition:
         first = self.limited(place, "QualifiedLimit", self.top, self.qualified, alone=True)
         return And((passed, first))
 
-    def limited(self, place: int, name: str, part: Part, such: Any, *, alone: bool = False) -> Condition:
+    def limited(self, place: int, name: str, part: JsonPart, such: Any, *, alone: bool = False) -> Condition:
         """Return that an event is such a one, and the first or the last of them where the definition says so."""
         event, about = such("e")[place]
         limit = part.part(name)
@@ -211,7 +211,7 @@ class _Definition:
         return "person", "p", list[Condition](people)
 
 
-def _concept_set(part: Part) -> tuple[int, ConceptExpression]:
+def _concept_set(part: JsonPart) -> tuple[int, ConceptExpression]:
     with part.read():
         number, name, inner = part.whole("id"), str(part.take("name", "")), part.part("expression")
         items = []

@@ -32,7 +32,7 @@ class Remarks:
         self.notes[what] = None
 
 
-class Part:
+class JsonPart:
     """One object of the JSON, with its place."""
 
     def __init__(self, place: str, entries: object, remarks: Remarks) -> None:
@@ -55,28 +55,28 @@ class Part:
             raise BadQuestionError(f"{self.place}.{name} is {found!r}; write a whole number")
         return found
 
-    def part(self, name: str) -> "Part | None":
+    def part(self, name: str) -> "JsonPart | None":
         """Return an entry that is an object, if it is there and not empty."""
         found = self.take(name)
-        return Part(f"{self.place}.{name}", found, self.remarks) if found not in (None, {}) else None
+        return JsonPart(f"{self.place}.{name}", found, self.remarks) if found not in (None, {}) else None
 
-    def parts(self, name: str) -> "list[Part]":
+    def parts(self, name: str) -> "list[JsonPart]":
         """Return the objects of an entry that is a list."""
         found = self.take(name, [])
         if not isinstance(found, list):
             raise BadQuestionError(f"{self.place}.{name} is not a list; write [...] there")
-        return [Part(f"{self.place}.{name}[{i}]", one, self.remarks) for i, one in enumerate(found)]
+        return [JsonPart(f"{self.place}.{name}[{i}]", one, self.remarks) for i, one in enumerate(found)]
 
-    def only_entry(self) -> tuple[str, "Part"]:
+    def only_entry(self) -> tuple[str, "JsonPart"]:
         """Return the one entry of an object that says by its name what it is."""
         present = [name for name, entry in self._entries.items() if entry is not None]
         if len(present) != 1:
             raise BadQuestionError(f"{self.place} has {len(present)} kinds of events; write one, such as Measurement")
         self._taken.add(present[0])
-        return present[0], Part(f"{self.place}.{present[0]}", self._entries[present[0]], self.remarks)
+        return present[0], JsonPart(f"{self.place}.{present[0]}", self._entries[present[0]], self.remarks)
 
     @contextmanager
-    def read(self) -> "Iterator[Part]":
+    def read(self) -> "Iterator[JsonPart]":
         """Give the part to be read, and list what of it nobody took."""
         yield self
         for name, entry in self._entries.items():
