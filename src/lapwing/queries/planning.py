@@ -34,6 +34,8 @@ from lapwing.queries.expressions import (
     Arithmetic,
     By,
     Condition,
+    Days,
+    InConcepts,
     InConceptSet,
     Literal,
     Name,
@@ -141,7 +143,9 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
 
 def _looked_up(asked: Question, population: Population) -> tuple[Question, Told]:
     """Return a question with the values that it takes from vocabularies and concept sets, and what they are called."""
-    if not population.vocabularies and not any(isinstance(part, Among | InConceptSet) for part, _ in _walk((asked,))):
+    if not population.vocabularies and not any(
+        isinstance(part, Among | InConceptSet | InConcepts) for part, _ in _walk((asked,))
+    ):
         return asked, {}
     from lapwing.queries.public_values import told_values, with_public_values  # noqa: PLC0415 - most questions need none
 
@@ -317,7 +321,7 @@ def _check_size(*asked: object) -> None:
             case Literal(value=constant):
                 characters += len(constant) if isinstance(constant, str) else 0
                 _check_digits(constant)
-            case Arithmetic():
+            case Arithmetic(right=right) if not isinstance(right, Days):  # days later is a bound of an interval
                 operations += 1
             case Name(name=name):
                 characters += len(name)
