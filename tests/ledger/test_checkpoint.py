@@ -129,7 +129,9 @@ def test_a_state_before_the_checkpoint_that_was_changed_is_refused_when_it_is_re
 def test_an_account_before_the_checkpoint_that_gives_budget_back_is_refused(place) -> None:
     opened(place).close()
     last = checkpoints(place).read().latest[Lookup.ACCOUNT, ("clinic",)]
-    damaged(place, """update entries set body = replace(body, '"spent":"3/20"', '"spent":"0/20"') where seq = ?""", last)
+    damaged(
+        place, """update entries set body = replace(body, '"spent":"3/20"', '"spent":"0/20"') where seq = ?""", last
+    )
     with opened(place) as ledger, pytest.raises(LedgerDamagedError, match="does not hang on the entry before it"):
         ledger.account("clinic")
 
