@@ -283,6 +283,9 @@ def _of_people(name):
         "people by what is there": st.builds(ask.count, **common, by=columns, max_groups=few),
         "distinct": st.builds(ask.count_distinct, **common, column=columns, max_groups=few),
         "top": st.builds(ask.top, **common, column=categories, k=st.just(1)),
+        "top with counts": st.builds(
+            ask.top, **common, column=categories, k=st.just(1), counts=st.just(value=True), max_groups=st.none() | few
+        ),
         "funnel": st.builds(ask.funnel, **common, steps=st.lists(steps, min_size=1, max_size=3)),
         "at least": st.builds(ask.at_least, **common, people=st.just(3)),
     }

@@ -7,15 +7,14 @@ approximation and no large sample.
 Proof: proofs/black_box_audit.md
 """
 
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 
+from lapwing.auditor.outcomes import Reals
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
-
-Reals: TypeAlias = NDArray[np.float64]
 
 _SLACK = 1e-9
 """How far, relatively, every bound is moved outwards: far more than the inverse of the beta integral can be off."""

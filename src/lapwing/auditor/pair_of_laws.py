@@ -12,15 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri_exp
 
+from lapwing.auditor.noise_laws import Reals
 from lapwing.vocabulary.errors import ParameterError
-
-Reals: TypeAlias = NDArray[np.float64]
 
 _SAME = 1e-9
 """Losses that differ by less are told apart by rounding only: of events that lose alike, the likelier one is shown."""

@@ -192,12 +192,6 @@ class Spread:
     """How far noise reaches that lives on the multiples of `step`: P(|X| > m steps) is `tail`.
 
     `values` below is a number of independent draws, all of which are meant together.
-
-    >>> spread = Spread(discrete_laplace_tail(Fraction(10)))
-    >>> spread.margin("0.95"), spread.margin("0.95", values=100)
-    (Fraction(30, 1), Fraction(76, 1))
-    >>> round(spread.confidence(30), 4)
-    0.9527
     """
 
     tail: Tail
@@ -287,10 +281,6 @@ _WIDEST = 1 << 18
 
 def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int, confidence: Exact) -> int:
     """Return m such that a sum of `terms` numbers with this noise is off by at most m, with this probability or more.
-
-    >>> noise = DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(2))
-    >>> [margin_of_sum(noise, terms, "0.95") for terms in (1, 2, 3, 10)]
-    [6, 8, 10, 18]
 
     Proof: proofs/sums_of_noise.md
     """

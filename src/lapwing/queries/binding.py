@@ -32,6 +32,8 @@ from lapwing.queries.expressions import (
     Truth,
     Value,
 )
+from lapwing.queries.joined import Joined
+from lapwing.queries.joins import beside
 from lapwing.queries.predicate import (
     ALWAYS,
     DAYS,
@@ -84,6 +86,8 @@ def _bind(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
             return _compare(operator, left, right, scope, wanted=wanted)
         case Has():
             return _has(condition, scope, wanted=wanted)
+        case Joined(joins, where):
+            return _bind(beside(joins, where, scope.population), scope, wanted=wanted)
         case ScopedCondition(where, alias, columns):
             return _bind(where, scope.alone(alias, columns), wanted=wanted)
         case _:
@@ -241,6 +245,8 @@ def untied_where(rows: Has | PerPerson, inner: Scope, outer: Scope) -> Condition
 
 def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
     """Return `where` without the part that says "the same person"; there must be one."""
+    if isinstance(where, Joined):
+        where = beside(where.joins, where.where, inner.population)
     parts = list(_conjuncts(where))
     rest = [part for part in parts if not _is_tie(part, inner, outer)]
     if len(rest) == len(parts):

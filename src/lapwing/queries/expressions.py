@@ -381,19 +381,6 @@ class PerPerson(Value):
     most: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Join:
-    """Rows of another table beside this row, as SQL joins them: which means nothing before the catalogue is asked.
-
-    `on` says which rows belong together; with `left` this row stays where there is none.
-    """
-
-    table: str
-    alias: str
-    on: Condition
-    left: bool = False
-
-
 EVERYONE = And(())
 
 

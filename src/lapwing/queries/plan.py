@@ -6,6 +6,7 @@ the released numbers mean. Everything in it follows from the question and the ca
 What the numbers mean is a noun of each statistic, in `statistics`: its unit, its bounds and its words are there.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
+from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.queries.aggregate import (
     Aggregate,
     BinnedKey,
@@ -35,6 +37,7 @@ from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import format_short
 
 if TYPE_CHECKING:
+    from lapwing.mechanisms.counted_top import CountedTop
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.geometric import GeometricMechanism
     from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
@@ -44,6 +47,7 @@ Estimate: TypeAlias = Fraction | float
 B = TypeVar("B")
 CellKey: TypeAlias = tuple[Label, ...]
 Shown: TypeAlias = str | int | bool | None
+Choosing: TypeAlias = "PrivateQuantiles | TopK | CountedTop"
 Noise: TypeAlias = "GeometricMechanism | DiscreteGaussianMechanism"
 
 
@@ -100,6 +104,8 @@ class Meaning(ABC):
     """What a margin counts."""
     keys_are_groups: ClassVar[bool] = True
     row_name: ClassVar[str | None] = None
+    rows_have_names: ClassVar[bool] = False
+    """Whether a row that is no group tells what its value is called."""
     told_in_a_sentence: ClassVar[bool] = False
     """Whether an answer of one row is shown in a sentence although its row has a name."""
     asks: ClassVar[str]
@@ -175,7 +181,7 @@ class ChosenMeaning(Meaning):
         """How many choices share the price."""
 
     @abstractmethod
-    def selection(self, plan: "Plan", epsilon: Fraction, selector: "Selector") -> "PrivateQuantiles | TopK":
+    def selection(self, plan: "Plan", epsilon: Fraction, selector: "Selector") -> "Choosing":
         """Return the mechanism that chooses at this price, told how far the protected people move its scores."""
 
     @abstractmethod
@@ -272,14 +278,36 @@ class Plan:
         """Return how far off each number is at most, all at once."""
         return _margin(noise, probability("confidence", confidence), self.numbers)
 
+    def chance_of_each(self, confidence: Exact) -> float:
+        """Return how often each public cell may be wrong so that all are right with this probability.
+
+        The noise of one cell is independent of that of the others, so that their probabilities are multiplied.
+        """
+        cells = len(self.aggregate.cells or [()])
+        return -math.expm1(math.log(probability("confidence", confidence)) / cells) * (1 - ROUND_OFF)
+
     @property
     def key_names(self) -> tuple[str, ...]:
         """The names of what the rows of an answer are told apart by."""
         if self.meaning.keys_are_groups:
-            keys = [key.column for key in self.aggregate.keys if not isinstance(key, GridKey)]
-            titles = ((key, self.names[key].title) if key in self.names else (key,) for key in keys)
-            return tuple(name for several in titles for name in several)
-        return () if self.meaning.row_name is None else (self.meaning.row_name,)
+            return self.titled(self.group_names)
+        titles = [one.title for one in self.names.values()] if self.meaning.rows_have_names else []
+        return () if self.meaning.row_name is None else (self.meaning.row_name, *titles)
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names of the columns that are grouped by."""
+        return tuple(key.column for key in self.aggregate.keys if not isinstance(key, GridKey))
+
+    def titled(self, groups: tuple[str, ...]) -> tuple[str, ...]:
+        """Return names of the groups, each with that of its names behind it where its values have names."""
+        titles = [self.names[column].title if column in self.names else None for column in self.group_names]
+        pairs = zip(groups, titles, strict=False)
+        return tuple(name for pair in pairs for name in pair if name is not None)
+
+    def name_of(self, label: Label) -> tuple[str, ...]:
+        """Return what a value of the one grouped column is called, where it has names."""
+        return tuple(one.names.get(label, "") for one in self.names.values())
 
     def in_order(self, keys: list[CellKey]) -> list[CellKey]:
         """Return keys as they are shown: sorted, what is missing last, unless they have an order of their own."""
@@ -295,12 +323,13 @@ class Plan:
 
     def called(self, shown: tuple[Shown, ...]) -> tuple[Shown, ...]:
         """Return a key that is shown without the values that have names: a picture has no room for both."""
-        titles = {column: one.title for column, one in self.names.items()}
-        names = self.key_names
-        named = [titles.get(name) == after for name, after in zip(names, (*names[1:], None), strict=True)]
-        return tuple(
-            part for i, part in enumerate(shown) if not (i + 1 < len(shown) and named[i] and shown[i + 1] is not None)
-        )
+        if not self.meaning.keys_are_groups:
+            return shown
+        parts, left = list[Shown](), list(shown)
+        for column in self.group_names:
+            value, name = left.pop(0), left.pop(0) if column in self.names else None
+            parts.append(value if name is None else name)
+        return tuple(parts)
 
     def _with_name(self, kind: KeyOfColumn, label: Label) -> tuple[Shown, ...]:
         """Return a label for people to read, with its name where the column has names."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lapwing.queries.aggregate import (
     Aggregate,
@@ -35,7 +35,6 @@ from lapwing.queries.expressions import (
     By,
     Condition,
     InConceptSet,
-    Join,
     Literal,
     Name,
     OneOf,
@@ -43,6 +42,8 @@ from lapwing.queries.expressions import (
     ScopedCondition,
     Value,
 )
+from lapwing.queries.joined import Join
+from lapwing.queries.joins import resolve_joins
 from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.limits import (
     LONGEST_TEXT,
@@ -69,6 +70,9 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most
 from lapwing.vocabulary.wording import Setting
 
+if TYPE_CHECKING:
+    from lapwing.queries.arrangement import Arrangement
+
 _MOST_BITS = 63
 _MOST_STEPS = 2**28
 """One person moves a total or a moment by at most 2^28 grid steps: noise a thousand times as large can be drawn."""
@@ -91,9 +95,18 @@ class Question(ABC):
     max_rows: int | None = None
     max_groups: int | None = None
 
+    def distinct_column(self) -> Name | None:
+        """Return the column whose different values are counted, where that is asked: of a person, they are people."""
+        return None
+
     @abstractmethod
     def plan(self, planner: "Planner") -> Plan:
         """Bound each person's part, or refuse the question and say what to ask instead."""
+
+    def arranged(self, name: str) -> "Arrangement | None":
+        """Return how the rows of its answer are shown, where not all in their own order, if its column has a name."""
+        del name
+        return None
 
 
 def plan(question: Question, population: Population) -> Plan:
@@ -115,6 +128,8 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     plans, numbers, characters = dict[str, Plan](), 0, 0
     for name, asked in questions.items():
         question, told = _looked_up(asked, population)
+        if question.joins or not question.table:
+            question = resolve_joins(question, population)
         plans[name] = replace(question.plan(Planner(question, population)), told=told)
         numbers += plans[name].numbers
         check_most("numbers in its answer", numbers, MOST_NUMBERS, "group by fewer or coarser keys, or ask for less")
@@ -141,10 +156,6 @@ class Planner:
 
     def __init__(self, question: Question, population: Population) -> None:
         self.question, self.population = question, population
-        if question.joins:
-            raise BadQuestionError(
-                f"rows of {question.joins[0].table} cannot be joined here; write has({question.joins[0].table}, ...)"
-            )
         table = population.table(question.table)
         self.scope = Scope(population, table, question.alias or table.name, columns=question.columns, derive=derive)
         self.where = bind(question.where, self.scope)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from lapwing.queries.expressions import By, Literal
-from lapwing.queries.sql_conditions import Reader
-from lapwing.queries.sql_nodes import check_all_read, identifier, literal, name_of, only, parsed
+from lapwing.queries.sql_nodes import identifier, literal, name_of, only
 from lapwing.queries.sql_values import ValueReader
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -75,18 +74,6 @@ def group_nodes(group: exp.Expr | None, items: list[SelectItem], statistics: lis
             )
         nodes.append(node if item is None else item.node)
     return nodes
-
-
-def read_group(text: str) -> By:
-    """Return what `text` groups by.
-
-    >>> read_group("bins(age(born), 0, 18, 65)").edges[1].value
-    18
-    """
-    tree = parsed(text, exp.Condition)
-    found = grouping(Reader({}), tree)
-    check_all_read(tree)
-    return found
 
 
 def grouping(reader: ValueReader, node: exp.Expr) -> By:

@@ -82,11 +82,7 @@ def to_text(noun: object) -> str:
     return canonical(to_record(noun))
 
 
-@overload
-def from_text(expected: type[T], text: str) -> T: ...
-@overload
-def from_text(expected: object, text: str) -> Any: ...
-def from_text(expected: object, text: str) -> Any:
+def from_text(expected: type[T], text: str) -> T:
     """Return the `expected` noun that was written as `text`; refuse what cannot have been written."""
     try:
         record = parse(text)
