@@ -200,11 +200,12 @@ class Selected:
     by: tuple[By, ...]
     max_rows: int | None
     max_groups: int | None
+    kept: Condition = EVERYONE
 
     @property
     def common(self) -> dict[str, Any]:
         """What all questions have, as keywords."""
-        names = ("table", "alias", "columns", "joins", "where", "by", "max_rows", "max_groups")
+        names = ("table", "alias", "columns", "joins", "where", "kept", "by", "max_rows", "max_groups")
         return {name: getattr(self, name) for name in names}
 
 
