@@ -118,7 +118,7 @@ def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: 
         return compare_days(operator, left, right, scope, wanted=wanted)
     if isinstance(left, Literal) and not isinstance(right, Literal):
         operator, left, right = FLIPPED[operator], right, left
-    if not isinstance(left, Literal | Name) and not isinstance(right, Literal | Name):
+    if not isinstance(right, Literal) and not (isinstance(left, Name) and isinstance(right, Name)):
         return _compare(operator, Arithmetic("-", left, right), Literal(0), scope, wanted=wanted)
     column = _column(left, scope)
     if not isinstance(right, Literal):

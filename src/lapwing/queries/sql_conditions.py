@@ -10,6 +10,7 @@ from sqlglot import exp
 from lapwing.queries.days import FLIPPED
 from lapwing.queries.expressions import (
     And,
+    By,
     Compare,
     Condition,
     Has,
@@ -27,6 +28,7 @@ from lapwing.queries.expressions import (
     Value,
 )
 from lapwing.queries.joined import Joined
+from lapwing.queries.sql_groups import grouping
 from lapwing.queries.sql_nodes import (
     chain,
     check_all_read,
@@ -81,6 +83,18 @@ def read_value(text: str) -> Value:
     value = Reader({}).value(tree)
     check_all_read(tree)
     return value
+
+
+def read_group(text: str) -> By:
+    """Return what `text` groups by.
+
+    >>> read_group("bins(age(born), 0, 18, 65)").edges[1].value
+    18
+    """
+    tree = parsed(text, exp.Condition)
+    found = grouping(Reader({}), tree)
+    check_all_read(tree)
+    return found
 
 
 class Reader(RowsReader):
