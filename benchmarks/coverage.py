@@ -68,7 +68,7 @@ def people(many: int) -> DuckDB:
     """Return an engine with this number of people: ages, costs with a tail, a pressure that goes with the age."""
     draw = np.random.Generator(np.random.Philox(3))  # noqa: TID251 - the same tables in every run
     age = np.clip(draw.normal(52, 19, many), 0, 120).round().astype(np.int64)
-    rare = np.repeat([0, 500, 999], [many // 2 - 71, 142, many - many // 2 - 71])  # few in the middle of a desert
+    rare = np.repeat([0, 500, 999], [many // 2 - 92, 184, many - many // 2 - 92])  # the margin is 91.75 rows
     columns = {
         "person_id": np.arange(many),
         "grp": draw.choice(GROUPS, many, p=[0.4, 0.3, 0.15, 0.1, 0.04, 0.01]),

@@ -5,7 +5,7 @@ computed from it is free.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -14,6 +14,7 @@ from typing import Any
 
 from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.accounting.rounding import float_above
+from lapwing.answers.cells import cell_record, cell_text, reach, rows_names
 from lapwing.answers.releases import Numbers, Release
 from lapwing.answers.target import as_confidence
 from lapwing.ledger.entries import Receipt
@@ -263,7 +264,7 @@ class Answer(Result):
         if margin is not None or release.plan.family is Family.THRESHOLD:
             return margin
         cells = [row.cells[name] for row in self.bounded(confidence) if name in row.cells]
-        return max((far for cell in cells if (far := _reach(cell)) is not None), default=None)
+        return max((far for cell in cells if (far := reach(cell)) is not None), default=None)
 
     def interval(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Interval:
         """Return the bounds of the one value of a column; None where they are not known."""
@@ -341,7 +342,7 @@ class Answer(Result):
             "keys": list(self.keys),
             "columns": list(self.asked.releases),
             "rows": [
-                {"key": list(row.key), "values": {name: _cell_record(cell) for name, cell in row.cells.items()}}
+                {"key": list(row.key), "values": {name: cell_record(cell) for name, cell in row.cells.items()}}
                 for row in self.bounded(confidence)
             ],
             "confidence": format_exact(as_confidence(confidence)),
@@ -406,7 +407,7 @@ class Answer(Result):
         return as_frame("polars", self.to_rows(confidence))
 
     def __repr__(self) -> str:
-        told = format_cell(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
+        told = cell_text(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
         return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
 
     def __str__(self) -> str:
@@ -424,7 +425,7 @@ class Answer(Result):
         for row in self.rows[:MOST_SHOWN]:
             cells = [row.cells.get(column) for column in self.columns]
             cells += [one and one.rows for one in (row.cells.get(column) for column in self.counted)]
-            yield [*map(named, row.key), *("" if cell is None else format_cell(cell) for cell in cells)]
+            yield [*map(named, row.key), *("" if cell is None else cell_text(cell) for cell in cells)]
 
     @property
     def beyond(self) -> list[str]:
@@ -433,37 +434,6 @@ class Answer(Result):
         rows = [f"... and {hidden} more rows: all are in the JSON and in data frames"] if hidden > 0 else []
         groups = [f"... and {self.left_out} smaller groups, for which there was no room"] if self.left_out else []
         return rows + groups
-
-
-def rows_names(counted: Sequence[str]) -> list[str]:
-    """Return the names of the columns that say over how many rows these columns were computed."""
-    return ["rows"] if len(counted) == 1 else [f"rows of {name}" for name in counted]
-
-
-def _cell_record(cell: BoundedValue) -> dict[str, Any]:
-    parts = {"value": cell.value, "low": cell.low, "high": cell.high}
-    return {
-        **({} if cell.rows is None else {"rows": _cell_record(cell.rows)}),
-        **{name: format_exact(part) for name, part in parts.items()},
-        "rounded": {name: rounded(part) for name, part in parts.items()},
-    }
-
-
-def format_cell(cell: BoundedValue) -> str:
-    """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
-    if cell.low is None or cell.high is None or isinstance(cell.value, str):
-        return format_value(cell.value)
-    below, above = format_short(cell.value - cell.low), format_short(cell.high - cell.value)
-    if below == above:
-        return f"{format_value(cell.value)} ± {above}"
-    return f"{format_value(cell.value)} ({format_value(cell.low)} to {format_value(cell.high)})"
-
-
-def _reach(cell: BoundedValue) -> Number | None:
-    """Return how far a value is from the farther of its bounds."""
-    if cell.low is None or cell.high is None or isinstance(cell.value, str):
-        return None
-    return max(cell.high - cell.value, cell.value - cell.low)
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -316,7 +316,7 @@ class StreamAnswer(Result):
             "verdict": self.verdict.value,
             "at_least": self.threshold,
             "gap": self.gap,
-            "interval": None if lies is None else {"low": format_exact(lies.low), "high": format_exact(lies.high)},
+            "interval": None if lies is None else {"low": str(lies.low), "high": str(lies.high)},
             "price": format_exact(self.price),
             "free": self.free,
             "question": self.question,

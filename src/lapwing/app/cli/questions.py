@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lapwing.answers.answer import MOST_SHOWN, Answer, Row, format_cell, rows_names
+from lapwing.answers.answer import MOST_SHOWN, Answer, Row
+from lapwing.answers.cells import cell_text, rows_names
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.commands import as_typed, refusal_record
@@ -175,6 +176,6 @@ def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
                     for bound in (cell and cell.low, cell and cell.high)
                 ]
         told = (row.cells.get(column) for column in answer.counted)
-        line += ["" if cell is None or cell.rows is None else format_cell(cell.rows) for cell in told]
+        line += ["" if cell is None or cell.rows is None else cell_text(cell.rows) for cell in told]
         lines.append(line)
     return "\n".join([table(header, lines, left=len(answer.keys)), *answer.beyond])
