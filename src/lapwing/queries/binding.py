@@ -7,6 +7,7 @@ write instead. Text and numbers are never compared with one another, so no engin
 from collections.abc import Iterable
 from fractions import Fraction
 
+from lapwing.queries.beside import beside
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text, nearest_double
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
@@ -33,7 +34,6 @@ from lapwing.queries.expressions import (
     Value,
 )
 from lapwing.queries.joined import Joined
-from lapwing.queries.joins import beside
 from lapwing.queries.predicate import (
     ALWAYS,
     DAYS,
