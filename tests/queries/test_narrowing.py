@@ -123,14 +123,10 @@ def test_conditions_narrow_the_groups_of_derived_columns(table, by, where, left)
 
 
 def test_a_condition_says_where_months_without_declared_ends_begin_and_end() -> None:
-    left = groups(
-        "visits", "date_trunc('month', \"left\")", "\"left\" between '2019-12-31' and '2020-02-01'", max_groups=2
-    )
-    assert [date.fromordinal(date(1970, 1, 1).toordinal() + first) for first, _ in left] == [
-        date(2019, 12, 1),
-        date(2020, 1, 1),
-        date(2020, 2, 1),
-    ]
+    by = "date_trunc('month', \"left\")"
+    left = groups("visits", by, "\"left\" between '2019-12-31' and '2020-02-01'", max_groups=2)
+    begins = [date.fromordinal(date(1970, 1, 1).toordinal() + first) for first, _ in left]
+    assert begins == [date(2019, 12, 1), date(2020, 1, 1), date(2020, 2, 1)]
     with pytest.raises(BadQuestionError, match="declares no first and last day, so its months have no end"):
         groups("visits", by, "\"left\" >= '2019-12-31'", max_groups=2)
 
