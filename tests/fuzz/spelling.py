@@ -11,17 +11,21 @@ from lapwing.queries.expressions import (
     And,
     Arithmetic,
     Clip,
+    Coalesce,
     Compare,
     DatePart,
     Days,
     Has,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    NumberOf,
     OneOf,
     Or,
-    Prefixed,
+    TextOf,
     Truth,
 )
 from lapwing.queries.statistics.bernstein import Moment
@@ -128,8 +132,13 @@ class Spelling:
                 return f"({self.value(value)} in ({', '.join(map(self.value, values))}))"
             case Missing(value):
                 return f"({self.value(value)} is null)"
-            case Prefixed(value, prefix):
-                return f"starts_with({self.value(value)}, {self.value(prefix)})"
+            case Matches(value, pattern, any_case):
+                sign = "ilike" if any_case else "like"
+                escape = " escape '\\'" if "\\" in pattern else ""
+                return f"({self.value(value)} {sign} {literal(pattern)}{escape})"
+            case Is(part, truth):
+                word = {True: "true", False: "false", None: "unknown"}[truth]
+                return f"(({self.condition(part, ())}) is {word})"
 
     def has(self, has, around):
         """Write rows of another table by `has(...)`, and those that need an alias by a SELECT about the same person."""
@@ -158,6 +167,19 @@ class Spelling:
                 return f"age({', '.join(self.value(day) for day in (born, at) if day is not None)})"
             case DatePart("year", day):
                 return f"year({self.value(day)})"
+            case _:
+                return self.computed(value)
+
+    def computed(self, value):
+        match value:
+            case Coalesce(inner, otherwise):
+                return f"coalesce({self.value(inner)}, {self.value(otherwise)})"
+            case TextOf(function, inner):
+                return f"{function}({self.value(inner)})"
+            case NumberOf("round", inner, digits):
+                return f"round({self.value(inner)}, {digits})"
+            case NumberOf(function, inner):
+                return f"{function}({self.value(inner)})"
 
 
 def literal(constant):

@@ -4,34 +4,54 @@ Everything that has no exact, total meaning is refused here, before anything is 
 write instead. Text and numbers are never compared with one another, so no engine ever converts one into the other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from fractions import Fraction
 
 from lapwing.queries.catalogue import Scope
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text, nearest_double
+from lapwing.queries.column import (
+    Boolean,
+    Category,
+    Column,
+    Date,
+    Integer,
+    Real,
+    check_text,
+    holds_text,
+    nearest_double,
+    number_for,
+    text_for,
+    truth_for,
+)
+from lapwing.queries.computed import Numbers, Texts, among, column_of, numbers_that, place_of, solve
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
+    Cast,
+    Coalesce,
     Compare,
     Condition,
     DatePart,
     Days,
     Has,
-    Link,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    NumberOf,
     OneOf,
     Or,
-    Prefixed,
     ScopedCondition,
+    Step,
+    TextOf,
     Truth,
     Value,
 )
+from lapwing.queries.pattern import pieces, read_as
 from lapwing.queries.predicate import (
     ALWAYS,
     DAYS,
@@ -39,17 +59,16 @@ from lapwing.queries.predicate import (
     INTEGERS,
     NEVER,
     TRUTHS,
+    AllOf,
+    AnyOf,
     Domain,
     HasRows,
-    Interval,
     InTexts,
     IsMissing,
     IsPresent,
     LacksRows,
     NotInTexts,
     Predicate,
-    StartsNotWith,
-    StartsWith,
     atom,
     day_number,
     double_rank,
@@ -58,6 +77,9 @@ from lapwing.queries.predicate import (
     intervals_of,
     some,
 )
+from lapwing.queries.same_person import rows_of_the_person
+from lapwing.queries.simplifying import simplified
+from lapwing.queries.two_columns import compare_columns
 from lapwing.vocabulary.errors import BadQuestionError
 
 
@@ -69,168 +91,224 @@ def bind(condition: Condition, scope: Scope) -> Predicate:
         raise BadQuestionError("the condition is nested too deeply; write it with fewer parentheses") from None
 
 
-def _bind(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
-    """Return where `condition` is true if `wanted`, and where it is false otherwise (it may also be unknown)."""
+def _bind(condition: Condition, scope: Scope, *, wanted: bool, unknown: bool = False) -> Predicate:
+    """Return where `condition` is true if `wanted`, and where it is false otherwise.
+
+    With `unknown`, return where it is unknown, too.
+    """
     match condition:
         case And(parts) | Or(parts):
-            bound = [_bind(part, scope, wanted=wanted) for part in parts]
+            bound = [_bind(part, scope, wanted=wanted, unknown=unknown) for part in parts]
             return every(bound) if isinstance(condition, And) is wanted else some(bound)
         case Not(part):
-            return _bind(part, scope, wanted=not wanted)
-        case Truth(Literal(bool() as truth)):
-            return ALWAYS if truth is wanted else NEVER
-        case Compare(operator, left, right):
-            return _compare(operator, left, right, scope, wanted=wanted)
-        case Has():
-            return _has(condition, scope, wanted=wanted)
+            return _bind(part, scope, wanted=not wanted, unknown=unknown)
         case ScopedCondition(where, alias, columns):
             alone = Scope(scope.population, scope.table, alias, columns=columns)  # the same row, and nothing around it
-            return _bind(where, alone, wanted=wanted)
+            return _bind(where, alone, wanted=wanted, unknown=unknown)
+        case Truth(Literal(bool() as truth)):
+            return ALWAYS if truth is wanted else NEVER
+        case Is(part, truth):
+            return _is(part, truth, scope, wanted=wanted)
+        case Has():
+            return _has(condition, scope, wanted=wanted)
+        case _ if unknown:
+            return some([_about_values(condition, scope, wanted=wanted), _unknown(condition, scope)])
         case _:
-            return _about_column(condition, scope, wanted=wanted)
+            return _about_values(condition, scope, wanted=wanted)
 
 
-def _about_column(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
+def _is(part: Condition, truth: bool | None, scope: Scope, *, wanted: bool) -> Predicate:  # noqa: FBT001 - as it is written
+    """Return where a condition is true, false or unknown, or is not: this itself is never unknown."""
+    if truth is not None:
+        return _bind(part, scope, wanted=truth is wanted, unknown=not wanted)
+    if wanted:  # neither true nor false
+        return every(_bind(part, scope, wanted=either, unknown=True) for either in (True, False))
+    return some(_bind(part, scope, wanted=either) for either in (True, False))
+
+
+def _unknown(condition: Condition, scope: Scope) -> Predicate:
+    """Return where a condition about values is unknown: where one of its columns is missing."""
     match condition:
-        case Truth(value):
-            return _among(_column(value, scope), [Literal(value=True)], wanted=wanted)
-        case OneOf(value, values):
-            return _among(_column(value, scope), values, wanted=wanted)
-        case Missing(value):
-            name = _column(value, scope).name
-            return IsMissing(column=name) if wanted else IsPresent(column=name)
-        case Prefixed(value, prefix):
-            return _prefixed(_column(value, scope), prefix, wanted=wanted)
+        case Compare(_, left, right):
+            return some([_missing(left, scope), _missing(right, scope)])
+        case Missing():
+            return NEVER
+        case Truth(value) | OneOf(value, _) | Matches(value, _, _):
+            return _missing(value, scope)
         case _:
             raise TypeError(condition)
 
 
+def _missing(value: Value, scope: Scope) -> Predicate:
+    match value:
+        case Literal() | Days():
+            return NEVER
+        case Name():
+            return IsMissing(column=scope.column(value).name)
+        case Coalesce(inner, otherwise):
+            return every([_missing(inner, scope), _missing(otherwise, scope)])
+        case Arithmetic(left=left, right=right):
+            return some([_missing(left, scope), _missing(right, scope)])
+        case Age(born, at):
+            return some([_missing(born, scope), *([] if at is None else [_missing(at, scope)])])
+        case DatePart(day=inner) | NumberOf(value=inner) | TextOf(value=inner) | Cast(value=inner) | Step(value=inner):
+            return _missing(inner, scope)
+        case _:
+            raise BadQuestionError("whether this is missing cannot be asked; ask it about a column: column is null")
+
+
+def _about_values(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
+    match condition:
+        case Compare(operator, left, right):
+            return _compare(operator, _simple(left, scope), _simple(right, scope), scope, wanted=wanted)
+        case Truth(value):
+            return _one_of(_simple(value, scope), [Literal(value=True)], scope, wanted=wanted)
+        case OneOf(value, values):
+            listed = [_simple(each, scope) for each in values]
+            return _one_of(_simple(value, scope), listed, scope, wanted=wanted)
+        case Missing(value):
+            if isinstance(value, Name):
+                name = scope.column(value).name
+                return IsMissing(column=name) if wanted else IsPresent(column=name)
+            missing = _missing(value, scope)
+            return missing if wanted else _present(missing)
+        case Matches(value, pattern, any_case):
+            read = check_text("pattern", read_as(pattern, any_case=any_case, trimmed=False))
+            pieces(read)  # which refuses what has too many
+            asked = Texts((read,), wanted, any_case)
+            return _solved(_simple(value, scope), asked, scope)
+        case _:
+            raise TypeError(condition)
+
+
+def _simple(value: Value, scope: Scope) -> Value:
+    return value if isinstance(value, Name | Literal) else simplified(value, scope)
+
+
+def _present(missing: Predicate) -> Predicate:
+    """Return where none of the columns is missing: the negation of what `_missing` makes."""
+    match missing:
+        case AllOf(parts):
+            return some(_present(part) for part in parts)
+        case AnyOf(parts):
+            return every(_present(part) for part in parts)
+        case IsMissing(column=column):
+            return IsPresent(column=column)
+        case _:
+            raise TypeError(missing)
+
+
 def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
-    if _speaks_of_days(left, scope) or _speaks_of_days(right, scope):
-        return compare_days(operator, left, right, scope, wanted=wanted)
-    if isinstance(left, Literal) and isinstance(right, Name):
+    if isinstance(left, Literal):
         operator, left, right = FLIPPED[operator], right, left
-    column = _column(left, scope)
+    if isinstance(left, Literal) and isinstance(right, Literal):
+        return _compare_constants(operator, left, right, wanted=wanted)
+    if not isinstance(left, Coalesce) and (_speaks_of_days(left, scope) or _speaks_of_days(right, scope)):
+        return compare_days(operator, left, right, scope, wanted=wanted)
+    if isinstance(left, Name) and isinstance(right, Name):
+        return compare_columns(operator, left, right, scope, wanted=wanted)
     if not isinstance(right, Literal):
         raise BadQuestionError(
-            f"{column.name!r} can be compared with a constant, not with another column or with arithmetic; only days "
-            "can be compared with one another"
+            "a value that is computed from columns can be compared with a constant, and a column with a column; move "
+            "what is computed to one side"
         )
     if operator in {"=", "<>"}:
-        return _among(column, [right], wanted=wanted is (operator == "="))
-    domain, limit = _limit(column, right)
+        return _one_of(left, [right], scope, wanted=wanted is (operator == "="))
+    if not isinstance(left, Name):
+        column = column_of(left, scope)
+        if holds_text(column):
+            raise _unordered(column)
+        asked = numbers_that(operator if wanted else _OPPOSITE[operator], place_of(column, _constant(column, right)))
+        return _solved(left, asked, scope)
+    column = scope.column(left)
+    domain, limit = _limit(column, _constant(column, right))
     chosen = intervals_of(operator, limit, domain)
     return in_intervals(column.name, domain, chosen, wanted=wanted)
 
 
-def _column(value: Value, scope: Scope) -> Column:
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def _compare_constants(operator: str, left: Literal, right: Literal, *, wanted: bool) -> Predicate:
+    one, other = left.value, right.value
+    if one is None or other is None:
+        return NEVER
+    numbers = all(isinstance(each, int | Fraction) and not isinstance(each, bool) for each in (one, other))
+    if not numbers and (type(one) is not type(other) or operator not in {"=", "<>"}):
+        raise BadQuestionError(f"the constants {one!r} and {other!r} cannot be compared so; compare a column with one")
+    asked = {"=": one == other, "<>": one != other}
+    if numbers:
+        asked[operator] = numbers_that(operator, Fraction(other)).has(Fraction(one))  # type: ignore[arg-type]
+    return ALWAYS if asked[operator] is wanted else NEVER
+
+
+def _one_of(value: Value, values: Sequence[Value], scope: Scope, *, wanted: bool) -> Predicate:
+    """Return where a value is one of several constants, or is known and none of them."""
     if isinstance(value, Name):
-        return scope.column(value)
-    if isinstance(value, Arithmetic | Age):
-        raise BadQuestionError("arithmetic can be summed or averaged, but not compared; compare a column by itself")
-    raise BadQuestionError("a condition is about a column; write the column on one side and a constant on the other")
+        return _among(scope.column(value), values, wanted=wanted)
+    column = column_of(value, scope)
+    return _solved(value, among(column, [_constant(column, each) for each in values], wanted=wanted), scope)
+
+
+def _solved(value: Value, asked: Numbers | Texts, scope: Scope) -> Predicate:
+    """Return where the one column that `value` is computed from makes it what is asked."""
+    column = column_of(value, scope)
+    found = solve(value, asked, scope)
+    if (
+        isinstance(column.type, Category)
+        and isinstance(asked, Texts)
+        and found in (NEVER, IsPresent(column=column.name))
+    ):
+        there = ", ".join(repr(each) for each in column.type.values[:10])
+        raise BadQuestionError(f"{column.name!r} has no category that fits; it has {there}")
+    return found
 
 
 def _limit(column: Column, literal: Literal) -> tuple[Domain, Fraction]:
     """Return the domain of an ordered column and the place of a constant on it."""
     match column.type:
-        case Integer() | Category():
-            if isinstance(column.type, Category) and isinstance(column.type.values[0], str):
-                raise _unordered(column)
-            return INTEGERS, _number(column, literal)
+        case Integer() | Category() if not holds_text(column):
+            return INTEGERS, number_for(column, literal.value)
         case Real():
-            return DOUBLES, Fraction(double_rank(nearest_double(_number(column, literal))))
-        case Text() | Boolean():
-            raise _unordered(column)
+            return DOUBLES, Fraction(double_rank(nearest_double(number_for(column, literal.value))))
         case Date():
             return DAYS, Fraction(day_number(day_of(literal, column.name)))
+        case _:
+            raise _unordered(column)
 
 
-def _among(column: Column, values: Iterable[Value], *, wanted: bool) -> Predicate:
+def _among(column: Column, values: Sequence[Value], *, wanted: bool) -> Predicate:
     literals = [_constant(column, value) for value in values]
     if not literals:
         raise BadQuestionError(f"the list of values for {column.name!r} is empty; name at least one")
-    match column.type:
-        case Text():
-            texts = tuple(_text(column, literal) for literal in literals)
-        case Category(values=declared) if isinstance(declared[0], str):
-            texts = tuple(_text(column, literal) for literal in literals)
+    declared = column.type.values if isinstance(column.type, Category) else None
+    if holds_text(column):
+        texts = tuple(text_for(column, literal.value) for literal in literals)
+        if declared is not None:
             _check_declared(column, texts, declared)
-        case Boolean():
-            return in_intervals(column.name, TRUTHS, [_truth(column, literal) for literal in literals], wanted=wanted)
-        case _:
-            points: list[Interval] = []
-            for literal in literals:
-                domain, place = _limit(column, literal)
-                if isinstance(column.type, Category):
-                    _check_declared(column, (place,), column.type.values)
-                points += intervals_of("=", place, domain)
-            return in_intervals(column.name, domain, points, wanted=wanted)
-    return atom(InTexts(column=column.name, texts=texts) if wanted else NotInTexts(column=column.name, texts=texts))
+        return atom(InTexts(column=column.name, texts=texts) if wanted else NotInTexts(column=column.name, texts=texts))
+    if isinstance(column.type, Boolean):
+        truths = [int(truth_for(column, literal.value)) for literal in literals]
+        return in_intervals(column.name, TRUTHS, [(truth, truth) for truth in truths], wanted=wanted)
+    domain, places = _places(column, literals)
+    if declared is not None:
+        _check_declared(column, places, declared)
+    points = [(int(place), int(place)) for place in places if place.denominator == 1]
+    return in_intervals(column.name, domain, points, wanted=wanted)
 
 
-def _prefixed(column: Column, prefix: Value, *, wanted: bool) -> Predicate:
-    if not isinstance(column.type, Text):
-        raise BadQuestionError(
-            f"only text has a beginning, and {column.name!r} is not text; compare it with = or in (...)"
-        )
-    text = _text(column, _constant(column, prefix))
-    kind = StartsWith if wanted else StartsNotWith
-    return atom(kind(column=column.name, prefix=text))
+def _places(column: Column, literals: Sequence[Literal]) -> tuple[Domain, Sequence[int | Fraction]]:
+    """Return where constants stand on the domain of a column; whole numbers at once, for there may be many."""
+    if isinstance(column.type, Integer | Category) and all(type(literal.value) is int for literal in literals):
+        return INTEGERS, [literal.value for literal in literals]  # type: ignore[misc] # they are
+    limits = [_limit(column, literal) for literal in literals]
+    return limits[0][0], [place for _, place in limits]
 
 
 def _has(has: Has, scope: Scope, *, wanted: bool) -> Predicate:
-    table = scope.population.table(has.table)
-    inner = Scope(scope.population, table, has.alias or table.name, scope, has.columns)
-    where = has.where
-    match has.link:
-        case Link.IN_WHERE:
-            where = _without_tie(where, inner, scope)
-        case (Name() as one, Name() as other):
-            if not (_is_key_of(one, inner, inner) and _is_key_of(other, scope, scope)):
-                raise _untied(inner, scope)
-        case Link.IMPLIED:
-            pass
+    inner, where = rows_of_the_person(has, scope)
     kind = HasRows if wanted else LacksRows
-    return atom(kind(table=table.name, where=_bind(where, inner, wanted=True), at_least=has.at_least))
-
-
-def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
-    """Return `where` without the part that says "the same person"; there must be one."""
-    parts = list(_conjuncts(where))
-    rest = [part for part in parts if not _is_tie(part, inner, outer)]
-    if len(rest) == len(parts):
-        raise _untied(inner, outer)
-    return And(tuple(rest))
-
-
-def _conjuncts(condition: Condition) -> Iterable[Condition]:
-    if isinstance(condition, And):
-        for part in condition.parts:
-            yield from _conjuncts(part)
-    else:
-        yield condition
-
-
-def _is_tie(part: Condition, inner: Scope, outer: Scope) -> bool:
-    match part:
-        case Compare("=", Name() as one, Name() as other):
-            pairs = ((one, other), (other, one))
-            return any(_is_key_of(a, inner, inner) and _is_key_of(b, inner, outer) for a, b in pairs)
-        case _:
-            return False
-
-
-def _is_key_of(name: Name, read_in: Scope, owner: Scope) -> bool:
-    """Say whether `name`, read in one scope, means the person key of another."""
-    return read_in.find(name)[1] is owner and owner.is_person_key(name)
-
-
-def _untied(inner: Scope, outer: Scope) -> BadQuestionError:
-    return BadQuestionError(
-        f"rows of {inner.table.name} are joined to the same person only; write "
-        f"{inner.alias}.{inner.person_key} = {outer.alias}.{outer.person_key}, or has({inner.table.name}, ...)"
-    )
+    return atom(kind(table=inner.table.name, where=_bind(where, inner, wanted=True), at_least=has.at_least))
 
 
 def _constant(column: Column, value: Value) -> Literal:
@@ -239,30 +317,6 @@ def _constant(column: Column, value: Value) -> Literal:
     if value.value is None:
         raise BadQuestionError(f"nothing equals NULL; write {column.written} is null")
     return value
-
-
-def _number(column: Column, literal: Literal) -> Fraction:
-    value = _constant(column, literal).value
-    if isinstance(value, bool):
-        raise BadQuestionError(
-            f"{column.name!r} holds numbers and is neither true nor false; compare it, all of it in quotes: "
-            f'"{column.name} > 3"'
-        )
-    if not isinstance(value, int | Fraction):
-        raise BadQuestionError(f"{column.name!r} holds numbers, and {value!r} is not one; write a number")
-    return Fraction(value)
-
-
-def _text(column: Column, literal: Literal) -> str:
-    if not isinstance(literal.value, str):
-        raise BadQuestionError(f"{column.name!r} holds text, and {literal.value!r} is not; write it in quotes")
-    return check_text(column.name, literal.value)
-
-
-def _truth(column: Column, literal: Literal) -> Interval:
-    if not isinstance(literal.value, bool):
-        raise BadQuestionError(f"{column.name!r} is true or false; write {column.written} or not {column.written}")
-    return (int(literal.value), int(literal.value))
 
 
 def _check_declared(column: Column, values: Iterable[object], declared: Iterable[object]) -> None:

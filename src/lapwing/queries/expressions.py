@@ -13,6 +13,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
+from lapwing.queries.pattern import canonical, plain
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
 
@@ -92,7 +93,47 @@ class Value:
 
     def starts_with(self, prefix: str) -> "Condition":
         """Say that the text starts with `prefix`, letter for letter."""
-        return Prefixed(self, value(prefix))
+        return Matches(self, f"{plain(prefix)}%")
+
+    def ends_with(self, end: str) -> "Condition":
+        """Say that the text ends with `end`, letter for letter."""
+        return Matches(self, f"%{plain(end)}")
+
+    def contains(self, text: str) -> "Condition":
+        """Say that `text` stands somewhere in the text, letter for letter."""
+        return Matches(self, f"%{plain(text)}%")
+
+    def like(self, pattern: str, *, escape: str | None = None, any_case: bool = False) -> "Condition":
+        """Say that the text fits a pattern: % stands for any characters and _ for one, but for those after `escape`."""
+        return Matches(self, canonical(pattern, escape), any_case)
+
+    def lower(self) -> "TextOf":
+        """Return the text with the letters A to Z made small."""
+        return TextOf("lower", self)
+
+    def upper(self) -> "TextOf":
+        """Return the text with the letters a to z made large."""
+        return TextOf("upper", self)
+
+    def trim(self) -> "TextOf":
+        """Return the text without the blanks around it."""
+        return TextOf("trim", self)
+
+    def coalesce(self, otherwise: Given) -> "Coalesce":
+        """Return the value, or a constant where it is missing."""
+        return Coalesce(self, value(otherwise))
+
+    def __abs__(self) -> "NumberOf":
+        return NumberOf("abs", self)
+
+    def __floor__(self) -> "NumberOf":
+        return NumberOf("floor", self)
+
+    def __ceil__(self) -> "NumberOf":
+        return NumberOf("ceil", self)
+
+    def __round__(self, digits: int = 0) -> "NumberOf":
+        return NumberOf("round", self, digits)
 
     def clip(self, low: Given, high: Given) -> "Clip":
         """Return the value moved into `low`..`high`: the bounds that a sum or a mean then uses."""
@@ -152,6 +193,8 @@ DATE_PARTS = ("year", "quarter", "month", "weekday", "day")
 DATE_UNITS = ("year", "quarter", "month")
 """What a day is moved to the beginning of."""
 TEXT_FUNCTIONS = ("lower", "upper", "trim")
+CASTS = ("integer", "number", "text", "day", "truth value")
+NUMBER_FUNCTIONS = ("abs", "floor", "ceil", "round")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,6 +238,23 @@ class TextOf(Value):
 
     function: str
     value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberOf(Value):
+    """A number without its sign, or rounded: one of `NUMBER_FUNCTIONS`; halves are rounded away from zero."""
+
+    function: str
+    value: Value
+    digits: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast(Value):
+    """A value as one of `CASTS`, which it has to be already: no row may hold what cannot be converted."""
+
+    value: Value
+    kind: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,11 +327,20 @@ class Missing(Condition):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prefixed(Condition):
-    """The text starts with another."""
+class Matches(Condition):
+    """The text fits a pattern of LIKE, in the canonical form of `pattern`; with `any_case` A to Z count as a to z."""
 
     value: Value
-    prefix: Value
+    pattern: str
+    any_case: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Is(Condition):
+    """The condition is true, is false, or (`truth` is None) is unknown because a value is missing; this never is."""
+
+    part: Condition
+    truth: bool | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,15 +25,17 @@ from lapwing.queries.predicate import (
     DOUBLES,
     INTEGERS,
     AllOf,
+    Compared,
     Domain,
     InIntervals,
     Interval,
     InTexts,
     IsPresent,
+    Like,
     NotInTexts,
+    NotLike,
     Predicate,
-    StartsNotWith,
-    StartsWith,
+    Ref,
     day_number,
     double_rank,
 )
@@ -168,8 +170,10 @@ def narrow(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
             case (
                 IsPresent(column=key.column)
                 | NotInTexts(column=key.column)
-                | StartsWith(column=key.column)
-                | StartsNotWith(column=key.column)
+                | Like(column=key.column)
+                | NotLike(column=key.column)
+                | Compared(left=Ref(column=key.column, up=0))
+                | Compared(right=Ref(column=key.column, up=0))
             ):
                 key = replace(key, missing=False)  # no such condition is true where the value is missing
             case _:

@@ -26,6 +26,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST
+from lapwing.queries.pattern import ANYTHING, fits, pieces, read_as
 from lapwing.vocabulary.codec import stored, to_text
 
 Interval: TypeAlias = tuple[int, int]
@@ -189,20 +190,28 @@ class NotInTexts:
     texts: tuple[str, ...]
 
 
-@stored("starts-with")
-class StartsWith:
-    """The column holds a text that starts so."""
+@stored("like")
+class Like:
+    """The column holds a text that fits one of these patterns of `pattern`, in canonical form.
+
+    With `any_case` the letters A to Z count as small ones, and patterns are in small letters; with `trimmed` blanks
+    around the text do not count.
+    """
 
     column: str
-    prefix: str
+    patterns: tuple[str, ...]
+    any_case: bool = False
+    trimmed: bool = False
 
 
-@stored("starts-not-with")
-class StartsNotWith:
-    """The column holds a text that does not start so."""
+@stored("not-like")
+class NotLike:
+    """The column holds a text that fits none of these patterns."""
 
     column: str
-    prefix: str
+    patterns: tuple[str, ...]
+    any_case: bool = False
+    trimmed: bool = False
 
 
 @stored("is-missing")
@@ -245,6 +254,18 @@ class Gap:
     intervals: tuple[Interval, ...]
 
 
+@stored("compared")
+class Compared:
+    """Two values are known, and one stands to the other in one of these `signs`: -1 below, 0 equal, 1 above.
+
+    Both are numbers, texts or truth values. An integer beside a double stands where the nearest double is.
+    """
+
+    left: Ref
+    right: Ref
+    signs: tuple[int, ...]
+
+
 @stored("has-rows")
 class HasRows:
     """The same person has at least `at_least` rows in `table` for which `where` is true."""
@@ -278,7 +299,7 @@ class AnyOf:
 
 
 Atom: TypeAlias = (
-    InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent | Gap | HasRows | LacksRows
+    InIntervals | InTexts | NotInTexts | Like | NotLike | IsMissing | IsPresent | Gap | Compared | HasRows | LacksRows
 )
 Predicate: TypeAlias = Atom | AllOf | AnyOf
 
@@ -311,22 +332,46 @@ def some(parts: Iterable[Predicate]) -> Predicate:
 def atom(given: Atom) -> Predicate:
     """Return the canonical form of one atom: an impossible one is `NEVER`, one that only wants a value `IsPresent`."""
     match given:
-        case (
-            InIntervals(intervals=())
-            | InTexts(texts=())
-            | Gap(intervals=())
-            | StartsNotWith(prefix="")
-            | HasRows(where=AnyOf(()))
-        ):
+        case InIntervals(intervals=()) | HasRows(where=AnyOf(())):
             return NEVER
         case LacksRows(where=AnyOf(())):
             return ALWAYS
-        case NotInTexts(column=column, texts=()) | StartsWith(column=column, prefix=""):
-            return IsPresent(column=column)
         case InIntervals(column=column, domain=domain, intervals=intervals) if intervals == domain.everything:
             return IsPresent(column=column)
-        case InTexts() | NotInTexts():
-            return replace(given, texts=tuple(sorted(set(given.texts))))
+        case InTexts() | NotInTexts() | Like() | NotLike():
+            return _about_text(given)
+        case Gap() | Compared():
+            return _about_two(given)
+        case _:
+            return given
+
+
+def _about_text(given: InTexts | NotInTexts | Like | NotLike) -> Predicate:
+    """Return the canonical form; patterns that are whole texts are those texts, where letters and blanks count."""
+    positive = isinstance(given, InTexts | Like)
+    if isinstance(given, InTexts | NotInTexts):
+        given = replace(given, texts=tuple(sorted(set(given.texts))))
+        anything = not given.texts and not positive
+        return IsPresent(column=given.column) if anything else given if given.texts else NEVER
+    patterns = tuple(sorted(set(given.patterns)))
+    if not patterns or ANYTHING in patterns:
+        return IsPresent(column=given.column) if bool(patterns) is positive else NEVER
+    texts = [] if given.any_case or given.trimmed else [pieces(pattern).exact for pattern in patterns]
+    whole = tuple(text for text in texts if text is not None)
+    if len(whole) == len(patterns):
+        return atom((InTexts if positive else NotInTexts)(column=given.column, texts=whole))
+    return replace(given, patterns=patterns)
+
+
+def _about_two(given: Gap | Compared) -> Predicate:
+    """Return the canonical form: the nearer row and the first name stand first."""
+    match given:
+        case Gap(intervals=()) | Compared(signs=()):
+            return NEVER
+        case Compared(left=left, right=right, signs=signs) if left == right and left.up == 0:
+            return IsPresent(column=left.column) if 0 in signs else NEVER
+        case Compared(left=left, right=right, signs=signs) if (right.up, right.column) < (left.up, left.column):
+            return Compared(left=right, right=left, signs=tuple(sorted(-sign for sign in signs)))
         case Gap(until=until, since=since, unit=Unit.DAYS) if (since.up, since.column) < (until.up, until.column):
             # Days count the same both ways, years do not: 30 June to 1 July is 0 years, and -1 the other way.
             return replace(
@@ -337,9 +382,11 @@ def atom(given: Atom) -> Predicate:
 
 
 def _sorted(kind: type[AllOf] | type[AnyOf], parts: Iterable[Predicate]) -> Predicate:
-    named = {to_text(part): part for part in parts}
-    ordered = tuple(named[name] for name in sorted(named))
-    return ordered[0] if len(ordered) == 1 else kind(ordered)
+    different = list(dict.fromkeys(parts))
+    if len(different) == 1:  # its text may be long
+        return different[0]
+    named = {to_text(part): part for part in different}
+    return kind(tuple(named[name] for name in sorted(named)))
 
 
 Merge: TypeAlias = Callable[[Predicate, Predicate], Predicate | None]
@@ -368,6 +415,8 @@ def _topic(part: Predicate) -> object:
     match part:
         case Gap(until=until, since=since, unit=unit):
             return until, since, unit
+        case Compared(left=left, right=right):
+            return left, right
         case HasRows() | LacksRows() | AllOf() | AnyOf():
             return id(part)
         case _:
@@ -384,18 +433,33 @@ def _both(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
         case InIntervals(column=c), InIntervals(column=d) if c == d:
             return atom(replace(left, intervals=intersection(left.intervals, right.intervals)))
+        case Gap(), Gap() if replace(left, intervals=()) == replace(right, intervals=()):
+            return atom(replace(left, intervals=intersection(left.intervals, right.intervals)))
+        case Compared(signs=a), Compared(signs=b) if replace(left, signs=b) == right:
+            return atom(replace(left, signs=tuple(sign for sign in a if sign in b)))
+    return (
+        _both_texts(left, right) or _both_texts(right, left) or _present_and(left, right) or _present_and(right, left)
+    )
+
+
+def _both_texts(left: Predicate, right: Predicate) -> Predicate | None:
+    match left, right:
         case InTexts(column=c, texts=a), InTexts(column=d, texts=b) if c == d:
             return atom(InTexts(column=c, texts=tuple(set(a) & set(b))))
-        case (InTexts(column=c, texts=a), NotInTexts(column=d, texts=b)) | (
-            NotInTexts(column=d, texts=b),
-            InTexts(column=c, texts=a),
-        ) if c == d:
+        case InTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(InTexts(column=c, texts=tuple(set(a) - set(b))))
         case NotInTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(NotInTexts(column=c, texts=tuple(set(a) | set(b))))
-        case Gap(), Gap() if replace(left, intervals=()) == replace(right, intervals=()):
-            return atom(replace(left, intervals=intersection(left.intervals, right.intervals)))
-    return _present_and(left, right) or _present_and(right, left)
+        case InTexts(column=c, texts=a), (Like() | NotLike()) as other if c == other.column:
+            return atom(InTexts(column=c, texts=tuple(text for text in a if _is_like(text, other))))
+        case NotLike(patterns=a), NotLike(patterns=b) if replace(left, patterns=b) == right:
+            return atom(replace(left, patterns=(*a, *b)))
+    return None
+
+
+def _is_like(text: str, like: Like | NotLike) -> bool:
+    read = read_as(text, any_case=like.any_case, trimmed=like.trimmed)
+    return any(fits(pattern, read) for pattern in like.patterns) is isinstance(like, Like)
 
 
 def _present_and(left: Predicate, right: Predicate) -> Predicate | None:
@@ -412,18 +476,26 @@ def _either(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
         case InIntervals(column=c), InIntervals(column=d) if c == d:
             return atom(replace(left, intervals=left.domain.union([*left.intervals, *right.intervals])))
+        case Gap(), Gap() if replace(left, intervals=()) == replace(right, intervals=()):
+            return atom(replace(left, intervals=GAPS[left.unit].union([*left.intervals, *right.intervals])))
+        case Compared(signs=a), Compared(signs=b) if replace(left, signs=b) == right:
+            return atom(replace(left, signs=tuple(sorted({*a, *b}))))
+    return (
+        _either_text(left, right) or _either_text(right, left) or _present_or(left, right) or _present_or(right, left)
+    )
+
+
+def _either_text(left: Predicate, right: Predicate) -> Predicate | None:
+    match left, right:
         case InTexts(column=c, texts=a), InTexts(column=d, texts=b) if c == d:
             return atom(InTexts(column=c, texts=tuple(set(a) | set(b))))
-        case (InTexts(column=c, texts=a), NotInTexts(column=d, texts=b)) | (
-            NotInTexts(column=d, texts=b),
-            InTexts(column=c, texts=a),
-        ) if c == d:
+        case InTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(NotInTexts(column=c, texts=tuple(set(b) - set(a))))
         case NotInTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(NotInTexts(column=c, texts=tuple(set(a) & set(b))))
-        case Gap(), Gap() if replace(left, intervals=()) == replace(right, intervals=()):
-            return atom(replace(left, intervals=GAPS[left.unit].union([*left.intervals, *right.intervals])))
-    return _present_or(left, right) or _present_or(right, left)
+        case Like(patterns=a), Like(patterns=b) if replace(left, patterns=b) == right:
+            return atom(replace(left, patterns=(*a, *b)))
+    return None
 
 
 def _present_or(left: Predicate, right: Predicate) -> Predicate | None:
@@ -438,7 +510,7 @@ def _present_or(left: Predicate, right: Predicate) -> Predicate | None:
 def _valued(predicate: Predicate) -> str | None:
     """Return the column whose value an atom speaks about."""
     match predicate:
-        case InIntervals() | InTexts() | NotInTexts() | StartsWith() | StartsNotWith():
+        case InIntervals() | InTexts() | NotInTexts() | Like() | NotLike():
             return predicate.column
         case _:
             return None

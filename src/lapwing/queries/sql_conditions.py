@@ -13,24 +13,31 @@ from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
+    Cast,
     Clip,
+    Coalesce,
     Compare,
     Condition,
     DatePart,
     Days,
     Has,
+    Is,
     Link,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    NumberOf,
     OneOf,
     Or,
-    Prefixed,
+    TextOf,
     Truth,
     Value,
 )
+from lapwing.queries.pattern import canonical, plain
 from lapwing.queries.sql_nodes import (
+    cast_kind,
     chain,
     check_all_read,
     function_name,
@@ -87,6 +94,14 @@ def read_value(text: str) -> Value:
     value = Reader({}).value(tree)
     check_all_read(tree)
     return value
+
+
+def _not_distinct(left: Value, right: Value) -> Condition:
+    """Return that two values are equal or both missing, which is never unknown."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Literal):
+            return Missing(other) if one.value is None else Is(Compare("=", other, one), truth=True)
+    return Or((Is(Compare("=", left, right), truth=True), And((Missing(left), Missing(right)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +176,54 @@ class Reader:
             case exp.In():
                 only(node, "this", "expressions")
                 return OneOf(self.value(node.this), tuple(self.value(each) for each in node.expressions))
-            case exp.Is() if isinstance(node.expression, exp.Null):
+            case exp.Is() if isinstance(node.expression, exp.Null | exp.Boolean):
+                return self._is(node)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
                 only(node, "this", "expression")
-                only(node.expression)
-                return Missing(self.value(node.this))
-            case exp.StartsWith():
+                same = _not_distinct(self.value(node.this), self.value(node.expression))
+                return same if isinstance(node, exp.NullSafeEQ) else Not(same)
+            case _:
+                return self._about_text(node)
+
+    def _is(self, node: exp.Is) -> Condition:
+        """Read IS NULL, IS TRUE, IS FALSE and IS UNKNOWN, which the parser takes for IS NULL."""
+        only(node, "this", "expression")
+        truth = literal(node.expression).value
+        inner = node.this.unnest()
+        stated = isinstance(inner, exp.Predicate | exp.Connector | exp.Not | exp.Exists)
+        if truth is None and not stated:
+            return Missing(self.value(node.this))
+        return Is(self.condition(node.this), truth)  # type: ignore[arg-type] # a truth value, or none
+
+    def _about_text(self, node: exp.Expr) -> Condition:
+        match node:
+            case exp.StartsWith() | exp.EndsWith() | exp.Contains():
                 only(node, "this", "expression")
-                return Prefixed(self.value(node.this), self.value(node.expression))
+                before = "" if isinstance(node, exp.StartsWith) else "%"
+                after = "" if isinstance(node, exp.EndsWith) else "%"
+                return Matches(self.value(node.this), before + plain(self._text(node.expression)) + after)
+            case exp.Escape(this=exp.Like() | exp.ILike() as like):
+                only(node, "this", "expression")
+                escape = self._text(node.expression)
+                if len(escape) != 1:
+                    raise BadQuestionError(f"{escape!r} is not one character; write like '50!%' escape '!'")
+                return self._like(like, escape)
+            case exp.Like() | exp.ILike():
+                return self._like(node, None)
             case _:
                 raise refusal(node)
+
+    def _like(self, node: exp.Expr, escape: str | None) -> Condition:
+        only(node, "this", "expression", "negate")
+        pattern = canonical(self._text(node.expression), escape)
+        found = Matches(self.value(node.this), pattern, isinstance(node, exp.ILike))
+        return Not(found) if node.args.get("negate") else found
+
+    def _text(self, node: exp.Expr) -> str:
+        given = self.value(node)
+        if not isinstance(given, Literal) or not isinstance(given.value, str):
+            raise BadQuestionError("a text is looked for that stands in quotes; write contains(column, 'text')")
+        return given.value
 
     def _comparison(self, node: exp.Expr) -> Condition:
         only(node, "this", "expression")
@@ -199,7 +253,39 @@ class Reader:
             case exp.Anonymous():
                 return self._call(node)
             case _:
+                return self._computed(node)
+
+    def _computed(self, node: exp.Expr) -> Value:
+        """Read what is computed from a value and constants."""
+        match node:
+            case exp.Lower() | exp.Upper() | exp.Trim():
+                only(node, "this")
+                return TextOf(type(node).__name__.lower(), self.value(node.this))
+            case exp.Abs() | exp.Floor() | exp.Ceil():
+                only(node, "this")
+                return NumberOf(type(node).__name__.lower(), self.value(node.this))
+            case exp.Round():
+                only(node, "this", "decimals")
+                places = node.args.get("decimals")
+                return NumberOf("round", self.value(node.this), 0 if places is None else self._whole(places))
+            case exp.Coalesce():
+                only(node, "this", "expressions")
+                value = self.value(node.this)
+                for otherwise in node.expressions:
+                    value = Coalesce(value, self.value(otherwise))
+                return value
+            case exp.Cast() if cast_kind(node) is not None and not is_date(node):
+                only(node, "this", "to")
+                only(node.to, "this")
+                return Cast(self.value(node.this), str(cast_kind(node)))
+            case _:
                 return self._of_days(node)
+
+    def _whole(self, node: exp.Expr) -> int:
+        given = self.value(node)
+        if not isinstance(given, Literal) or type(given.value) is not int:
+            raise BadQuestionError("the places that a number is rounded to are a whole number; write round(column, 1)")
+        return given.value
 
     def _of_days(self, node: exp.Expr) -> Value:
         match node:

@@ -15,6 +15,7 @@ from lapwing.queries.aggregate import (
     Key,
     PrivateKey,
 )
+from lapwing.queries.pattern import pieces
 from lapwing.queries.predicate import (
     ALWAYS,
     DAYS,
@@ -23,6 +24,7 @@ from lapwing.queries.predicate import (
     TRUTHS,
     AllOf,
     AnyOf,
+    Compared,
     Domain,
     Gap,
     HasRows,
@@ -32,11 +34,11 @@ from lapwing.queries.predicate import (
     IsMissing,
     IsPresent,
     LacksRows,
+    Like,
     NotInTexts,
+    NotLike,
     Predicate,
     Ref,
-    StartsNotWith,
-    StartsWith,
     Unit,
     day,
     double_at,
@@ -119,6 +121,19 @@ def key_words(key: Key) -> str:
             return f"whatever values {column} has"
 
 
+_MOST_SAID = 20
+"""So many values are listed; more are only counted."""
+_SIGNS = {
+    (-1,): "is below",
+    (-1, 0): "is at most",
+    (0,): "is equal to",
+    (0, 1): "is at least",
+    (1,): "is above",
+    (-1, 1): "is not equal to",
+    (-1, 0, 1): "is known, and so is",
+}
+
+
 def words(predicate: Predicate) -> str:
     """Return a predicate in words.
 
@@ -139,8 +154,8 @@ def words(predicate: Predicate) -> str:
             return f"the person has no row in {table}{_such(where)}"
         case LacksRows(table=table, where=where, at_least=times):
             return f"the person has fewer than {times} rows in {table}{_such(where)}"
-        case Gap():
-            return _gap(predicate)
+        case Gap() | Compared():
+            return _two(predicate)
         case _:
             return f"{predicate.column} {_value(predicate)}"
 
@@ -160,22 +175,60 @@ def _such(where: Predicate) -> str:
     return "" if where == ALWAYS else f" where ({words(where)})"
 
 
-def _value(atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent) -> str:
+def _value(atom: InIntervals | InTexts | NotInTexts | Like | NotLike | IsMissing | IsPresent) -> str:
     match atom:
         case InIntervals(domain=domain, intervals=intervals):
+            if len(intervals) > _MOST_SAID:
+                return f"is one of {sum(high - low + 1 for low, high in intervals):,} values"
             return "is " + " or ".join(_interval(domain, interval) for interval in intervals)
         case InTexts(texts=texts):
-            return "is " + " or ".join(repr(text) for text in texts)
+            return "is " + (_many(texts) or " or ".join(repr(text) for text in texts))
+        case NotInTexts(texts=(text,)):
+            return f"is known and not {text!r}"
         case NotInTexts(texts=texts):
-            return "is neither " + " nor ".join(repr(text) for text in texts)
-        case StartsWith(prefix=prefix):
-            return f"starts with {prefix!r}"
-        case StartsNotWith(prefix=prefix):
-            return f"does not start with {prefix!r}"
+            several = _many(texts)
+            return f"is known and not {several}" if several else "is neither " + " nor ".join(map(repr, texts))
+        case Like() | NotLike():
+            return _like(atom)
         case IsMissing():
             return "is missing"
         case IsPresent():
             return "is known"
+
+
+def _many(texts: tuple[str, ...]) -> str:
+    return f"one of {len(texts):,} values" if len(texts) > _MOST_SAID else ""
+
+
+def _like(like: Like | NotLike) -> str:
+    """Say which patterns a text fits, or does not."""
+    yes = isinstance(like, Like)
+    if len(like.patterns) > _MOST_SAID:
+        said = f"fits {'one' if yes else 'none'} of {len(like.patterns):,} patterns"
+    else:
+        said = (" or " if yes else " and ").join(_pattern(pattern, yes=yes) for pattern in like.patterns)
+    said += ", in capital or small letters" if like.any_case else ""
+    return said + (", blanks around it left out" if like.trimmed else "")
+
+
+def _pattern(pattern: str, *, yes: bool) -> str:
+    start, middle, end = pieces(pattern)
+    if pieces(pattern).exact is not None:
+        return f"is {'' if yes else 'not '}{start.text!r}"
+    verb, given = "", ""
+    if end is not None:
+        match start.text, middle, end.text:
+            case str(given), (), "":
+                verb = "start_ with"
+            case "", (), str(given):
+                verb = "end_ with"
+            case "", (given,), "":
+                verb = "contain_"
+            case _:
+                pass
+    if not verb:
+        return f"is {'' if yes else 'not '}like {pattern!r}"
+    return f"{verb.replace('_', 's')} {given!r}" if yes else f"does not {verb.replace('_', '')} {given!r}"
 
 
 def _interval(domain: Domain, interval: Interval) -> str:
@@ -209,10 +262,13 @@ def _point(domain: Domain, number: int) -> str:
     return str(bool(number)).lower() if domain == TRUTHS else str(number)
 
 
-def _gap(gap: Gap) -> str:
+def _two(gap: Gap | Compared) -> str:
+    if isinstance(gap, Compared):
+        return f"{_ref(gap.left)} {_SIGNS[gap.signs]} {_ref(gap.right)}"
     intervals = " or ".join(_interval(GAPS[gap.unit], interval) for interval in gap.intervals)
-    unit = "days" if gap.unit is Unit.DAYS else "completed years"
-    return f"from {_ref(gap.since)} to {_ref(gap.until)} it is {intervals} {unit}"
+    unit = "day" if gap.unit is Unit.DAYS else "completed year"
+    plural = "" if intervals.split()[-1] in {"1", "-1"} else "s"
+    return f"from {_ref(gap.since)} to {_ref(gap.until)} it is {intervals} {unit}{plural}"
 
 
 def _ref(ref: Ref) -> str:

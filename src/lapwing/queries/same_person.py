@@ -1,0 +1,60 @@
+"""Rows of the same person in another table: whose rows a condition speaks about, and how it says that."""
+
+from collections.abc import Iterable
+
+from lapwing.queries.catalogue import Scope
+from lapwing.queries.expressions import And, Compare, Condition, Has, Link, Name
+from lapwing.vocabulary.errors import BadQuestionError
+
+
+def rows_of_the_person(has: Has, scope: Scope) -> tuple[Scope, Condition]:
+    """Return the rows that `has` speaks about, and which of them, without what says that they are the same person's."""
+    table = scope.population.table(has.table)
+    inner = Scope(scope.population, table, has.alias or table.name, scope, has.columns)
+    match has.link:
+        case Link.IN_WHERE:
+            return inner, _without_tie(has.where, inner, scope)
+        case (Name() as one, Name() as other) if not (
+            _is_key_of(one, inner, inner) and _is_key_of(other, scope, scope)
+        ):
+            raise _untied(inner, scope)
+        case _:
+            return inner, has.where
+
+
+def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
+    """Return `where` without the part that says "the same person"; there must be one."""
+    parts = list(_conjuncts(where))
+    rest = [part for part in parts if not _is_tie(part, inner, outer)]
+    if len(rest) == len(parts):
+        raise _untied(inner, outer)
+    return And(tuple(rest))
+
+
+def _conjuncts(condition: Condition) -> Iterable[Condition]:
+    if isinstance(condition, And):
+        for part in condition.parts:
+            yield from _conjuncts(part)
+    else:
+        yield condition
+
+
+def _is_tie(part: Condition, inner: Scope, outer: Scope) -> bool:
+    match part:
+        case Compare("=", Name() as one, Name() as other):
+            pairs = ((one, other), (other, one))
+            return any(_is_key_of(a, inner, inner) and _is_key_of(b, inner, outer) for a, b in pairs)
+        case _:
+            return False
+
+
+def _is_key_of(name: Name, read_in: Scope, owner: Scope) -> bool:
+    """Say whether `name`, read in one scope, means the person key of another."""
+    return read_in.find(name)[1] is owner and owner.is_person_key(name)
+
+
+def _untied(inner: Scope, outer: Scope) -> BadQuestionError:
+    return BadQuestionError(
+        f"rows of {inner.table.name} are joined to the same person only; write "
+        f"{inner.alias}.{inner.person_key} = {outer.alias}.{outer.person_key}, or has({inner.table.name}, ...)"
+    )
